@@ -1,0 +1,64 @@
+# Two commands for a fresh machine:
+#     make         sets up .venv and runs the demo
+#     make test    sets up .venv and runs the tests
+# and for those who change the code:
+#     make lint    ruff and mypy
+
+SHELL  := /bin/sh
+PYTHON ?= python3
+PY     := .venv/bin/python
+
+# A stamp is named by the sum of pyproject.toml and of this folder's path: a changed dependency or a moved
+# checkout installs again, an existing .venv is completed and never deleted.
+KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
+STAMP := .venv/.minigrad-$(KEY)
+
+.PHONY: demo test lint
+.DEFAULT_GOAL := demo
+
+demo: $(STAMP)-run
+	@$(PY) -m minigrad demo
+
+# A few workers only: each of them compiles what the others have not compiled yet, and all share one kernel cache.
+# A file stays with one worker, so its kernels are compiled once.
+test: $(STAMP)-test
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+lint: $(STAMP)-lint
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+# What the installer says goes to a log; a failure shows it with addresses left out, for they may hold credentials.
+# `setup` takes the groups to install: the demo needs neither pytest nor mypy.
+define setup
+	@echo "minigrad: setting up .venv$(if $(1), for $(1)) (the first time takes up to a minute)"
+	@$(find_python)
+	@{ if command -v uv >/dev/null 2>&1; then \
+	       uv pip install --quiet --python $(PY) $(foreach group,$(1),--group $(group)) --editable .; \
+	   else \
+	       { $(PY) -m pip --version || $(PY) -m ensurepip; } && \
+	       $(PY) -m pip install --quiet --upgrade 'pip>=25.1' && \
+	       $(PY) -m pip install --quiet $(foreach group,$(1),--group $(group)) --editable .; \
+	   fi; } >.venv/setup.log 2>&1 || { \
+	       sed -E -e 's#[A-Za-z0-9+.-]+://[^[:space:]]+#(address)#g' -e "s#host='[^']*'#host=(address)#g" .venv/setup.log >&2; \
+	       echo "minigrad: the installation failed; the lines above say why" >&2; exit 1; }
+	@touch $@
+endef
+
+# An interpreter that runs is kept, whoever made it.
+define find_python
+if $(PY) -c '' >/dev/null 2>&1; then :; \
+elif command -v uv >/dev/null 2>&1; then uv venv --quiet --allow-existing --python '>=3.11' .venv; \
+elif ! command -v $(PYTHON) >/dev/null 2>&1; then \
+    echo "minigrad: $(PYTHON) was not found; install Python 3.11 or later (Debian, Ubuntu: apt-get install python3 python3-venv)" >&2; exit 1; \
+elif ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+    echo "minigrad: $(PYTHON) is older than 3.11; name a later one: make PYTHON=python3.12" >&2; exit 1; \
+elif ! $(PYTHON) -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+    echo "minigrad: $(PYTHON) has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; \
+else $(PYTHON) -m venv .venv; \
+fi
+endef
+
+$(STAMP)-run: ; $(call setup,)
+$(STAMP)-test: ; $(call setup,test)
+$(STAMP)-lint: ; $(call setup,lint)
