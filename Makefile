@@ -42,7 +42,7 @@ define setup
 	   fi; } >.venv/setup.log 2>&1 || { \
 	       sed -E -e 's#[A-Za-z0-9+.-]+://[^[:space:]]+#(address)#g' -e "s#host='[^']*'#host=(address)#g" .venv/setup.log >&2; \
 	       echo "minigrad: the installation failed; the lines above say why" >&2; exit 1; }
-	@touch $@
+	@touch $@ $(STAMP)-run
 endef
 
 # An interpreter that runs is kept, whoever made it.
