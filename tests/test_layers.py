@@ -1,0 +1,253 @@
+"""A module imports from its own layer or from one further left, never to the right.
+
+The imports are read from the source text, so lazy ones inside functions count as well, and nothing is executed. The
+table below is the one of the tour and of the README; a new module must be given a place in it.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "minigrad"
+
+LAYERS = (
+    ("errors", "config"),
+    ("core",),
+    ("kernels",),
+    ("backends",),
+    ("graph", "tensor", "var"),
+    ("dispatch",),
+    ("ops",),
+    ("autodiff",),
+    ("methods", "interop", "display"),
+    ("jit", "nn", "optim", "data", "viz", "testing"),
+    ("__init__", "__main__", "demo", "doctor"),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+# The backend that needs hardware is loaded when its device is first named, which may be further left than it stands.
+LAZY_INSIDE = {"minigrad.backends.cuda"}
+
+# Compilers are heavy to import. Only code that is itself compiled has them at its top; two modules ask Numba about
+# threads and versions, inside functions, when Numba is loaded anyway.
+COMPILERS = {"numba", "llvmlite"}
+COMPILERS_AT_TOP = {"minigrad.kernels.cpu.tile"}
+COMPILERS_INSIDE = {"minigrad.backends.parallel", "minigrad.doctor"}
+
+# Drawing and progress bars are looked for at their first use.
+LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name: who imports what, where, and whether that waits for a call."""
+
+    module: str
+    target: str
+    line: int
+    inside: bool
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Every module under `package` by its dotted name; a package's own name stands for its `__init__`."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(module: str, path: Path, known: dict[str, Path]) -> Iterator[Import]:
+    """The imports of one file. What only a type checker reads counts: a type to the right is a dependency too."""
+    anchor = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    pending: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8"), str(path)), False)]
+    while pending:
+        node, inside = pending.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, node.lineno, inside)
+        elif isinstance(node, ast.ImportFrom):
+            base = anchor[: len(anchor) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                # `from package import name` imports a module if there is one, else what the package's __init__ has.
+                full = f"{source}.{alias.name}"
+                yield Import(module, full if full in known else source, node.lineno, inside)
+        elif target := _imported_by_call(node):
+            yield Import(module, target, node.lineno, inside)
+        deferred = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        pending.extend((child, deferred) for child in ast.iter_child_nodes(node))
+
+
+def _imported_by_call(node: ast.AST) -> str | None:
+    """The name in `importlib.import_module("name")`, `import_module("name")` or `__import__("name")`."""
+    if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+        return None
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+    value = node.args[0].value
+    return value if name in ("import_module", "__import__") and isinstance(value, str) else None
+
+
+def layer(module: str) -> str | None:
+    """The name that the table knows a module by: its first part below the package."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def violations(package: Path) -> list[str]:
+    """One sentence for each rule that a module under `package` breaks."""
+    known = modules(package)
+    found = [
+        f"{path.name}: {module} has no place in the layer table"
+        for module, path in known.items()
+        if layer(module) not in RANK
+    ]
+    for module, path in known.items():
+        if layer(module) in RANK:
+            found += [sentence for item in imports(module, path, known) if (sentence := _broken_rule(item, known))]
+    return found
+
+
+def _broken_rule(item: Import, known: dict[str, Path]) -> str | None:
+    where = f"{item.module}, line {item.line}{' (inside a function)' if item.inside else ''}"
+    top = item.target.split(".")[0]
+    if top == "minigrad":
+        if item.inside and item.target in LAZY_INSIDE:
+            return None
+        theirs = layer(item.target)
+        if theirs not in RANK:
+            return None if item.target in known else f"{where}: {item.target} is no module of the package"
+        if RANK[theirs] > RANK[layer(item.module)]:
+            return f"{where}: {item.target} is to the right of {layer(item.module)}"
+    elif top in COMPILERS:
+        allowed = COMPILERS_AT_TOP | (COMPILERS_INSIDE if item.inside else set())
+        if item.module not in allowed:
+            return f"{where}: {top} may be imported only by {', '.join(sorted(allowed))}"
+    elif top in LAZY_LIBRARIES and not item.inside:
+        return f"{where}: {top} may be imported only inside a function"
+    return None
+
+
+def test_no_module_imports_to_the_right():
+    assert violations(PACKAGE) == []
+
+
+def test_every_module_of_the_package_is_read():
+    found = modules(PACKAGE)
+    assert {"minigrad", "minigrad.errors", "minigrad.data.digits"} <= set(found)
+    assert len(found) == len(list(PACKAGE.rglob("*.py")))
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A package in which every import is allowed; a test adds one that is not."""
+    package = tmp_path / "minigrad"
+    files = {
+        "__init__.py": "from minigrad.core.layout import Layout\nfrom . import ops\n",
+        "__main__.py": "import minigrad\n",
+        "errors.py": "import math\n",
+        "core/__init__.py": "",
+        "core/layout.py": "import numpy as np\nfrom minigrad.errors import ShapeError\nfrom . import shape\n",
+        "core/shape.py": "from ..errors import ShapeError\n",
+        "kernels/__init__.py": "",
+        "kernels/cpu/__init__.py": "",
+        "kernels/cpu/tile.py": "import numba\nfrom llvmlite import ir\n",
+        "backends/__init__.py": "",
+        "core/device.py": "def backend():\n    from minigrad.backends import cuda\n",
+        "backends/cuda.py": "",
+        "backends/parallel.py": "def threads():\n    import numba\n",
+        "ops/__init__.py": "from minigrad.core import layout\n",
+        "viz/__init__.py": "def draw():\n    import graphviz\n",
+    }
+    for name, text in files.items():
+        path = package / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return package
+
+
+def test_the_synthetic_tree_is_clean(tree):
+    assert violations(tree) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("from minigrad.ops import add", "minigrad.ops"),
+        ("import minigrad.ops", "minigrad.ops"),
+        ("import math, minigrad.viz as v", "minigrad.viz"),
+        ("from minigrad import ops", "minigrad.ops"),
+        ("from minigrad import Tensor", "minigrad"),
+        ("import minigrad as mg", "minigrad"),
+        ("from .. import ops", "minigrad.ops"),
+        ("from ..ops import add", "minigrad.ops"),
+        ("from .. import Tensor", "minigrad"),
+        ("import importlib; importlib.import_module('minigrad.ops')", "minigrad.ops"),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True], ids=["at the top", "inside a function"])
+def test_an_import_to_the_right_is_named(tree, text, target, inside):
+    source = f"def later():\n    {text}\n" if inside else f"{text}\n"
+    (tree / "core" / "storage.py").write_text(source)
+    line = "line 2 (inside a function)" if inside else "line 1"
+    assert violations(tree) == [f"minigrad.core.storage, {line}: {target} is to the right of core"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    def f(self):\n        {}\n",
+        "async def f():\n    {}\n",
+        "try:\n    {}\nexcept ImportError:\n    pass\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n",
+        "def f():\n    def g():\n        with f():\n            {}\n",
+    ],
+)
+def test_an_import_to_the_right_is_found_wherever_it_stands(tree, text):
+    (tree / "core" / "storage.py").write_text(text.format("from minigrad.ops import add"))
+    (sentence,) = violations(tree)
+    assert sentence.endswith("minigrad.ops is to the right of core")
+
+
+def test_a_relative_import_in_a_package_starts_at_the_package(tree):
+    (tree / "core" / "__init__.py").write_text("from .layout import Layout\nfrom ..viz import graph\n")
+    assert violations(tree) == ["minigrad.core, line 2: minigrad.viz is to the right of core"]
+
+
+def test_the_cuda_backend_is_imported_from_the_left_only_inside_a_function(tree):
+    (tree / "core" / "device.py").write_text("from minigrad.backends import cuda\n")
+    assert violations(tree) == ["minigrad.core.device, line 1: minigrad.backends.cuda is to the right of core"]
+
+
+@pytest.mark.parametrize(
+    "text", ["import numba", "from numba import njit", "import llvmlite.ir", "import numba.core as n"]
+)
+def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
+    (tree / "backends" / "parallel.py").write_text(f"{text}\n")
+    (sentence,) = violations(tree)
+    assert sentence.startswith("minigrad.backends.parallel, line 1: ")
+    assert sentence.endswith("may be imported only by minigrad.kernels.cpu.tile")
+
+
+def test_a_compiler_inside_a_function_of_another_module_is_named(tree):
+    (tree / "core" / "storage.py").write_text("def f():\n    import numba\n")
+    (sentence,) = violations(tree)
+    assert "minigrad.core.storage, line 2 (inside a function): numba may be imported only by" in sentence
+
+
+def test_graphviz_at_the_top_of_a_module_is_named(tree):
+    (tree / "viz" / "dot.py").write_text("import graphviz\n")
+    assert violations(tree) == ["minigrad.viz.dot, line 1: graphviz may be imported only inside a function"]
+
+
+def test_a_module_without_a_place_in_the_table_is_named(tree):
+    (tree / "extras.py").write_text("")
+    assert violations(tree) == ["extras.py: minigrad.extras has no place in the layer table"]
+
+
+def test_an_import_of_a_module_that_is_not_there_is_named(tree):
+    (tree / "core" / "storage.py").write_text("import minigrad.heap\n")
+    assert violations(tree) == ["minigrad.core.storage, line 1: minigrad.heap is no module of the package"]
