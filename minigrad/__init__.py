@@ -1,0 +1,1 @@
+"""minigrad: automatic differentiation in Python that shows its machine code."""

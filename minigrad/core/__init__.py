@@ -1,0 +1,1 @@
+"""The types below every tensor: dtypes, devices, shapes, layouts, storages and allocators. NumPy only."""

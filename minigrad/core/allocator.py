@@ -1,0 +1,297 @@
+"""Where does memory come from, and where does it go?
+
+An `Allocator` hands out flat arrays and takes them back; there is one per kind of device. The one for the CPU keeps
+what it gets back and gives it out again, so a loop over the same shapes asks the system once. It takes no lock: it
+may be entered by a finalizer at any allocation, where a lock could be held by the very same thread, or by a thread
+that a fork left behind. `storage` is its only regular customer.
+
+Under the GIL, CPython switches threads at calls and at backward jumps only. Every counter here is updated in a
+statement without either, and lists and dicts are changed by single operations; that is what makes it thread-safe.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import ALL, DType
+from minigrad.errors import ArgumentError, DeviceError, StorageError
+
+ALIGNMENT = 64
+_ROUND_DOWN = -ALIGNMENT
+_ROUND_UP = ALIGNMENT - 1
+
+Buffer = Any
+
+
+@dataclass(frozen=True)
+class MemoryStats:
+    """What an allocator has done. Bytes are counted in whole blocks.
+
+    Attributes:
+        allocated_bytes, peak_bytes: in use now, and at most so far.
+        cached_bytes: given back and kept for the next allocation.
+        allocations, frees, live: how often, and how many blocks are out now.
+        hits, misses: allocations served from the cache, and from the system.
+    """
+
+    allocated_bytes: int
+    cached_bytes: int
+    peak_bytes: int
+    allocations: int
+    frees: int
+    hits: int
+    misses: int
+    live: int
+
+
+class Allocator(ABC):
+    """Hands out buffers for one kind of device."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def allocate(self, numel: int, dtype: DType) -> Buffer:
+        """A flat buffer with room for at least `numel` elements of `dtype`, its contents undefined."""
+
+    @abstractmethod
+    def free(self, buffer: Buffer) -> None:
+        """Take back a buffer that `allocate` gave; called once for each."""
+
+
+class _Probe:
+    """Holds a buffer and frees it as a storage does, to learn how many references such a call sees."""
+
+    __slots__ = ("allocator", "buffer")
+
+    def __init__(self, buffer: object) -> None:
+        self.allocator = self
+        self.buffer = buffer
+
+    def free(self, buffer: object, references: Callable[[object], int] = getrefcount) -> int:
+        return references(buffer)
+
+    def release(self) -> int:
+        return self.allocator.free(self.buffer)
+
+
+_UNSHARED = _Probe(object()).release()
+
+
+class CpuAllocator(Allocator):
+    """Caching allocator for host memory: 64-byte aligned, flat arrays in `dtype.storage`.
+
+    Sizes are rounded up to whole blocks of 64 bytes and the array has the rounded length, so `buffer.size` may exceed
+    what was asked for. Given-back blocks are kept per dtype and size and reused last in, first out: the next tensor
+    of that size gets the memory that is still warm. A buffer that somebody else refers to, such as a NumPy view, is
+    let go and never reused. An empty buffer is shared and not counted.
+
+    Attributes:
+        fill: None, or "zero" or "junk" to write zeros, or nan and 0xCD, into each buffer; for finding bugs.
+        cache_limit: at most this many bytes are kept; the sizes first seen go first.
+    """
+
+    __slots__ = (
+        "_allocated", "_allocations", "_empty", "_fill", "_free", "_frees", "_live", "_misses", "_owned", "_peak",
+        "cache_limit",
+    )  # fmt: skip
+
+    def __init__(self, cache_limit: int = 512 << 20, fill: str | None = None) -> None:
+        self.cache_limit = cache_limit
+        self.fill = fill
+        # A key is the block's size with NumPy's number of the dtype in the six low bits, which the rounding leaves free.
+        self._free: dict[int, list[np.ndarray[Any, Any]]] = {}
+        self._live: dict[int, int] = {}
+        self._empty = {dtype.storage_code: np.empty(0, dtype.storage) for dtype in ALL}
+        self._allocated = self._owned = self._peak = 0
+        self._allocations = self._misses = self._frees = 0
+
+    @property
+    def fill(self) -> str | None:
+        """What fresh buffers are filled with: None, "zero" or "junk"."""
+        return self._fill
+
+    @fill.setter
+    def fill(self, fill: str | None) -> None:
+        if fill not in (None, "zero", "junk"):
+            raise ArgumentError(f"fill is None, 'zero' or 'junk', not {fill!r}", fill=fill)
+        self._fill = fill
+
+    def allocate(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
+        """A flat array with room for `numel` elements of `dtype`."""
+        nbytes = (numel * dtype.itemsize + _ROUND_UP) & _ROUND_DOWN
+        key = nbytes | dtype.storage_code
+        try:
+            buffer = self._free[key].pop()
+        except (KeyError, IndexError):
+            if numel <= 0:
+                return self._nothing(numel, dtype)
+            buffer = self._fetch(nbytes, dtype)
+        self._live[id(buffer)] = key
+        self._allocations += 1
+        self._allocated += nbytes
+        if self._allocated > self._peak:
+            self._peak = self._allocated
+        if self._fill is not None:
+            self._scribble(buffer, dtype)
+        return buffer
+
+    # The two defaults are bound here because globals may be gone when the last storages die at interpreter shutdown.
+    def free(
+        self,
+        buffer: np.ndarray[Any, Any],
+        references: Callable[[object], int] = getrefcount,
+        unshared: int = _UNSHARED,
+    ) -> None:
+        """Take a buffer back. The caller may keep one reference and must not use it.
+
+        Raises:
+            StorageError: the buffer is not out: foreign, or freed twice.
+        """
+        key = self._live.pop(id(buffer), 0)
+        if not key:
+            return self._refuse(buffer)
+        nbytes = key & -64
+        self._frees += 1
+        self._allocated -= nbytes
+        if references(buffer) > unshared:
+            self._owned -= nbytes
+        elif self._owned - self._allocated > self.cache_limit:
+            self._keep_some(key, buffer)
+        else:
+            try:
+                self._free[key].append(buffer)
+            except KeyError:
+                self._keep(key, buffer)
+
+    def empty_cache(self) -> None:
+        """Give all kept blocks back to the system."""
+        self._trim(0)
+
+    def stats(self) -> MemoryStats:
+        """The counters at this moment."""
+        allocated, allocations, misses = self._allocated, self._allocations, self._misses
+        return MemoryStats(
+            allocated_bytes=allocated,
+            cached_bytes=self._owned - allocated,
+            peak_bytes=self._peak,
+            allocations=allocations,
+            frees=self._frees,
+            hits=allocations - misses,
+            misses=misses,
+            live=len(self._live),
+        )
+
+    def reset_peak(self) -> None:
+        """Let the peak start again from what is in use now."""
+        self._peak = self._allocated
+
+    # ---- the slow paths
+
+    def _nothing(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
+        if numel < 0:
+            raise ArgumentError(f"cannot allocate {numel} elements of {dtype}; a size is 0 or more", numel=numel)
+        return self._empty[dtype.storage_code]
+
+    def _fetch(self, nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
+        try:
+            buffer = _aligned(nbytes, dtype.storage)
+        except MemoryError:
+            # Blocks of other sizes may be what is missing.
+            self._trim(0)
+            buffer = _aligned(nbytes, dtype.storage)
+        self._misses += 1
+        self._owned += nbytes
+        return buffer
+
+    def _keep(self, key: int, buffer: np.ndarray[Any, Any]) -> None:
+        while True:
+            # A trim in another thread may take an empty list away again, hence the loop.
+            self._free.setdefault(key, [])
+            try:
+                return self._free[key].append(buffer)
+            except KeyError:
+                continue
+
+    def _keep_some(self, key: int, buffer: np.ndarray[Any, Any]) -> None:
+        nbytes = key & -64
+        if nbytes > self.cache_limit:
+            self._owned -= nbytes
+            return
+        self._keep(key, buffer)
+        # To below the limit, so that not every free has to trim.
+        self._trim(self.cache_limit * 3 // 4)
+
+    def _trim(self, goal: int) -> None:
+        for key in list(self._free):
+            nbytes = key & -64
+            while self._owned - self._allocated > goal:
+                try:
+                    self._free[key].pop(0)
+                except (KeyError, IndexError):
+                    break
+                self._owned -= nbytes
+            try:
+                if not self._free[key]:
+                    del self._free[key]
+            except KeyError:
+                continue
+
+    def _refuse(self, buffer: np.ndarray[Any, Any]) -> None:
+        if buffer.size:
+            raise StorageError(
+                f"free: a buffer of {buffer.nbytes} bytes at {buffer.ctypes.data:#x} is not one that this allocator "
+                f"has given out; it is foreign or was freed before",
+                op="free",
+            )
+
+    def _scribble(self, buffer: np.ndarray[Any, Any], dtype: DType) -> None:
+        if self._fill == "zero":
+            buffer.fill(0)
+        elif dtype.is_float:
+            buffer.view(dtype.numpy).fill(np.nan)
+        elif dtype.is_int:
+            buffer.view(np.uint8).fill(0xCD)
+        else:
+            # A bool that is neither 0 nor 1 would be undefined behaviour in a kernel, not a visible bug.
+            buffer.fill(True)
+
+
+def _aligned(nbytes: int, storage: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    block = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % ALIGNMENT
+    # Through a memoryview, so that NumPy views of the buffer refer to the buffer and not past it to the block:
+    # that is how `free` sees them.
+    return np.frombuffer(memoryview(block), storage, nbytes // storage.itemsize, start)
+
+
+_allocators: dict[str, Allocator] = {}
+
+
+def set_allocator(kind: str, allocator: Allocator) -> None:
+    """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
+    _allocators[kind] = allocator
+
+
+def get_allocator(kind: str) -> Allocator:
+    """The allocator of a kind of device.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    try:
+        return _allocators[kind]
+    except KeyError:
+        raise DeviceError(
+            f"no allocator is set for {kind!r}; register one with set_allocator({kind!r}, allocator)", kind=kind
+        ) from None
+
+
+# The reference device is another way to compute in the same memory.
+set_allocator("cpu", CpuAllocator())
+set_allocator("reference", get_allocator("cpu"))

@@ -1,0 +1,90 @@
+"""Where does a tensor live?
+
+A `Device` is a kind and an index, and there is one object per pair, so devices compare by identity. Which backend and
+which allocator serve a kind is looked up elsewhere by that kind: any lower-case word is a possible kind, and a new
+device needs no change here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minigrad.errors import DeviceError
+
+_FORM = re.compile(r"([a-z_]+)(?::([0-9]+))?")
+_SINGLE = frozenset({"cpu", "reference"})
+_known: dict[object, Device] = {}
+
+
+class Device:
+    """A place that holds memory and runs kernels; made by `as_device`, one object per place."""
+
+    __slots__ = ("index", "kind")
+    kind: str
+    index: int
+
+    def __init__(self, kind: str, index: int = 0) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Device cannot be changed ({name})")
+
+    def __str__(self) -> str:
+        # There may be many cuda devices, so that name always says which one.
+        return f"{self.kind}:{self.index}" if self.index or self.kind == "cuda" else self.kind
+
+    def __repr__(self) -> str:
+        return f"mg.device({str(self)!r})"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return as_device, (str(self),)
+
+
+def as_device(device: str | Device) -> Device:
+    """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
+
+    Raises:
+        DeviceError: the text is not a kind with an optional index.
+
+    Example:
+        >>> str(as_device("cuda")), as_device("cpu") is as_device("cpu")
+        ('cuda:0', True)
+    """
+    if type(device) is Device:
+        return device
+    found = _known.get(device) if isinstance(device, str) else None
+    return found if found is not None else _parse(device)
+
+
+def _parse(text: object) -> Device:
+    match = _FORM.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise DeviceError(
+            f"cannot parse {text!r} as a device; write a kind and an optional index, as in 'cpu', 'cuda' or 'cuda:1'",
+            device=text,
+        )
+    kind, index = match[1], int(match[2] or 0)
+    if index and kind in _SINGLE:
+        raise DeviceError(f"there is one {kind} device, so {text!r} has no meaning; write {kind!r}", device=text)
+    # setdefault is one step, so two threads that ask at once get the same object.
+    device = _known.setdefault((kind, index), Device(kind, index))
+    if len(_known) < 1000:
+        _known[text] = device
+    return device
+
+
+CPU = as_device("cpu")
+REFERENCE = as_device("reference")
+
+_default = [CPU]
+
+
+def default_device() -> Device:
+    """The device of tensors that are made without naming one."""
+    return _default[0]
+
+
+def set_default_device(device: str | Device) -> None:
+    """Make `device` the one that new tensors live on."""
+    _default[0] = as_device(device)

@@ -1,0 +1,325 @@
+"""What is an element?
+
+One table holds all dtypes; each row becomes one frozen object that the whole program shares. From the table follow how
+an element lies in memory (`storage`), what it is in registers (`compute`), what sums are kept in (`accumulator`), and
+which dtype two operands meet in (`promote`). `cast_array` states how numbers are converted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Union
+
+import ml_dtypes
+import numpy as np
+
+from minigrad.errors import ArgumentError, DTypeError
+
+
+class DType:
+    """The type of an element. There is one object per dtype: compare with `is` or `==`, both are fast.
+
+    Attributes:
+        name, short: "float32" and "f32".
+        kind: "bool", "uint", "int" or "float".
+        code: the row in the table, from bool to float64.
+        itemsize: bytes per element in memory.
+        storage: the NumPy dtype of the memory; halves are uint16 there.
+        numpy: the NumPy dtype with the same meaning, `ml_dtypes.bfloat16` included.
+        compute: the NumPy dtype in registers; halves are float32 there.
+        sum_dtype: the dtype of a sum: int64 for bools and integers, itself for floats.
+        accumulator: the NumPy dtype that sums are kept in, at least as wide as the result.
+        accumulate: the same width as a DType: int64, float32 for halves, else the dtype itself.
+        lowest, highest: the ends of the range as Python numbers, infinities for floats.
+    """
+
+    __slots__ = (
+        "accumulate", "accumulator", "code", "compute", "highest", "is_float", "is_int", "is_signed", "itemsize",
+        "kind", "lowest", "name", "numpy", "short", "storage", "storage_code", "sum_dtype",
+    )  # fmt: skip
+    name: str
+    short: str
+    kind: str
+    code: int
+    itemsize: int
+    storage: np.dtype[Any]
+    storage_code: int
+    numpy: np.dtype[Any]
+    compute: np.dtype[Any]
+    accumulator: np.dtype[Any]
+    accumulate: DType
+    sum_dtype: DType
+    is_float: bool
+    is_int: bool
+    is_signed: bool
+    lowest: int | float
+    highest: int | float
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a DType cannot be changed ({self.name}.{name})")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"mg.{self.name}"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return as_dtype, (self.name,)
+
+
+def _make_dtype(code: int, name: str, short: str, kind: str, logical: Any) -> DType:
+    dtype = object.__new__(DType)
+    half = kind == "float" and np.dtype(logical).itemsize == 2
+    numpy = np.dtype(logical)
+    lowest, highest = _range(kind, numpy)
+    storage = np.dtype(np.uint16) if half else numpy
+    wide = np.dtype(np.int64) if kind != "float" else np.dtype(np.float32 if half else np.float64)
+    facts: dict[str, Any] = {
+        "name": name, "short": short, "kind": kind, "code": code, "itemsize": numpy.itemsize, "numpy": numpy,
+        "storage": storage, "storage_code": storage.num, "compute": np.dtype(np.float32) if half else numpy,
+        "accumulator": wide, "is_float": kind == "float", "is_int": kind in ("int", "uint"),
+        "is_signed": kind in ("int", "float"), "lowest": lowest, "highest": highest,
+    }  # fmt: skip
+    for fact, value in facts.items():
+        object.__setattr__(dtype, fact, value)
+    return dtype
+
+
+def _range(kind: str, numpy: np.dtype[Any]) -> tuple[int | float, int | float]:
+    if kind == "float":
+        return -math.inf, math.inf
+    if kind == "bool":
+        return False, True
+    limits = np.iinfo(numpy)
+    return int(limits.min), int(limits.max)
+
+
+_TABLE: tuple[tuple[str, str, str, Any], ...] = (
+    ("bool", "bool", "bool", np.bool_),
+    ("uint8", "u8", "uint", np.uint8),
+    ("int8", "i8", "int", np.int8),
+    ("int16", "i16", "int", np.int16),
+    ("uint32", "u32", "uint", np.uint32),
+    ("int32", "i32", "int", np.int32),
+    ("int64", "i64", "int", np.int64),
+    ("float16", "f16", "float", np.float16),
+    ("bfloat16", "bf16", "float", ml_dtypes.bfloat16),
+    ("float32", "f32", "float", np.float32),
+    ("float64", "f64", "float", np.float64),
+)
+ALL: tuple[DType, ...] = tuple(_make_dtype(code, *row) for code, row in enumerate(_TABLE))
+bool_, uint8, int8, int16, uint32, int32, int64, float16, bfloat16, float32, float64 = ALL
+u8, i8, i16, u32, i32, i64, f16, bf16, f32, f64 = ALL[1:]
+FLOATS: tuple[DType, ...] = tuple(dtype for dtype in ALL if dtype.is_float)
+INTS: tuple[DType, ...] = tuple(dtype for dtype in ALL if dtype.is_int)
+
+for _dtype in ALL:
+    object.__setattr__(_dtype, "sum_dtype", _dtype if _dtype.is_float else int64)
+    _half = _dtype.is_float and _dtype.itemsize == 2
+    object.__setattr__(_dtype, "accumulate", float32 if _half else _dtype.sum_dtype)
+
+DTypeLike = Union[DType, str, type, "np.dtype[Any]"]
+
+_default_float = [float32]
+_by_name: dict[str, DType] = {word: dtype for dtype in ALL for word in (dtype.name, dtype.short)}
+_by_name.update({"bool_": bool_, "float": float32, "int": int64, "half": float16, "double": float64})
+_by_numpy: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
+
+
+def as_dtype(obj: object) -> DType:
+    """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
+
+    Python's float means the default float, its int int64.
+
+    Raises:
+        DTypeError: minigrad has no such dtype.
+
+    Example:
+        >>> as_dtype("f32"), as_dtype(np.int16), as_dtype(bool)
+        (mg.float32, mg.int16, mg.bool)
+    """
+    if type(obj) is DType:
+        return obj
+    found: DType | None = None
+    if isinstance(obj, str):
+        found = default_float() if obj == "float" else _by_name.get(obj)
+    elif obj is float:
+        found = default_float()
+    elif obj is int:
+        found = int64
+    elif obj is bool:
+        found = bool_
+    elif isinstance(obj, np.dtype):
+        found = _by_numpy.get(obj.newbyteorder("="))
+    elif isinstance(obj, type) and issubclass(obj, np.generic):
+        found = _by_numpy.get(np.dtype(obj))
+    if found is None:
+        shown = repr(str(obj)) if isinstance(obj, (str, np.dtype)) else repr(getattr(obj, "__name__", obj))
+        names = ", ".join(dtype.name for dtype in ALL)
+        raise DTypeError(f"cannot parse {shown} as a dtype; minigrad has {names}", dtype=obj)
+    return found
+
+
+def default_float() -> DType:
+    """The dtype of Python floats and of tensors made without naming one."""
+    return _default_float[0]
+
+
+def set_default_float(dtype: DTypeLike) -> None:
+    """Make `dtype` the one that Python floats become.
+
+    Raises:
+        DTypeError: it is not a float dtype.
+    """
+    wanted = as_dtype(dtype)
+    if not wanted.is_float:
+        floats = ", ".join(other.name for other in FLOATS)
+        raise DTypeError(f"the default float must be one of {floats}, not {wanted}", dtype=wanted)
+    _default_float[0] = wanted
+
+
+def _join(a: DType, b: DType) -> DType:
+    """The smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats."""
+    if a is b or b.kind == "bool":
+        return a
+    if a.kind == "bool" or b.is_float and not a.is_float:
+        return b
+    if a.is_float and not b.is_float:
+        return a
+    if a.is_float:
+        # The two halves do not contain each other: one has the digits, the other the range.
+        return float32 if a.itemsize == b.itemsize else max(a, b, key=lambda dtype: dtype.itemsize)
+    lowest, highest = min(a.lowest, b.lowest), max(a.highest, b.highest)
+    return next(c for c in INTS if c.lowest <= lowest and highest <= c.highest)
+
+
+_promotions: dict[tuple[DType, DType], DType] = {(a, b): _join(a, b) for a in ALL for b in ALL}
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The dtype that two operands meet in.
+
+    bool < integers < floats; two integers give the smallest integer dtype that holds both; an integer with a float
+    gives that float; float16 with bfloat16 gives float32. The operation is a lattice join, so order never matters.
+
+    Example:
+        >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
+        (mg.int16, mg.float16, mg.float32)
+    """
+    return _promotions[a, b]
+
+
+def promote_number(dtype: DType, number: object) -> DType:
+    """The dtype of an op between a tensor of `dtype` and a Python number, which is weak: only its kind counts.
+
+    Example:
+        >>> promote_number(uint8, 3), promote_number(float16, 2.5), promote_number(int64, 2.5)
+        (mg.uint8, mg.float16, mg.float32)
+    """
+    if isinstance(number, (bool, np.bool_)):
+        return dtype
+    if isinstance(number, (int, np.integer)):
+        return int64 if dtype is bool_ else dtype
+    if isinstance(number, (float, np.floating)) or type(number) is ml_dtypes.bfloat16:
+        return dtype if dtype.is_float else _default_float[0]
+    raise DTypeError(f"{number!r} is a {type(number).__name__}, and a number is a bool, an int or a float", dtype=dtype)
+
+
+def fit_number(number: Any, dtype: DType) -> bool | int | float:
+    """`number` as a Python number of `dtype`; an int that does not fit raises rather than wrap.
+
+    A float for an integer dtype is converted by the cast rules: towards zero, saturating, nan to 0.
+
+    Raises:
+        DTypeError: an int outside the range of an integer dtype.
+    """
+    if dtype.is_float:
+        try:
+            return float(number)
+        except OverflowError:
+            raise DTypeError(f"the int {number} is too large for any float", number=number, dtype=dtype) from None
+    if dtype is bool_:
+        return bool(number != 0)
+    if isinstance(number, (int, np.integer)):
+        if not dtype.lowest <= number <= dtype.highest:
+            raise DTypeError(
+                f"{number} does not fit {dtype}, which holds {dtype.lowest} to {dtype.highest}",
+                number=number,
+                dtype=dtype,
+            )
+        return int(number)
+    real = float(number)
+    if real != real:
+        return 0
+    return int(min(max(real, dtype.lowest), dtype.highest))
+
+
+def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """The elements of `array` as they lie in memory for `dtype` (halves as uint16), converted by minigrad's rules.
+
+    Float to int goes towards zero, saturates, and sends nan to 0; int to int wraps; anything to bool is `!= 0`; every
+    conversion to a float rounds once, to nearest even. The result may share memory with `array`.
+
+    Raises:
+        DTypeError: `array` has a dtype that minigrad lacks.
+
+    Example:
+        >>> cast_array(np.array([-1.0, 2.9, 256.0, np.nan]), uint8)
+        array([  0,   2, 255,   0], dtype=uint8)
+    """
+    source = as_dtype(array.dtype)
+    array = np.asarray(array, dtype=source.numpy)
+    if source is dtype:
+        return array.view(dtype.storage)
+    with np.errstate(all="ignore"):
+        if dtype is bool_:
+            return np.asarray(array != 0)
+        if dtype.is_int:
+            return _saturate(array, dtype) if source.is_float else array.astype(dtype.numpy)
+        if dtype is bfloat16:
+            array = _sticky(array) if source is int64 else array
+            array = _round_to_odd(array) if array.dtype.itemsize >= 4 else array.astype(np.float32)
+        elif source is bfloat16:
+            array = array.astype(np.float32)
+        return array.astype(dtype.numpy).view(dtype.storage)
+
+
+def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Floats to integers, without C's undefined behaviour outside the range."""
+    real = np.asarray(array, dtype=np.float64)
+    # 2.0**63 is a float64 and int64's highest is not, so the test is against the first value outside.
+    above = np.asarray(real >= float(int(dtype.highest) + 1))
+    below = np.asarray(real <= float(int(dtype.lowest) - 1))
+    inside = ~(above | below | np.isnan(real))
+    whole = np.where(inside, real, 0.0).astype(dtype.numpy)
+    limits = np.array([dtype.highest, dtype.lowest], dtype=dtype.numpy)
+    return np.asarray(np.where(above, limits[0], np.where(below, limits[1], whole)))
+
+
+def _sticky(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Large int64 with the low 24 bits folded into one, so that float64 holds them and a later rounding is right."""
+    low = array & 0xFFFFFF
+    folded = ((array >> 24) | (low != 0)) << 24
+    return np.asarray(np.where(np.abs(array >> 1) >= 1 << 40, folded, array))
+
+
+def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """float32 neighbours with an odd last bit, where inexact; rounding these once more cannot round twice.
+
+    Source: S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding
+    to odd", IEEE Transactions on Computers 57(4), 2008.
+    """
+    exact = np.asarray(array, dtype=np.float64)
+    near = np.asarray(exact.astype(np.float32))
+    wide = near.astype(np.float64)
+    even = (near.view(np.uint32) & 1) == 0
+    other = np.nextafter(near, np.where(exact > wide, np.float32(np.inf), np.float32(-np.inf)))
+    return np.asarray(np.where((wide != exact) & even & ~np.isnan(exact), other, near))
+
+
+def to_logical(storage_array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Memory seen as numbers: uint16 as float16 or bfloat16, everything else unchanged. A view, never a copy."""
+    if storage_array.dtype != dtype.storage:
+        raise ArgumentError(f"memory of {dtype} is {dtype.storage}, not {storage_array.dtype}", dtype=dtype)
+    return storage_array.view(dtype.numpy)

@@ -1,0 +1,427 @@
+"""Where in a storage is element (i, j, k)?
+
+A `Layout` is a shape, strides in elements and an offset; strides may be zero or negative. Every view of a tensor is
+arithmetic on the layout and touches no memory. Equal layouts are one object, so that plans and kernels are found by
+identity. The arithmetic without the object is in `strides`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any, Union
+
+from minigrad.core.shape import (
+    as_int,
+    as_shape,
+    contiguous_strides,
+    infer_hole,
+    normalize_dim,
+    normalize_dims,
+    numel,
+)
+from minigrad.core.strides import Ints, extent, is_run, may_overlap, merge_dims, reshaped_strides, stretched_strides
+from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
+
+__all__ = ["Layout", "MultipleBlocks", "SingleBlock", "StridedBlocks", "UniformBlocks", "merge"]
+
+
+@dataclass(frozen=True)
+class SingleBlock:
+    """All elements lie in one run."""
+
+    start: int
+    len: int
+
+
+@dataclass(frozen=True)
+class UniformBlocks:
+    """`count` runs of `block_len` elements, one every `src_stride`."""
+
+    start: int
+    block_len: int
+    count: int
+    src_stride: int
+
+
+@dataclass(frozen=True)
+class MultipleBlocks:
+    """Runs of `block_len` elements; iterating gives where each starts."""
+
+    start: int
+    block_len: int
+    dims: Ints
+    strides: Ints
+
+    def __iter__(self) -> Iterator[int]:
+        return _walk(self.start, self.dims, self.strides)
+
+
+StridedBlocks = Union[SingleBlock, UniformBlocks, MultipleBlocks]
+
+
+class _Entry(weakref.ref["Layout"]):
+    """A weak reference that knows under which key it is filed."""
+
+    __slots__ = ("key",)
+    key: tuple[Ints, Ints, int]
+
+
+_interned: dict[tuple[Ints, Ints, int], _Entry] = {}
+
+
+def _forget(entry: weakref.ref[Layout]) -> None:
+    key = entry.key  # type: ignore[attr-defined]
+    try:
+        # Another thread may have filed a new layout under this key. No call lies between the test and the deletion,
+        # so no other thread runs between them.
+        if _interned[key] is entry:
+            del _interned[key]
+    except (KeyError, TypeError):
+        return
+
+
+class Layout:
+    """Shape, strides and offset of a view, in elements. Immutable; equal layouts are the same object.
+
+    Attributes:
+        shape, strides, offset: what it is made of.
+        numel, ndim: count of elements and of dims.
+        is_contiguous: the elements lie in one row-major run, wherever it starts. Dims of size 1 do not matter.
+
+    Example:
+        >>> Layout.contiguous((2, 3, 4)).transpose(0, 1)
+        Layout(shape=(3, 2, 4), strides=(4, 12, 1), offset=0)
+    """
+
+    __slots__ = ("__weakref__", "is_contiguous", "ndim", "numel", "offset", "shape", "strides")
+    shape: Ints
+    strides: Ints
+    offset: int
+    numel: int
+    ndim: int
+    is_contiguous: bool
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Layout cannot be changed ({name}); its methods return new ones")
+
+    @staticmethod
+    def make(shape: Ints, strides: Ints, offset: int = 0) -> Layout:
+        """The layout with these numbers, which must be tuples of ints of one length."""
+        key = (shape, strides, offset)
+        entry = _interned.get(key)
+        found = entry() if entry is not None else None
+        return found if found is not None else _intern(key)
+
+    @staticmethod
+    def contiguous(shape: Ints, offset: int = 0) -> Layout:
+        """The row-major layout of a shape."""
+        return _contiguous(shape, offset)
+
+    def __repr__(self) -> str:
+        return f"Layout(shape={self.shape}, strides={self.strides}, offset={self.offset})"
+
+    def __reduce__(self) -> tuple[object, tuple[Ints, Ints, int]]:
+        return Layout.make, (self.shape, self.strides, self.offset)
+
+    # ---- questions
+
+    @property
+    def is_dense(self) -> bool:
+        """The same as `is_contiguous`: one run of memory."""
+        return self.is_contiguous
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether some dim repeats its elements with stride 0."""
+        return any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))
+
+    def is_fortran_contiguous(self) -> bool:
+        """Whether the elements lie in one column-major run."""
+        return is_run(self.shape[::-1], self.strides[::-1])
+
+    def is_contiguous_range(self, first: int, last: int) -> bool:
+        """Whether the dims from `first` to `last`, both included, could be one dim without a copy."""
+        first = normalize_dim(first, self.ndim, "is_contiguous_range", self.shape)
+        last = normalize_dim(last, self.ndim, "is_contiguous_range", self.shape)
+        dims, _ = merge_dims(self.shape[first : last + 1], [self.strides[first : last + 1]])
+        return len(dims) <= 1
+
+    def may_overlap_itself(self) -> bool:
+        """Whether two indices may share an element. False is certain, True is a suspicion."""
+        return may_overlap(self.shape, self.strides)
+
+    def span(self) -> tuple[int, int]:
+        """The lowest element offset in use and one past the highest; an empty layout spans nothing."""
+        return extent(self.shape, self.strides, self.offset)
+
+    def fits(self, storage_numel: int) -> bool:
+        """Whether every element lies inside a storage of that many elements."""
+        lowest, end = self.span()
+        return self.numel == 0 or (lowest >= 0 and end <= storage_numel)
+
+    def offsets(self) -> Iterator[int]:
+        """The element offsets in row-major order of the index: an odometer."""
+        return _walk(self.offset, self.shape, self.strides)
+
+    def strided_blocks(self) -> StridedBlocks:
+        """The longest runs of memory that, one after the other, are the elements in order."""
+        if self.numel == 0:
+            return SingleBlock(self.offset, 0)
+        dims, (steps,) = merge_dims(self.shape, [self.strides])
+        block_len = 1
+        if dims and steps[-1] == 1:
+            block_len, dims, steps = dims[-1], dims[:-1], steps[:-1]
+        if not dims:
+            return SingleBlock(self.offset, block_len)
+        if len(dims) == 1:
+            return UniformBlocks(self.offset, block_len, dims[0], steps[0])
+        return MultipleBlocks(self.offset, block_len, dims, steps)
+
+    # ---- parts
+
+    def narrow(self, dim: int, start: int, length: int) -> Layout:
+        """`length` entries of `dim` from `start` on; the full range is the layout itself."""
+        dim = normalize_dim(dim, self.ndim, "narrow", self.shape)
+        start, length = as_int(start, "start", "narrow"), as_int(length, "length", "narrow")
+        size = self.shape[dim]
+        if start < 0 or length < 0 or start + length > size:
+            raise IndexOutOfRange(
+                f"narrow: start {start} and length {length} leave dim {dim} of size {size} in shape {self.shape}; "
+                f"0 <= start, 0 <= length and start + length <= {size} must hold",
+                op="narrow", dim=dim, start=start, length=length, shape=self.shape,
+            )  # fmt: skip
+        if length == size:
+            return self
+        return self._with(dim, length, self.strides[dim], self.offset + self.strides[dim] * start)
+
+    def select(self, dim: int, index: int) -> Layout:
+        """One entry of `dim`, which goes away; negative indices count from the end."""
+        dim = normalize_dim(dim, self.ndim, "select", self.shape)
+        index = as_int(index, "index", "select")
+        size = self.shape[dim]
+        if not -size <= index < size:
+            valid = f"valid are {-size} to {size - 1}" if size else "it has no entries"
+            raise IndexOutOfRange(
+                f"select: index {index} is out of range for dim {dim} of size {size} in shape {self.shape}; {valid}",
+                op="select", dim=dim, index=index, size=size, shape=self.shape,
+            )  # fmt: skip
+        offset = self.offset + self.strides[dim] * (index + size if index < 0 else index)
+        return Layout.make(_without(self.shape, dim), _without(self.strides, dim), offset)
+
+    def slice(self, dim: int, start: int | None = None, stop: int | None = None, step: int | None = None) -> Layout:
+        """Entries of `dim` as in Python's `[start:stop:step]`: bounds clip, and the step may be negative."""
+        dim = normalize_dim(dim, self.ndim, "slice", self.shape)
+        start, stop, step = (None if part is None else as_int(part, "a bound", "slice") for part in (start, stop, step))
+        if step == 0:
+            raise ArgumentError(f"slice: step 0 for dim {dim} of shape {self.shape} never advances", op="slice", dim=dim)
+        picked = range(*slice(start, stop, step).indices(self.shape[dim]))
+        if len(picked) == self.shape[dim] and picked.step == 1:
+            return self
+        offset = self.offset + self.strides[dim] * picked.start if picked else self.offset
+        return self._with(dim, len(picked), self.strides[dim] * picked.step, offset)
+
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Layout:
+        """The entries with equal indices in two dims (the second `offset` ahead), as a new last dim."""
+        first = normalize_dim(dim1, self.ndim, "diagonal", self.shape)
+        second = normalize_dim(dim2, self.ndim, "diagonal", self.shape)
+        if first == second:
+            raise ShapeError(
+                f"diagonal: dims {dim1} and {dim2} of shape {self.shape} are the same, and a diagonal needs two",
+                op="diagonal", dim=first, shape=self.shape,
+            )  # fmt: skip
+        down, right = max(-offset, 0), max(offset, 0)
+        length = max(min(self.shape[first] - down, self.shape[second] - right), 0)
+        start = self.offset + (down * self.strides[first] + right * self.strides[second] if length else 0)
+        low, high = sorted((first, second))
+        shape = (*_without(_without(self.shape, high), low), length)
+        step = self.strides[first] + self.strides[second]
+        return Layout.make(shape, (*_without(_without(self.strides, high), low), step), start)
+
+    def unfold(self, dim: int, size: int, step: int) -> Layout:
+        """Windows of `size` entries every `step` along `dim`; the place within the window is a new last dim."""
+        dim = normalize_dim(dim, self.ndim, "unfold", self.shape)
+        size, step = as_int(size, "size", "unfold"), as_int(step, "step", "unfold")
+        if not 0 <= size <= self.shape[dim] or step < 1:
+            raise ShapeError(
+                f"unfold: windows of {size} every {step} do not fit dim {dim} of size {self.shape[dim]} in shape "
+                f"{self.shape}; 0 <= size <= {self.shape[dim]} and step >= 1 must hold",
+                op="unfold", dim=dim, size=size, step=step, shape=self.shape,
+            )  # fmt: skip
+        count = (self.shape[dim] - size) // step + 1
+        windows = self._with(dim, count, self.strides[dim] * step, self.offset)
+        return Layout.make((*windows.shape, size), (*windows.strides, self.strides[dim]), self.offset)
+
+    def as_strided(self, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Layout:
+        """Any numbers at all, and this layout's offset if none is given; ask `fits` whether they stay in bounds."""
+        sizes = as_shape(shape, "as_strided")
+        steps = tuple(as_int(stride, "a stride", "as_strided") for stride in strides)
+        if len(sizes) != len(steps):
+            raise ShapeError(
+                f"as_strided: shape {sizes} has {len(sizes)} dims and strides {steps} have {len(steps)}, "
+                f"and each dim needs one stride",
+                op="as_strided", shape=sizes, strides=steps,
+            )  # fmt: skip
+        start = self.offset if offset is None else as_int(offset, "offset", "as_strided")
+        return Layout.make(sizes, steps, start)
+
+    # ---- order
+
+    def permute(self, dims: Sequence[int]) -> Layout:
+        """The dims in a new order, each named once."""
+        order = tuple(normalize_dim(dim, self.ndim, "permute", self.shape) for dim in dims)
+        if sorted(order) != list(range(self.ndim)):
+            raise ShapeError(
+                f"permute: dims {tuple(dims)} must name each of the {self.ndim} dims of shape {self.shape} once",
+                op="permute", dims=tuple(dims), shape=self.shape,
+            )  # fmt: skip
+        return Layout.make(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
+
+    def transpose(self, d0: int, d1: int) -> Layout:
+        """Two dims swapped."""
+        first = normalize_dim(d0, self.ndim, "transpose", self.shape)
+        second = normalize_dim(d1, self.ndim, "transpose", self.shape)
+        order = list(range(self.ndim))
+        order[first], order[second] = second, first
+        return self.permute(order)
+
+    def flip(self, dims: int | Iterable[int] | None = None) -> Layout:
+        """The named dims (all, if none is named) from the last entry to the first."""
+        flipped = normalize_dims(dims, self.ndim, "flip", self.shape)
+        if self.numel == 0:
+            return self
+        strides = tuple(-stride if dim in flipped else stride for dim, stride in enumerate(self.strides))
+        offset = self.offset + sum((self.shape[dim] - 1) * self.strides[dim] for dim in flipped)
+        return Layout.make(self.shape, strides, offset)
+
+    # ---- shape
+
+    def squeeze(self, dim: int | Iterable[int] | None = None) -> Layout:
+        """Without the dims of size 1: all of them, or those named; a named dim of another size stays."""
+        named = normalize_dims(dim, self.ndim, "squeeze", self.shape)
+        kept = [d for d in range(self.ndim) if d not in named or self.shape[d] != 1]
+        return Layout.make(tuple(self.shape[d] for d in kept), tuple(self.strides[d] for d in kept), self.offset)
+
+    def unsqueeze(self, dim: int) -> Layout:
+        """With a new dim of size 1 at place `dim` of the result."""
+        dim = normalize_dim(dim, self.ndim + 1, "unsqueeze", self.shape)
+        stride = self.shape[dim] * self.strides[dim] if dim < self.ndim else 1
+        shape = (*self.shape[:dim], 1, *self.shape[dim:])
+        return Layout.make(shape, (*self.strides[:dim], stride, *self.strides[dim:]), self.offset)
+
+    def reshape(self, shape: Any) -> Layout | None:
+        """The same elements in another shape, as a view; None where only a copy can have that shape.
+
+        Raises:
+            ShapeError: the number of elements differs.
+        """
+        target = infer_hole(as_shape(shape, "reshape", hole=True), self.numel, "reshape", self.shape)
+        return self._viewed(target)
+
+    def view(self, shape: Any) -> Layout:
+        """As `reshape`, but an error where a copy would be needed."""
+        target = infer_hole(as_shape(shape, "view", hole=True), self.numel, "view", self.shape)
+        found = self._viewed(target)
+        if found is None:
+            raise ShapeError(
+                f"view: shape {self.shape} with strides {self.strides} cannot be seen as {target} without a copy; "
+                f"reshape() copies where it must, and contiguous() copies always",
+                op="view", shape=self.shape, strides=self.strides, target=target,
+            )  # fmt: skip
+        return found
+
+    def flatten(self, start: int = 0, end: int = -1) -> Layout | None:
+        """The dims from `start` to `end`, both included, as one; None where only a copy can. A scalar gets one dim."""
+        if self.ndim == 0:
+            return self._viewed((1,))
+        first = normalize_dim(start, self.ndim, "flatten", self.shape)
+        last = normalize_dim(end, self.ndim, "flatten", self.shape)
+        if first > last:
+            raise ShapeError(
+                f"flatten: start {start} comes after end {end} in shape {self.shape}",
+                op="flatten", start=start, end=end, shape=self.shape,
+            )  # fmt: skip
+        middle = numel(self.shape[first : last + 1])
+        return self._viewed((*self.shape[:first], middle, *self.shape[last + 1 :]))
+
+    def expand(self, shape: Any) -> Layout:
+        """Dims of size 1, and new ones in front, repeated with stride 0; -1 keeps a size."""
+        target = as_shape(shape, "expand", hole=True)
+        new = len(target) - self.ndim
+        if new >= 0 and -1 not in target[:new]:
+            target = (*target[:new], *(s if t == -1 else t for s, t in zip(self.shape, target[new:])))
+            strides = stretched_strides(self.shape, self.strides, target)
+            if strides is not None:
+                return Layout.make(target, strides, self.offset)
+        raise ShapeError(
+            f"expand: shape {self.shape} cannot stretch to {target}; aligned from the right, each size must be "
+            f"equal or 1, and -1 keeps an existing size",
+            op="expand", shape=self.shape, target=target,
+        )  # fmt: skip
+
+    def _viewed(self, target: Ints) -> Layout | None:
+        if target == self.shape:
+            return self
+        if self.is_contiguous:
+            return _contiguous(target, self.offset)
+        strides = reshaped_strides(self.shape, self.strides, target)
+        return None if strides is None else Layout.make(target, strides, self.offset)
+
+    def _with(self, dim: int, size: int, stride: int, offset: int) -> Layout:
+        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
+        return Layout.make(shape, (*self.strides[:dim], stride, *self.strides[dim + 1 :]), offset)
+
+
+def _intern(key: tuple[Ints, Ints, int]) -> Layout:
+    layout = object.__new__(Layout)
+    shape, strides, offset = key
+    facts = (shape, strides, offset, numel(shape), len(shape), is_run(shape, strides))
+    for name, value in zip(("shape", "strides", "offset", "numel", "ndim", "is_contiguous"), facts):
+        object.__setattr__(layout, name, value)
+    entry = _Entry(layout, _forget)
+    entry.key = key
+    while True:
+        # Two threads may get here at once. setdefault is one step: the first one's layout serves both.
+        filed = _interned.setdefault(key, entry)
+        found = filed()
+        if found is not None:
+            return found
+        _forget(filed)
+
+
+@lru_cache(maxsize=4096)
+def _contiguous(shape: Ints, offset: int) -> Layout:
+    # The layout of every fresh result. The last few thousand stay alive, so that a short-lived tensor does not
+    # make and drop its layout each time.
+    return Layout.make(shape, contiguous_strides(shape), offset)
+
+
+def _without(values: Ints, dim: int) -> Ints:
+    return values[:dim] + values[dim + 1 :]
+
+
+def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
+    # product() turns its last range fastest, as row-major order does, and has one empty tuple for a scalar.
+    steps = [[i * stride for i in range(size)] for size, stride in zip(dims, strides)]
+    return (offset + sum(step) for step in product(*steps))
+
+
+def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
+    """The fewest dims that walk all layouts, which have one shape, in the same order; and each one's strides.
+
+    Dims of size 1 go away; neighbours join where in every layout the outer stride is the inner one times its size.
+    A scalar has no dims; an empty shape becomes one dim of size 0.
+
+    Example:
+        >>> a = Layout.contiguous((32, 630, 12, 32))
+        >>> merge([a, Layout.contiguous((32, 1, 1, 32)).expand(a.shape)])
+        ((32, 7560, 32), ((241920, 32, 1), (32, 0, 1)))
+    """
+    shape = layouts[0].shape
+    for layout in layouts:
+        if layout.shape is not shape and layout.shape != shape:
+            raise ShapeError(f"merge: shapes {shape} and {layout.shape} differ", op="merge", lhs=shape, rhs=layout.shape)
+    return merge_dims(shape, [layout.strides for layout in layouts])

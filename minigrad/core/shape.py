@@ -1,0 +1,161 @@
+"""Is this shape, or this dim, possible?
+
+Small functions on tuples of sizes: parsing, counting, naming dims from the end, broadcasting, filling a hole. All
+raise with the op's name, because a message that says which call was wrong saves the search. What a shape means in
+memory is the business of `layout`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
+
+Shape = tuple[int, ...]
+
+
+def numel(shape: Shape) -> int:
+    """How many elements a shape has; 1 for the shape of a scalar."""
+    return math.prod(shape)
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """Row-major strides in elements.
+
+    Example:
+        >>> contiguous_strides((2, 3, 4))
+        (12, 4, 1)
+    """
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def as_int(value: Any, what: str, op: str) -> int:
+    """`value` as an int, or an error that says what it was meant to be."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{op}: {what} must be an int, not {value!r}", op=op, value=value) from None
+
+
+def normalize_dim(dim: int, ndim: int, op: str, shape: Shape | None = None) -> int:
+    """`dim` counted from the front; negative ones count from the end.
+
+    Raises:
+        IndexOutOfRange: there is no such dim.
+    """
+    found = as_int(dim, "dim", op)
+    if -ndim <= found < ndim:
+        return found + ndim if found < 0 else found
+    where = f"shape {shape}" if shape is not None else f"{ndim} dims"
+    valid = f"valid are {-ndim} to {ndim - 1}" if ndim else "a scalar has no dims"
+    raise IndexOutOfRange(f"{op}: dim {dim} is out of range for {where}; {valid}", op=op, dim=dim, shape=shape)
+
+
+def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, shape: Shape | None = None) -> Shape:
+    """The dims counted from the front, sorted; None means all of them.
+
+    Raises:
+        IndexOutOfRange: there is no such dim.
+        ShapeError: a dim is named twice.
+    """
+    if dims is None:
+        return tuple(range(ndim))
+    listed = tuple(dims) if isinstance(dims, Iterable) else (dims,)
+    found = sorted(normalize_dim(dim, ndim, op, shape) for dim in listed)
+    for left, right in zip(found, found[1:]):
+        if left == right:
+            raise ShapeError(
+                f"{op}: dim {left} is named twice in {listed} for shape {shape}", op=op, dim=left, dims=listed, shape=shape
+            )
+    return tuple(found)
+
+
+def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
+    """The shape that all of them stretch to: aligned from the right, sizes equal or 1.
+
+    Raises:
+        ShapeError: two sizes differ and neither is 1.
+
+    Example:
+        >>> broadcast_shapes("add", (2, 1), (3,))
+        (2, 3)
+    """
+    if not shapes:
+        return ()
+    result = shapes[0]
+    for shape in shapes[1:]:
+        result = result if shape == result else _broadcast_two(op, result, shape, shapes)
+    return result
+
+
+def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -> Shape:
+    ndim = max(len(lhs), len(rhs))
+    left, right = (1,) * (ndim - len(lhs)) + lhs, (1,) * (ndim - len(rhs)) + rhs
+    sizes = []
+    for dim, (a, b) in enumerate(zip(left, right)):
+        if a != b and a != 1 and b != 1:
+            listed = " and ".join(map(str, shapes))
+            raise ShapeError(
+                f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, "
+                f"and only equal sizes or 1 stretch",
+                op=op, lhs=shapes[0], rhs=shapes[-1], shapes=shapes, dim=dim,
+            )  # fmt: skip
+        sizes.append(b if a == 1 else a)
+    return tuple(sizes)
+
+
+def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, ...]:
+    """A shape from an int, a tuple, a list, or the varargs of a method, which may hold one tuple.
+
+    With `hole`, one size may be left open as -1 or as `()`; `infer_hole` fills it.
+
+    Raises:
+        ShapeError: a size is negative.
+        ArgumentError: a size is no int.
+
+    Example:
+        >>> as_shape(3), as_shape([2, 3]), as_shape(((2, 3),))
+        ((3,), (2, 3), (2, 3))
+    """
+    if not isinstance(args, (tuple, list)):
+        args = (args,)
+    elif len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = args[0]
+    sizes = tuple(-1 if hole and size == () else as_int(size, "a size", op) for size in args)
+    lowest = -1 if hole else 0
+    for size in sizes:
+        if size < lowest:
+            raise ShapeError(f"{op}: size {size} in {sizes} is negative, and a size is 0 or more", op=op, shape=sizes)
+    return sizes
+
+
+def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: Shape | None = None) -> Shape:
+    """`shape` with its one open size (-1 or `()`) filled so that it has `numel` elements; checked if there is none.
+
+    Raises:
+        ShapeError: no size fits, or two are open.
+
+    Example:
+        >>> infer_hole((2, -1), 6)
+        (2, 3)
+    """
+    open_dims = [dim for dim, size in enumerate(shape) if size == -1 or size == ()]
+    if len(open_dims) > 1:
+        raise ShapeError(f"{op}: {shape} has {len(open_dims)} open sizes, and one can be inferred", op=op, shape=shape)
+    known = math.prod(size for dim, size in enumerate(shape) if dim not in open_dims)
+    if open_dims and known and numel % known == 0:
+        dim = open_dims[0]
+        return (*shape[:dim], numel // known, *shape[dim + 1 :])
+    if not open_dims and known == numel:
+        return shape
+    what = f"{source} of {numel} elements" if source is not None else f"{numel} elements"
+    reason = ", where any size would fit" if open_dims and not known and not numel else ""
+    raise ShapeError(f"{op}: cannot {op} {what} to {shape}{reason}", op=op, shape=source, target=shape, numel=numel)

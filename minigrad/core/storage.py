@@ -1,0 +1,140 @@
+"""Who holds this memory, and has it changed?
+
+A `Storage` is a flat buffer with a dtype and a device; tensors and views share one. Its version counts writes, so that
+backward can tell whether a saved value is still the value that was saved. When the last user goes, it hands the buffer
+back to its allocator at once, by reference counting alone.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.allocator import ALIGNMENT, Allocator
+from minigrad.core.device import CPU, Device
+from minigrad.core.dtype import DType, DTypeLike, as_dtype, bool_, cast_array, default_float, fit_number, int64, to_logical
+from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
+
+
+class Storage:
+    """A buffer, its dtype and device, the count of writes to it, and the allocator that gets it back.
+
+    The buffer may have room for more elements than were asked for; `numel` counts the room.
+    """
+
+    __slots__ = ("__weakref__", "allocator", "buffer", "device", "dtype", "version")
+
+    def __init__(self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None) -> None:
+        self.allocator = allocator
+        self.buffer = buffer
+        self.dtype = dtype
+        self.device = device
+        self.version = 0
+
+    def __del__(self) -> None:
+        try:
+            allocator = self.allocator
+        except AttributeError:
+            # __init__ was called with wrong arguments and holds nothing.
+            return
+        if allocator is not None:
+            allocator.free(self.buffer)
+
+    @staticmethod
+    def of(*numbers: bool | int | float, dtype: DTypeLike | None = None) -> Storage:
+        """A new storage on the CPU that holds exactly these numbers.
+
+        Example:
+            >>> Storage.of(1, 2, 3, dtype="f32")[2]
+            3.0
+        """
+        wanted = _common_dtype(numbers) if dtype is None else as_dtype(dtype)
+        fitted = [fit_number(number, wanted) for number in numbers]
+        logical = np.array(fitted, dtype=np.float64 if wanted.is_float else wanted.numpy)
+        values = cast_array(logical, wanted)
+        block = np.empty(values.nbytes + ALIGNMENT, np.uint8)
+        start = -block.ctypes.data % ALIGNMENT
+        buffer = block[start : start + values.nbytes].view(wanted.storage)
+        buffer[:] = values
+        return Storage(buffer, wanted, CPU)
+
+    @staticmethod
+    def from_buffer(data: Any, dtype: DTypeLike, device: Device = CPU) -> Storage:
+        """A storage over memory that somebody else owns (a bytearray, an array, a memory map); writes go through.
+
+        Raises:
+            StorageError: the memory is read-only or is no whole number of elements.
+        """
+        wanted = as_dtype(dtype)
+        view = memoryview(data)
+        if view.readonly:
+            raise StorageError("from_buffer: the memory is read-only, and a storage must be writable", op="from_buffer")
+        if not view.c_contiguous or view.nbytes % wanted.itemsize:
+            raise StorageError(
+                f"from_buffer: {view.nbytes} bytes are not one run of whole {wanted} elements of {wanted.itemsize} bytes",
+                op="from_buffer", dtype=wanted, nbytes=view.nbytes,
+            )  # fmt: skip
+        return Storage(np.frombuffer(view, wanted.storage), wanted, device)
+
+    @property
+    def numel(self) -> int:
+        """How many elements there is room for."""
+        return int(self.buffer.size)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the buffer has."""
+        return int(self.buffer.nbytes)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        for name in ("__array_interface__", "__cuda_array_interface__"):
+            interface = getattr(self.buffer, name, None)
+            if interface is not None:
+                return int(interface["data"][0])
+        raise DeviceError(f"a buffer on {self.device} has no address", device=self.device)
+
+    def use_count(self) -> int:
+        """How many variables, tensors and containers hold this storage."""
+        return getrefcount(self) - _CALL_REFERENCES
+
+    def bump(self) -> None:
+        """Note that the contents were changed."""
+        self.version += 1
+
+    def __len__(self) -> int:
+        return self.numel
+
+    def __getitem__(self, index: int) -> bool | int | float:
+        """One element as a Python number, its index checked; slow, for looking."""
+        if not isinstance(self.buffer, np.ndarray):
+            raise DeviceError(f"a storage on {self.device} is not read element by element; copy it to the cpu first")
+        size = self.numel
+        if not -size <= index < size:
+            raise IndexOutOfRange(
+                f"storage: index {index} is out of range for {size} elements", op="storage", index=index, size=size
+            )
+        number: bool | int | float = to_logical(self.buffer[index : index + 1 or None], self.dtype).astype(
+            self.dtype.compute
+        )[0].item()
+        return number
+
+    def __repr__(self) -> str:
+        return f"Storage({self.numel} x {self.dtype}, device={self.device}, version={self.version})"
+
+
+def _common_dtype(numbers: tuple[bool | int | float, ...]) -> DType:
+    if numbers and all(isinstance(number, bool) for number in numbers):
+        return bool_
+    if numbers and all(isinstance(number, int) for number in numbers):
+        return int64
+    return default_float()
+
+
+_CALL_REFERENCES = 0
+_held_once = Storage(np.empty(0, np.bool_), bool_, CPU)
+# A call to a method adds references of its own, and how many depends on the Python version.
+_CALL_REFERENCES = _held_once.use_count() - 1
+del _held_once

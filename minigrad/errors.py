@@ -1,0 +1,77 @@
+"""What can go wrong, as types.
+
+Every error of minigrad is a `MinigradError` and also the built-in exception that a Python programmer would expect.
+The message is one sentence; the facts in it (op, shapes, dim, ...) are attributes too, so a program can read them.
+`check` is the short form of "raise unless".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MinigradError(Exception):
+    """The base of all errors raised by minigrad; keyword facts become attributes.
+
+    Example:
+        >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", op="add", lhs=(2,), rhs=(3,))
+        >>> error.op, error.lhs
+        ('add', (2,))
+    """
+
+    def __init__(self, message: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        # The instance dictionary is pickled with the exception, so the facts cross process borders.
+        self.__dict__.update(facts)
+
+    def __getattr__(self, name: str) -> Any:
+        """Fail as usual; declared so that type checkers accept the facts."""
+        raise AttributeError(f"{type(self).__name__} carries no fact {name!r}; it has {sorted(self.__dict__)}")
+
+
+class ShapeError(MinigradError, ValueError):
+    """Shapes do not go together, or a shape is impossible."""
+
+
+class DTypeError(MinigradError, TypeError):
+    """A dtype is unknown, not supported here, or cannot hold a number."""
+
+
+class DeviceError(MinigradError, RuntimeError):
+    """A device is unknown, missing, or mixed with another."""
+
+
+class IndexOutOfRange(MinigradError, IndexError):
+    """A dim or an index lies outside its range."""
+
+
+class GradientError(MinigradError, RuntimeError):
+    """A gradient was asked for where there is none, or where it would be wrong."""
+
+
+class DeclarationError(MinigradError, TypeError):
+    """An op is declared in a way that cannot work."""
+
+
+class KernelError(MinigradError, RuntimeError):
+    """A kernel could not be made, loaded or launched."""
+
+
+class ArgumentError(MinigradError, ValueError):
+    """An argument has a value that makes no sense for the op."""
+
+
+class StorageError(MinigradError, RuntimeError):
+    """Memory is used in a way that would give wrong numbers: overlap, a stale version, a foreign buffer."""
+
+
+def check(condition: object, error_type: type[MinigradError], *parts: object, **facts: Any) -> None:
+    """Raise `error_type` unless `condition` holds; the message is the parts, joined without spaces.
+
+    The parts are turned into text only when the check fails, so a passing check costs no formatting.
+
+    Example:
+        >>> check(2 > 1, ShapeError, "never shown")
+    """
+    if not condition:
+        raise error_type("".join(str(part) for part in parts), **facts)
