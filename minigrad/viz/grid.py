@@ -1,0 +1,180 @@
+"""In which rank does each box of a graph stand, and in which order within its rank?
+
+The first two of the four steps of `viz.layered`: ranks by longest path, and an order with few crossings. An edge that
+passes ranks is cut into pieces by bends, which take part in the order as boxes do.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from minigrad.errors import ArgumentError
+
+__all__ = ["Grid", "effort", "make_grid", "order", "rank"]
+
+BEND_WIDTH: Final = 8.0
+"""The room that a long edge takes where it passes a rank."""
+
+BEND_LIMIT: Final = 20_000
+"""The longest edges get no bends beyond this many in all: a skip edge from every node to the end has n * n / 2."""
+
+WORK: Final = 150_000
+"""About how many edge pieces the order, and the x, may look at before the picture of a big graph is good enough."""
+
+SWEEPS: Final = 24
+
+
+@dataclass
+class Grid:
+    """Nodes and bends, numbered from 0, nodes first; every piece of an edge joins two neighbouring ranks."""
+
+    real: int
+    widths: list[float]
+    rows: list[list[int]]
+    above: list[list[int]]
+    below: list[list[int]]
+    chains: list[list[int]] = field(default_factory=list)
+
+    def pieces(self) -> int:
+        """How many edge pieces there are."""
+        return sum(map(len, self.below))
+
+
+def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
+    """The longest path to each node; then what leads to one consumer only moves down to it, so that edges get short."""
+    targets: list[list[int]] = [[] for _ in nodes]
+    waiting = [0] * len(nodes)
+    for a, b in arcs:
+        targets[a].append(b)
+        waiting[b] += 1
+    ready = [k for k, count in enumerate(waiting) if not count]
+    ranks = [0] * len(nodes)
+    private = [True] * len(nodes)  # moving it down with all that leads to it makes no edge longer
+    for a in ready:  # grows while it is read
+        alone = len(set(targets[a])) == 1
+        for b in targets[a]:
+            private[b] = private[b] and private[a] and alone
+            ranks[b] = max(ranks[b], ranks[a] + 1)
+            waiting[b] -= 1
+            if not waiting[b]:
+                ready.append(b)
+    if len(ready) < len(nodes):
+        stuck = next(k for k, count in enumerate(waiting) if count)
+        raise ArgumentError(f"arrange: the edges into {nodes[stuck]!r} have a cycle, which no ranks can hold")
+    for a in reversed(ready):
+        if private[a] and targets[a]:
+            ranks[a] = min(ranks[b] for b in targets[a]) - 1
+    return ranks
+
+
+def make_grid(ranks: list[int], arcs: list[tuple[int, int]], widths: list[float]) -> Grid:
+    """Cut each long edge at the ranks that it passes; the pieces with the shortest edges first while bends last."""
+    real = len(ranks)
+    grid = Grid(real, list(widths), [[] for _ in range(max(ranks) + 1)], [[] for _ in ranks], [[] for _ in ranks])
+    visited = _visiting_order(real, arcs)
+    start = list(visited)  # a bend starts out beside its source
+    for k in range(real):
+        grid.rows[ranks[k]].append(k)
+    grid.chains = [[a, b] for a, b in arcs]
+    left = BEND_LIMIT
+    for i in sorted(range(len(arcs)), key=lambda i: ranks[arcs[i][1]] - ranks[arcs[i][0]]):
+        a, b = arcs[i]
+        left -= ranks[b] - ranks[a] - 1
+        if left < 0:
+            break
+        bends = range(len(grid.widths), len(grid.widths) + ranks[b] - ranks[a] - 1)
+        for rank, bend in enumerate(bends, ranks[a] + 1):
+            grid.rows[rank].append(bend)
+            grid.widths.append(BEND_WIDTH)
+            grid.above.append([])
+            grid.below.append([])
+            start.append(visited[a])
+        grid.chains[i] = [a, *bends, b]
+        for upper, lower in pairwise(grid.chains[i]):
+            grid.below[upper].append(lower)
+            grid.above[lower].append(upper)
+    for row in grid.rows:
+        row.sort(key=start.__getitem__)
+    return grid
+
+
+def _visiting_order(real: int, arcs: list[tuple[int, int]]) -> list[int]:
+    """A number for each node, depth first along edges of either direction: what is joined starts out together."""
+    near: list[list[int]] = [[] for _ in range(real)]
+    for a, b in arcs:
+        near[a].append(b)
+        near[b].append(a)
+    visited = [-1] * real
+    count = 0
+    for root in range(real):
+        stack = [root]
+        while stack:
+            k = stack.pop()
+            if visited[k] < 0:
+                visited[k] = count
+                count += 1
+                stack.extend(m for m in reversed(near[k]) if visited[m] < 0)
+    return visited
+
+
+def order(grid: Grid) -> int:
+    """Sort each rank by the medians of its neighbours, down and up in turn; keep the best and return its crossings."""
+    position = [0] * len(grid.widths)
+    _number_rows(grid.rows, position)
+    fewest = _crossings(grid, position)
+    best = [list(row) for row in grid.rows]
+    for sweep in range(effort(grid, SWEEPS)):
+        if not fewest:
+            break
+        downwards = sweep % 2 == 0
+        neighbours = grid.above if downwards else grid.below
+        for row in grid.rows if downwards else reversed(grid.rows):
+            keys = {k: _median([position[m] for m in neighbours[k]], position[k]) for k in row}
+            row.sort(key=keys.__getitem__)
+            _number_rows([row], position)
+        found = _crossings(grid, position)
+        if found < fewest:
+            fewest, best = found, [list(row) for row in grid.rows]
+    grid.rows = best
+    return fewest
+
+
+def effort(grid: Grid, most: int) -> int:
+    """How many times all rows of a graph of this size may be gone through, `most` times for a small one."""
+    return max(2, min(most, WORK // (1 + grid.pieces())))
+
+
+def _number_rows(rows: Iterable[list[int]], position: list[int]) -> None:
+    for row in rows:
+        for place, k in enumerate(row):
+            position[k] = place
+
+
+def _median(places: list[int], otherwise: int) -> float:
+    if not places:
+        return otherwise
+    places.sort()
+    return (places[len(places) // 2] + places[(len(places) - 1) // 2]) / 2
+
+
+def _crossings(grid: Grid, position: list[int]) -> int:
+    """How many pairs of edge pieces cross: inversions between the orders of their upper and lower ends.
+
+    A Fenwick tree counts how many of the lower ends so far lie at or left of a place, in log n steps.
+    """
+    total = 0
+    for upper, lower in pairwise(grid.rows):
+        ends = [place for k in upper for place in sorted([position[m] for m in grid.below[k]])]
+        tree = [0] * (len(lower) + 1)
+        for seen, place in enumerate(ends):
+            total += seen
+            i = place + 1
+            while i:
+                total -= tree[i]
+                i &= i - 1
+            i = place + 1
+            while i < len(tree):
+                tree[i] += 1
+                i += i & -i
+    return total

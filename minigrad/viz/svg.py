@@ -1,0 +1,206 @@
+"""How does a graph become a picture that any browser shows?
+
+`draw` takes boxes and arrows, asks `viz.layered` for coordinates and returns one SVG document as text. It has no style
+sheet, no script and no marker, whose names would leak into the notebook page around it, and needs no program to be
+installed.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import Final
+
+from minigrad.errors import ArgumentError
+from minigrad.viz.layered import Arrangement, Point, arrange
+
+__all__ = ["KINDS", "Edge", "Node", "Style", "draw"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the boxes of one kind look. `pill` and `dashed` tell kinds apart without colour."""
+
+    fill: str
+    line: str
+    pill: bool = False
+    dashed: bool = False
+
+
+KINDS: Final = {
+    "op": Style("#eef3fb", "#4a6fa5"),
+    "var": Style("#fdf0cf", "#b07d12", pill=True),
+    "constant": Style("#f3f3f3", "#8a8a8a", pill=True, dashed=True),
+    "output": Style("#e2f3e4", "#3c8048"),
+    "view": Style("#f1ecf9", "#7a5ba8"),
+    "warning": Style("#fde7e4", "#b5402f"),
+}
+"""The kinds of boxes: leaves are pills, what is computed is a box."""
+
+HEAD_SIZE: Final = 13.0
+TEXT_SIZE: Final = 11.0
+LINE_HEIGHT: Final = 16.0
+PADDING: Final = 10.0
+MARGIN: Final = 14.0
+INK: Final = "#1f2933"
+ARROW: Final = "#5b6770"
+ARROW_LENGTH: Final = 7.0
+SANS: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+MONO: Final = "Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One box. The first line of `label` is its name, further lines are details; `hint` is shown under the pointer."""
+
+    id: str
+    label: str
+    kind: str = "op"
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One arrow from the box `source` down to the box `target`; both are ids."""
+
+    source: str
+    target: str
+    label: str = ""
+
+
+def draw(nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "graph", description: str = "") -> str:
+    """The graph as one SVG document; a screen reader speaks `title` and `description`.
+
+    Boxes are `<g id="node-ID" class="node KIND">`, arrows `<g id="edge-NUMBER" class="edge">`, numbered as given.
+
+    Raises: ArgumentError if a kind is not one of `KINDS`, and what `layered.arrange` raises.
+    Example:
+        >>> text = draw([Node("x", "x", "var"), Node("y", "exp")], [Edge("x", "y")], title="y = exp(x)")
+        >>> text.startswith("<svg") and "exp(x)" in text
+        True
+    """
+    for node in nodes:
+        if node.kind not in KINDS:
+            raise ArgumentError(
+                f"draw: the node {node.id!r} is of kind {node.kind!r}, which is none of {', '.join(KINDS)}"
+            )
+    sizes = {node.id: _size(node) for node in nodes}
+    drawing = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes)
+    left, right = _label_room(edges, drawing)
+    width, height = drawing.width + left + right + 2 * MARGIN, drawing.height + 2 * MARGIN
+    corner = f"{_number(-left - MARGIN)} {_number(-MARGIN)} {_number(width)} {_number(height)}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="{corner}" '
+        f'role="img" aria-label="{_text(title)}">',
+        f"<title>{_text(title)}</title>",
+        f"<desc>{_text(description or _summary(nodes, edges))}</desc>",
+        f'<rect class="background" x="{_number(-left - MARGIN)}" y="{_number(-MARGIN)}" width="{_number(width)}" '
+        f'height="{_number(height)}" rx="8" fill="#ffffff"/>',
+    ]
+    parts += [_arrow(i, edge, route) for i, (edge, route) in enumerate(zip(edges, drawing.routes))]
+    parts += [_box(node, drawing.centres[node.id], sizes[node.id]) for node in nodes]
+    # Labels lie on top of everything: an arrow that passes must not strike one through.
+    parts += [_edge_label(edge, route, drawing) for edge, route in zip(edges, drawing.routes) if edge.label]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _summary(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
+    return f"A graph of {len(nodes)} nodes and {len(edges)} edges; arrows point from operands down to results."
+
+
+def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
+    style = KINDS[node.kind]
+    (cx, cy), (width, height) = centre, size
+    radius = min(height / 2, 18.0) if style.pill else 5.0
+    dashes = ' stroke-dasharray="4 3"' if style.dashed else ""
+    lines = node.label.split("\n")
+    baseline = cy - height / 2 + PADDING - 3
+    texts = []
+    for i, line in enumerate(lines):
+        baseline += LINE_HEIGHT
+        font = f'font-family="{SANS}" font-size="{HEAD_SIZE:g}" font-weight="600"'
+        if i:
+            font = f'font-family="{MONO}" font-size="{TEXT_SIZE:g}" fill-opacity="0.8"'
+        texts.append(f'<text x="{_number(cx)}" y="{_number(baseline - 3)}" {font}>{_text(line)}</text>')
+    return (
+        f'<g id="node-{_text(node.id)}" class="node {node.kind}" text-anchor="middle" fill="{INK}">'
+        f"<title>{_text(node.hint or ' '.join(lines))}</title>"
+        f'<rect x="{_number(cx - width / 2)}" y="{_number(cy - height / 2)}" width="{_number(width)}" '
+        f'height="{_number(height)}" rx="{_number(radius)}" fill="{style.fill}" stroke="{style.line}" '
+        f'stroke-width="1.3"{dashes}/>{"".join(texts)}</g>'
+    )
+
+
+def _arrow(number: int, edge: Edge, route: list[Point]) -> str:
+    """A curve whose ends are vertical, so that a triangle that points down is always the right head."""
+    (x, tip) = route[-1]
+    path = [*route[:-1], (x, tip - ARROW_LENGTH + 1)]
+    curve = f"M{_number(path[0][0])},{_number(path[0][1])}"
+    for (ax, ay), (bx, by) in pairwise(path):
+        if ax == bx:
+            curve += f"V{_number(by)}"
+        else:
+            middle = _number((ay + by) / 2)
+            curve += f"C{_number(ax)},{middle} {_number(bx)},{middle} {_number(bx)},{_number(by)}"
+    head = f"M{_number(x)},{_number(tip)}l-3.5,-{ARROW_LENGTH:g}h7z"
+    hint = f"{edge.source} to {edge.target}" + (f": {edge.label}" if edge.label else "")
+    return (
+        f'<g id="edge-{number}" class="edge"><title>{_text(hint)}</title>'
+        f'<path d="{curve}" fill="none" stroke="{ARROW}" stroke-width="1.3"/><path d="{head}" fill="{ARROW}"/></g>'
+    )
+
+
+def _edge_label(edge: Edge, route: list[Point], drawing: Arrangement) -> str:
+    """Beside the head of the arrow: left of it if the arrow ends in the left half of its box, else right."""
+    (x, y), leftwards = route[-1], _is_left(edge, route, drawing)
+    anchor, shift = ("end", -6) if leftwards else ("start", 6)
+    return (
+        f'<text class="edge-label" x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}" '
+        f'font-family="{MONO}" font-size="{TEXT_SIZE - 1:g}" fill="{INK}" stroke="#ffffff" stroke-width="3" '
+        f'paint-order="stroke">{_text(edge.label)}</text>'
+    )
+
+
+def _label_room(edges: Iterable[Edge], drawing: Arrangement) -> tuple[float, float]:
+    """How far labels stand out to the left and to the right of the boxes."""
+    left = right = 0.0
+    for edge, route in zip(edges, drawing.routes):
+        if edge.label:
+            reach = 6 + _advance(edge.label, TEXT_SIZE - 1)
+            if _is_left(edge, route, drawing):
+                left = max(left, reach - route[-1][0])
+            else:
+                right = max(right, route[-1][0] + reach - drawing.width)
+    return left, right
+
+
+def _is_left(edge: Edge, route: list[Point], drawing: Arrangement) -> bool:
+    return route[-1][0] < drawing.centres[edge.target][0] - 1e-9
+
+
+def _size(node: Node) -> tuple[float, float]:
+    head, *details = node.label.split("\n")
+    width = max([_advance(head, HEAD_SIZE), *(_advance(line, TEXT_SIZE) for line in details)])
+    return max(36.0, width + 2 * PADDING), LINE_HEIGHT * (1 + len(details)) + 2 * PADDING - 6
+
+
+def _advance(text: str, size: float) -> float:
+    """The width of a text: 0.6 of the size for a letter (exact for a typewriter face), 1 for an East Asian one."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return size * (0.6 * len(text) + 0.4 * wide) + 0.5
+
+
+def _number(value: float) -> str:
+    """One decimal at most: finer than a screen, and short."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+# Characters that no XML document may hold, escaped or not.
+FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _text(text: str) -> str:
+    return escape(FORBIDDEN.sub("\ufffd", text), quote=True)
