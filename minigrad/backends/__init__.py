@@ -1,0 +1,1 @@
+"""Who runs a loop: one interface, one implementer a device."""

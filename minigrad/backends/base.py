@@ -1,0 +1,136 @@
+"""The backend interface: what a device must be able to prepare.
+
+Every method but the host copies is a *preparer*.  It receives the output's and the operands' `Spec` (layout and
+dtype, no data) with the static parameters, chooses or compiles a kernel once, and returns a `Launch`: a callable that
+takes the operands' storage buffers and the output's buffer last, and runs.  `dispatch` keeps the launch with the call
+plan, so the next call with the same layouts is one look-up.  Shapes, dtypes and devices have been checked before;
+a backend never promotes, broadcasts or allocates results.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.core.device import Device
+from minigrad.core.dtype import DType
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.storage import Storage
+from minigrad.kernels.scalar import parse
+
+Launch = Callable[..., None]
+
+
+def identity(x):  # type: ignore[no-untyped-def]
+    """The scalar function of a copy."""
+    return x
+
+
+def nonzero(x):  # type: ignore[no-untyped-def]
+    """The scalar function of a cast to bool."""
+    return x != 0
+
+
+IDENTITY, NONZERO = parse(identity), parse(nonzero)
+
+
+class Backend(ABC):
+    """One device's loops.  Subclasses are final; `tests/backends` holds each to `reference`."""
+
+    # ---- memory ----
+
+    @abstractmethod
+    def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
+        """Uninitialised storage for at least `numel` elements."""
+
+    @abstractmethod
+    def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        """Storage with a copy of a flat array that already has the dtype's storage type."""
+
+    @abstractmethod
+    def to_host(self, storage: Storage) -> NDArray[Any]:
+        """The storage's buffer as a NumPy array in the dtype's storage type; shared where memory is the host's."""
+
+    def synchronize(self) -> None:
+        """Wait until every launch has finished."""
+
+    # ---- loops ----
+
+    @abstractmethod
+    def elementwise(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec]) -> Launch:
+        """out[i] = scalar(operands[i]...) in `compute`; one to three operands, expanded to out's shape."""
+
+    def copy(self, out: Spec, a: Spec) -> Launch:
+        """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
+        if out.dtype.kind == "bool" and a.dtype.kind != "bool":
+            return self.elementwise(NONZERO, a.dtype.compute, out, [a])
+        widen = out.dtype.is_float and not a.dtype.is_float or a.dtype.kind == "bool"
+        return self.elementwise(IDENTITY, out.dtype.compute if widen else a.dtype.compute, out, [a])
+
+    @abstractmethod
+    def reduce(
+        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]
+    ) -> Launch:
+        """Fold a over dims with scalar(acc, x) in `compute`.
+
+        identity: "zero", "one", "lowest" or "highest".  `out` has the shape of `a` with length 1 at each dim of
+        `dims`.  An op with scale (mean) is divided by the number of elements: see `mean`.
+        """
+
+    @abstractmethod
+    def mean(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
+        """As `reduce` with identity zero, the result divided by the number of folded elements before it is stored."""
+
+    @abstractmethod
+    def argreduce(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+        """Index along `dim` of the first element for which better(best, x) never holds later; out is int64."""
+
+    @abstractmethod
+    def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
+        """out[..., m, n] = a[..., m, k] @ b[..., k, n]; batch dims have been expanded (stride 0) to out's."""
+
+    @abstractmethod
+    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+        """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; negative indices count from the end."""
+
+    @abstractmethod
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order."""
+
+    @abstractmethod
+    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+        """out[i, j, k] = a[i, index[j], k] for dim 1."""
+
+    @abstractmethod
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order."""
+
+    @abstractmethod
+    def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
+        """out (contiguous) = 0, then add g into it through the layout `view` of out's buffer, overlaps summed."""
+
+    @abstractmethod
+    def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:
+        """Prepare a look at an index tensor: the launch takes its buffer and returns (lowest, highest)."""
+
+    # ---- filling ----
+
+    @abstractmethod
+    def fill(self, out: Spec) -> Launch:
+        """launch(out_buffer, value): every element becomes the Python number `value`."""
+
+    @abstractmethod
+    def arange(self, out: Spec) -> Launch:
+        """launch(out_buffer, start, step): out[i] = start + i * step, 1-d."""
+
+    @abstractmethod
+    def random(self, kind: str, out: Spec) -> Launch:
+        """launch(out_buffer, key, counter, low, high): Philox4x32-10 numbers.
+
+        kind: "uniform" in [low, high), "normal" with mean `low` and deviation `high`, or "integer" in [low, high).
+        Element i (row-major) uses block counter + i // 4 (i // 2 for 64-bit values), whatever runs it.
+        """

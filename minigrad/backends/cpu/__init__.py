@@ -1,0 +1,15 @@
+"""The CPU backend: Numba loops over host memory, one module a kernel family.
+
+It holds no loops: they are in `kernels/cpu`, the walks in `core/plan.py`.  Here the two are bound to a launch.
+"""
+
+from __future__ import annotations
+
+from minigrad.backends.cpu.elementwise import Elementwise
+
+
+class CpuBackend(Elementwise):
+    """Everything that `Backend` asks for, on the host's threads."""
+
+
+CpuBackend.__abstractmethods__ = frozenset()

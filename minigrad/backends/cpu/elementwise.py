@@ -1,0 +1,58 @@
+"""Elementwise loops and copies on the CPU: from specs to a plan, a kernel file and a launch.
+
+Kernels are kept by what is pasted into them (scalar, dtypes, layout class, serial or parallel), launches by the
+caller.  A kernel runs on all threads from `settings.parallel_threshold` elements on; below that the serial twin
+avoids the parallel region and its compile time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.config import settings
+from minigrad.core.dtype import DType
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.plan import plan_elementwise
+from minigrad.kernels.cpu import elementwise
+from minigrad.kernels.specialize import array_type, load, scalar_macro, write_kernel
+
+
+class Elementwise(Family):
+    """The preparer of elementwise loops."""
+
+    def elementwise(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec]) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        plan = plan_elementwise(out.layout, [a.layout for a in operands])
+        dtypes = tuple(a.dtype for a in operands)
+        parallel = plan.numel >= settings.parallel_threshold
+        kernel = self.kernel(write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, parallel=parallel)
+        return bind(kernel, plan.numbers, len(operands))
+
+
+def write_elementwise(
+    scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, label: str, parallel: bool
+) -> Launch:
+    """Write, compile and import one elementwise kernel."""
+    name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, "par" if parallel else "ser"])
+    kind = label.rstrip("01")
+    steps = {f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])}
+    text = write_kernel(
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}, {'parallel' if parallel else 'serial'}.",
+        getattr(elementwise, kind),
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros={"F": scalar_macro(scalar, compute)},
+        constants=steps,
+        parallel=parallel,
+        signature=f"void({', '.join(array_type(d) for d in (*dtypes, out))}, int64[::1])",
+    )
+    launch: Launch = load(name, text).kernel
+    return launch
+

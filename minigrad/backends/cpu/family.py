@@ -1,0 +1,48 @@
+"""What every kernel family of the CPU backend shares: the store of compiled kernels, and binding numbers to them.
+
+A family is a class with preparers; `CpuBackend` inherits them all.  Each asks `kernel` for the compiled function of a
+writer and its arguments, and gets the parallel one guarded against threads and forks, with its serial twin at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Launch
+from minigrad.backends.host import HostMemory
+from minigrad.backends.parallel import guarded
+
+
+class Family(HostMemory):
+    """Base of the kernel families: `kernels` maps (writer, arguments) to compiled functions."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[Any, Launch] = {}
+
+    def kernel(self, writer: Callable[..., Launch], *args: Any, parallel: bool) -> Launch:
+        """The kernel that `writer(*args, parallel=...)` writes; compiled once a process, loaded from disk if it can."""
+        key = (writer, args, parallel)
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = writer(*args, parallel=parallel)
+            if parallel:
+                kernel = guarded(kernel, lambda: self.kernel(writer, *args, parallel=False))
+            self.kernels[key] = kernel
+        return kernel
+
+
+def nothing(*buffers: Any) -> None:
+    """The launch of a loop without elements."""
+
+
+def bind(kernel: Launch, numbers: NDArray[np.int64], operands: int) -> Launch:
+    """A launch with its numbers bound; written out by arity, because *args costs more than the call."""
+    if operands == 1:
+        return lambda a, out: kernel(a, out, numbers)
+    if operands == 2:
+        return lambda a, b, out: kernel(a, b, out, numbers)
+    return lambda a, b, c, out: kernel(a, b, c, out, numbers)

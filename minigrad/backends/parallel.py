@@ -1,0 +1,80 @@
+"""Launching parallel kernels where threads and forks would kill the process.
+
+Two facts of Numba's wheels: the layer `workqueue` aborts when two Python threads run parallel kernels at once, and
+the layer `omp` kills a child that was forked after the parent ran one.  So every parallel launch holds one lock, and
+a child forked after an omp launch runs the serial twin of each kernel.  The twin is the same text with `range`, and
+chunks come from shapes, so the results are the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.errors import ArgumentError
+
+_lock = threading.RLock()
+_launched = False
+_serial_only = False
+
+
+def _after_fork_in_child() -> None:
+    global _lock, _serial_only
+    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+    if _launched and threading_layer() == "omp":
+        _serial_only = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def guarded(parallel: Callable[..., None], serial: Callable[[], Callable[..., None]]) -> Callable[..., None]:
+    """A launch of a parallel kernel; `serial` compiles its twin when a forked child needs it."""
+
+    def launch(*args: Any) -> None:
+        global _launched
+        if _serial_only:
+            serial()(*args)
+            return
+        with _lock:
+            parallel(*args)
+            _launched = True
+
+    return launch
+
+
+def serial_only() -> bool:
+    """Whether this process was forked from one that ran parallel kernels on OpenMP."""
+    return _serial_only
+
+
+def threading_layer() -> str:
+    """The layer that runs parallel kernels, or "none yet": Numba chooses it at the first launch."""
+    numba = sys.modules.get("numba")
+    if numba is None:
+        return "none yet"
+    try:
+        return str(numba.threading_layer())
+    except ValueError:
+        return "none yet"
+
+
+def get_num_threads() -> int:
+    """Threads that a parallel kernel uses."""
+    import numba
+
+    return int(numba.get_num_threads())
+
+
+def set_num_threads(n: int) -> None:
+    """Use n threads for parallel kernels from this Python thread on.  Raises ArgumentError out of range."""
+    import numba
+
+    limit = int(numba.config.NUMBA_NUM_THREADS)
+    if not isinstance(n, int) or not 1 <= n <= limit:
+        raise ArgumentError(f"set_num_threads: {n!r} is not between 1 and {limit}, the threads of this process", n=n)
+    numba.set_num_threads(n)

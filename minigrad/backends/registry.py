@@ -1,0 +1,66 @@
+"""Device -> backend.  A device kind is registered with a factory, which runs on first use.
+
+`cpu` and `reference` register themselves here; a toy device from outside does the same with `register_backend`.
+CUDA's backend is imported by name on first use only, so `import minigrad` never touches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minigrad.backends.base import Backend
+from minigrad.core.device import Device
+from minigrad.errors import DeviceError
+
+_factories: dict[str, Callable[[], Backend]] = {}
+_backends: dict[str, Backend] = {}
+_by_device: dict[Device, Backend] = {}
+
+
+def register_backend(kind: str, factory: Callable[[], Backend]) -> None:
+    """Say who runs the loops of `kind`; replaces an earlier registration."""
+    _factories[kind] = factory
+    _backends.pop(kind, None)
+    for device in [d for d in _by_device if d.kind == kind]:
+        del _by_device[device]
+
+
+def backend_of(device: Device) -> Backend:
+    """The backend of a device.  Raises DeviceError when none is registered."""
+    backend = _by_device.get(device)
+    if backend is None:
+        backend = _backends.get(device.kind) or _create(device)
+        _backends[device.kind] = backend
+        _by_device[device] = backend
+    return backend
+
+
+def registered_kinds() -> tuple[str, ...]:
+    """The device kinds that have a backend."""
+    return tuple(_factories)
+
+
+def _create(device: Device) -> Backend:
+    factory = _factories.get(device.kind)
+    if factory is None:
+        more = "; this version has no CUDA backend yet" if device.kind == "cuda" else ""
+        raise DeviceError(
+            f"no backend runs on {device}: the devices are {', '.join(_factories)}{more}", device=str(device)
+        )
+    return factory()
+
+
+def _cpu() -> Backend:
+    from minigrad.backends.cpu import CpuBackend
+
+    return CpuBackend()
+
+
+def _reference() -> Backend:
+    from minigrad.backends.reference import ReferenceBackend
+
+    return ReferenceBackend()
+
+
+register_backend("cpu", _cpu)
+register_backend("reference", _reference)

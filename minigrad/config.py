@@ -1,0 +1,55 @@
+"""What a user may set: thresholds, folders, debug switches.
+
+Every value starts from an environment variable `MINIGRAD_<NAME>`, so that a test run or a job script can set it
+without touching code.  `settings` is the one instance; `override` changes it for the length of a `with` block.
+Nothing else in the package reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def _default_cache() -> Path:
+    base = os.environ.get("MINIGRAD_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "minigrad"
+    )
+    return Path(base)
+
+
+class Settings:
+    """The switches of this process.
+
+    parallel_threshold: elements from which a kernel runs on all threads (0: always).
+    cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
+    plan_limit: call plans kept per op; the oldest half goes when it is reached.
+    debug: record the user's source line with every op, and report a stale saved value where it goes stale.
+    """
+
+    __slots__ = ("cache_dir", "debug", "parallel_threshold", "plan_limit")
+
+    def __init__(self) -> None:
+        self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "16384"))
+        self.cache_dir = _default_cache()
+        self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
+        self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
+
+
+settings = Settings()
+
+
+@contextmanager
+def override(**values: Any) -> Iterator[Settings]:
+    """Change settings inside a `with` block; an unknown name raises AttributeError."""
+    before = {name: getattr(settings, name) for name in values}
+    for name, value in values.items():
+        setattr(settings, name, value)
+    try:
+        yield settings
+    finally:
+        for name, value in before.items():
+            setattr(settings, name, value)

@@ -1,0 +1,92 @@
+"""The records that a declaration produces: what an op is, without how it runs.
+
+`ops/declare.py` fills them, `dispatch.py` reads them on every call, `autodiff/engine.py` walks their rules back.
+They hold no arrays and import no kernels, so the whole schema can be listed, documented and tested as data.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+
+
+class ScalarFn:
+    """A checked scalar function: the inner line of a loop.
+
+    `node` is its parsed definition, `helpers` the other scalar functions that it calls, `where` its file and line.
+    """
+
+    __slots__ = ("args", "helpers", "name", "node", "where")
+
+    def __init__(
+        self, name: str, args: tuple[str, ...], node: ast.FunctionDef, helpers: dict[str, ScalarFn], where: str
+    ) -> None:
+        self.name, self.args, self.node, self.helpers, self.where = name, args, node, helpers, where
+
+
+class Spec:
+    """What a kernel has to know of one tensor before it runs: layout and dtype, no data."""
+
+    __slots__ = ("dtype", "layout")
+
+    def __init__(self, layout: Layout, dtype: DType) -> None:
+        self.layout, self.dtype = layout, dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.layout.shape
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}{self.layout.shape}"
+
+
+class Rule:
+    """One derivative rule: the function, the values that it wants saved, the static facts that it reads."""
+
+    __slots__ = ("facts", "fn", "saves")
+
+    def __init__(self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...]) -> None:
+        self.fn, self.saves, self.facts = fn, saves, facts
+
+
+class Op:
+    """One declared op.
+
+    kind: "elementwise", "reduction", "view" or "kernel".
+    operands, params: names of the tensors, and of the static arguments with their defaults.
+    rules: one Rule or None per operand; None means "not differentiable in this operand".
+    saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the output.
+    linear: the op is its own jvp.
+    where: file and line of the declaration.
+    """
+
+    __slots__ = (
+        "check", "doc", "dtype_rule", "identity", "kind", "linear", "name", "operands", "params", "plans",
+        "prepare", "public", "rules", "saves", "scalar", "shape_rule", "where",
+    )  # fmt: skip
+
+    def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
+        self.name, self.kind, self.operands, self.params, self.where = name, kind, operands, params, where
+        self.doc = ""
+        self.scalar: ScalarFn | None = None
+        self.identity: str | None = None
+        self.linear = False
+        self.dtype_rule: Callable[..., Any] | None = None
+        self.shape_rule: Callable[..., Any] | None = None
+        self.prepare: Callable[..., Any] | None = None
+        self.check: Callable[..., Any] | None = None
+        self.public: Callable[..., Any] | None = None
+        self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
+        self.saves: tuple[tuple[int, ...], ...] = ()
+        self.plans: dict[Any, Any] = {}
+
+    @property
+    def differentiable(self) -> bool:
+        return any(rule is not None for rule in self.rules)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}({', '.join(self.operands)}) of {self.where}>"

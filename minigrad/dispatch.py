@@ -1,0 +1,277 @@
+"""The one road from a call to a kernel: rules, plan, launch, record.
+
+`apply` looks the call up by its operands' layouts, dtypes and devices.  The first time it runs the op's rules and
+asks the backend to prepare a launch; nothing is allocated before every check has held.  After that a call is one
+look-up, one allocation, one launch, and one record if an operand tracks.  `ops/declare.py` makes the public
+functions that end here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.registry import backend_of
+from minigrad.config import settings
+from minigrad.core.device import Device
+from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import broadcast_shapes
+from minigrad.core.storage import Storage
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, StorageError
+from minigrad.graph import BackpropOp, mode, user_line
+from minigrad.tensor import Tensor, describe
+
+SCALAR = Layout.contiguous(())
+_numbers: dict[Any, Tensor] = {}
+NUMBER_LIMIT = 1024
+
+
+class CallPlan:
+    """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
+
+    launch is None for a view: the result shares the operand's storage.
+    check: looks at index values before anything is allocated, or None.
+    """
+
+    __slots__ = ("backend", "check", "device", "dtype", "launch", "layout", "numel", "specs")
+
+    def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
+        self.backend, self.device, self.specs, self.launch = backend, device, specs, launch
+        self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
+        self.check: Any = None
+
+    def fact(self, name: str, op: Op) -> Any:
+        """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
+        owner, _, what = name.rpartition("_")
+        spec = Spec(self.layout, self.dtype) if owner == "y" else self.specs[0]
+        if owner not in ("y", "in"):
+            spec = self.specs[op.operands.index(owner)]
+        return {"shape": spec.layout.shape, "dtype": spec.dtype, "layout": spec.layout}[what]
+
+
+# ---- operands -------------------------------------------------------------------------------------------------------
+
+
+def number(value: float, dtype: DType, device: Device) -> Tensor:
+    """A Python number as a 0-d tensor of `dtype`; the common ones are kept, since a literal comes again and again."""
+    key = (type(value), value, math.copysign(1.0, value) if value == 0 else 1.0, dtype, device)
+    found = _numbers.get(key)
+    if found is None:
+        fit_number(value, dtype)
+        flat = cast_array(np.asarray(value), dtype).reshape(-1)
+        found = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
+        if len(_numbers) >= NUMBER_LIMIT:
+            _numbers.clear()
+        _numbers[key] = found
+    return found
+
+
+def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """Operands with Python numbers made weak 0-d tensors.  Raises DTypeError for what is neither."""
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if not tensors:
+        shown = ", ".join(describe(x) for x in operands)
+        raise DTypeError(f"{op.name}: at least one operand must be a tensor, got {shown}", op=op.name)
+    dtype = tensors[0].dtype
+    for x in tensors[1:]:
+        dtype = promote(dtype, x.dtype)
+    return tuple(x if isinstance(x, Tensor) else weak_number(op, x, dtype, tensors[0]) for x in operands)
+
+
+def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
+    """A number next to tensors of `dtype`: it adapts to them, an array does not."""
+    if isinstance(x, np.generic):
+        x = x.item()
+    if not isinstance(x, (bool, int, float)):
+        raise DTypeError(
+            f"{op.name}: {describe(x)} is neither a tensor nor a number; wrap data in mg.tensor(...)", op=op.name
+        )
+    return number(x, promote_number(dtype, x), like.device)
+
+
+# ---- the road -------------------------------------------------------------------------------------------------------
+
+
+def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> Tensor:
+    """Run one op.  Operands are tensors or Python numbers, params the op's static arguments (hashable).
+
+    Raises what the op's rules raise; then nothing has been allocated or changed.
+    """
+    for x in operands:
+        if not isinstance(x, Tensor):
+            operands = as_operands(op, operands)
+            break
+    key: list[Any] = []
+    for x in operands:
+        key += (x.layout, x.dtype, x.device)
+    plan = op.plans.get(tuple(key) if not params else (*key, *params.values()))
+    if plan is None:
+        plan = make_plan(op, operands, params)
+        remember(op, (*key, *params.values()), plan)
+    if plan.check is not None:
+        plan.check(*operands)
+    if plan.launch is None:
+        storage = operands[0].storage
+    elif out is not None:
+        return run_into(op, plan, operands, out)
+    else:
+        storage = plan.backend.allocate(plan.numel, plan.dtype, plan.device)
+        plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
+    if mode.enabled:
+        for x in operands:
+            if x.op is not None or x.is_variable:
+                return record(op, plan, operands, params, storage)
+    return Tensor(storage, plan.layout)
+
+
+def apply_binary(op: Op, a: Any, b: Any) -> Tensor:
+    """`apply` for two operands and no parameters: the commonest call, written out for speed."""
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        a, b = as_operands(op, (a, b))
+    key = (a.layout, a.dtype, a.device, b.layout, b.dtype, b.device)
+    plan = op.plans.get(key)
+    if plan is None:
+        plan = make_plan(op, (a, b), {})
+        remember(op, key, plan)
+    storage = plan.backend.allocate(plan.numel, plan.dtype, plan.device)
+    plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)
+    if mode.enabled and (a.op is not None or b.op is not None or a.is_variable or b.is_variable):
+        return record(op, plan, (a, b), {}, storage)
+    return Tensor(storage, plan.layout)
+
+
+def record(op: Op, plan: CallPlan, operands: tuple[Any, ...], params: dict[str, Any], storage: Storage) -> Tensor:
+    """The result with its BackpropOp; a result that is no float carries no gradient and gets none."""
+    if not plan.dtype.is_float:
+        return Tensor(storage, plan.layout)
+    mask = 0
+    parents = []
+    for k, x in enumerate(operands):
+        parent = x.op if x.op is not None else x if x.is_variable else None
+        parents.append(parent)
+        if parent is not None:
+            mask |= 1 << k
+    # The output is kept without its op: a saved output that knew its BackpropOp would be a cycle.
+    saved = tuple([operands[k] if k >= 0 else Tensor(storage, plan.layout) for k in op.saves[mask]])
+    node = BackpropOp(op, plan, params, tuple(parents), mask, saved)
+    if settings.debug:
+        node.source = user_line()
+    return Tensor(storage, plan.layout, node)
+
+
+def remember(op: Op, key: tuple[Any, ...], plan: CallPlan) -> None:
+    """Keep a plan; past the limit the older half goes, so ten thousand shapes do not grow memory."""
+    if len(op.plans) >= settings.plan_limit:
+        for old in list(op.plans)[: settings.plan_limit // 2]:
+            op.plans.pop(old, None)
+    op.plans[key] = plan
+
+
+# ---- planning: every check, then the backend ------------------------------------------------------------------------
+
+
+def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan:
+    """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape."""
+    device = operands[0].device
+    for x in operands[1:]:
+        if x.device is not device:
+            raise DeviceError(
+                f"{op.name}: the operands are on {' and '.join(str(t.device) for t in operands)}; "
+                f"move one with .to({str(device)!r})",
+                op=op.name,
+            )
+    specs = tuple(Spec(x.layout, x.dtype) for x in operands)
+    backend = backend_of(device)
+    plan = PLANNERS[op.kind](op, backend, device, specs, params)
+    if op.check is not None:
+        plan.check = op.check(op, backend, specs, params)
+    return plan
+
+
+def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    compute, dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    shape = broadcast_shapes(op.name, *[s.shape for s in specs])
+    out = Spec(Layout.contiguous(shape), dtype)
+    expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
+    return CallPlan(backend, device, specs, out, backend.elementwise(op.scalar, compute, out, expanded))  # type: ignore[arg-type]
+
+
+def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
+    return CallPlan(backend, device, specs, Spec(layout, specs[0].dtype), None)
+
+
+def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
+    out = Spec(Layout.contiguous(shape), dtype)
+    return CallPlan(backend, device, specs, out, op.prepare(backend, out, *specs, **params))  # type: ignore[misc]
+
+
+PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_kernel, "reduction": plan_kernel}
+
+
+# ---- writing into what exists ---------------------------------------------------------------------------------------
+
+
+def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
+    """Run an elementwise op into `out` (the `out=` and `name_` forms): checks, launch, version."""
+    if op.kind != "elementwise":
+        raise ArgumentError(f"{op.name}: out= is offered by elementwise ops only", op=op.name)
+    if out.layout.shape != plan.layout.shape:
+        raise ShapeError(
+            f"{op.name}: the result has shape {plan.layout.shape}, out is {describe(out)}; shapes must agree", op=op.name
+        )
+    if out.dtype is not plan.dtype:
+        raise DTypeError(f"{op.name}: the result is {plan.dtype}, out is {describe(out)}; dtypes must agree", op=op.name)
+    if out.device is not plan.device:
+        raise DeviceError(f"{op.name}: the operands are on {plan.device}, out on {out.device}", op=op.name)
+    check_writable(op.name, out, operands)
+    if plan.numel:
+        expanded = [Spec(x.layout.expand(out.shape), x.dtype) for x in operands]
+        compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
+        launch = plan.backend.elementwise(op.scalar, compute, Spec(out.layout, out.dtype), expanded)  # type: ignore[arg-type]
+        launch(*[x.storage.buffer for x in operands], out.storage.buffer)
+    out.storage.bump()
+    return out
+
+
+def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
+    """Raise unless writing `out` can neither lose a gradient nor read what it has just written."""
+    if mode.enabled and out.requires_grad:
+        what = "a Var" if out.is_variable else "a tensor that gradients flow through"
+        raise GradientError(f"{name}: cannot write into {what}, {describe(out)}; do it under mg.no_grad()", op=name)
+    if mode.enabled and any(x.requires_grad for x in operands):
+        raise GradientError(
+            f"{name}: writing a tracked operand into {describe(out)} would lose its gradient; "
+            f"use the functional form, or mg.no_grad()",
+            op=name,
+        )
+    if out.layout.is_broadcast:
+        raise StorageError(
+            f"{name}: cannot write into {describe(out)} with strides {out.strides}: its elements share memory; "
+            f"clone() it first",
+            op=name,
+        )
+    for x in operands:
+        if x.storage is out.storage and x.layout is not out.layout and overlap(x.layout, out.layout):
+            raise StorageError(
+                f"{name}: out {describe(out)} overlaps an operand {describe(x)} in memory; clone() the operand", op=name
+            )
+
+
+def overlap(a: Layout, b: Layout) -> bool:
+    """Whether two layouts of one storage share an element.  Exact for small cases, else by their spans."""
+    if not a.numel or not b.numel or a.span()[0] >= b.span()[1] or b.span()[0] >= a.span()[1]:
+        return False
+    base = np.empty(max(a.span()[1], b.span()[1]), np.uint8)
+    views = [np.lib.stride_tricks.as_strided(base[x.offset :], x.shape, x.strides) for x in (a, b)]
+    try:
+        return bool(np.shares_memory(*views, max_work=100_000))
+    except np.exceptions.TooHardError:
+        return True

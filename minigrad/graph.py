@@ -1,0 +1,114 @@
+"""The recorded graph: one BackpropOp for each op whose result a gradient may be asked of.
+
+A BackpropOp points to its parents and to the values that its derivative rules declared; nothing points back, so a
+graph dies with the last tensor that ends it, by reference counting alone.  A parent is another BackpropOp, a Var (a
+leaf), or None (a constant).  Ids rise with creation, so falling ids are a topological order.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from minigrad.core.op import Op
+
+ids = itertools.count(1)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mode(threading.local):
+    enabled = True
+
+
+mode = _Mode()
+
+
+class BackpropOp:
+    """One recorded call.
+
+    op: the declaration; parents: one entry an operand; saved: the values that the rules of the tracking operands
+    name (None once they are freed); versions: the version of each saved value's storage when it was saved;
+    plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
+    source: the user's line, under `mg.debug()`.
+    """
+
+    __slots__ = ("__weakref__", "id", "mask", "op", "params", "parents", "plan", "saved", "source", "versions")
+
+    def __init__(
+        self, op: Op, plan: Any, params: dict[str, Any], parents: tuple[Any, ...], mask: int, saved: tuple[Any, ...]
+    ) -> None:
+        self.id = next(ids)
+        self.op, self.plan, self.params, self.parents, self.mask, self.saved = op, plan, params, parents, mask, saved
+        self.versions = tuple([t.storage.version for t in saved])
+        self.source: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.plan.layout.shape)
+
+    def __repr__(self) -> str:
+        return f"BackpropOp#{self.id}({self.op.name}, shape={self.shape})"
+
+
+class _GradMode:
+    """Switches recording for a `with` block, or for each call of a decorated function."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(mode.enabled)
+        mode.enabled = self.enabled
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        mode.enabled = self.before.pop()
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with _GradMode(self.enabled):
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+def no_grad() -> _GradMode:
+    """Record nothing in this block (or in the decorated function)."""
+    return _GradMode(False)
+
+
+def enable_grad() -> _GradMode:
+    """Record again inside a `no_grad` block."""
+    return _GradMode(True)
+
+
+def set_grad_enabled(enabled: bool) -> _GradMode:
+    """`enable_grad()` or `no_grad()`, by a flag."""
+    return _GradMode(bool(enabled))
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops are recorded now, in this thread."""
+    return mode.enabled
+
+
+def user_line() -> str | None:
+    """ "file:line" of the nearest frame outside this package: where the user called."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith("minigrad."):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

@@ -1,0 +1,268 @@
+"""The scalar dialect: which Python may stand in the innermost line of a loop, and how it is written into one.
+
+A declaration's body is parsed from its source file, checked at import, and kept as a `ScalarFn`.  `render` turns it
+into statements and one expression for a given compute dtype: literals take that dtype, `math.*` becomes what Numba
+compiles well, helper functions are expanded in place.  The CPU kernels, the CUDA kernels and the reference backend
+all render from here, so there is one meaning of an op.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from minigrad.core.op import ScalarFn
+from minigrad.errors import DeclarationError
+
+# The text that stands for math.NAME in a kernel.  np.* where Python's math would change the type (math.floor gives an
+# int) or where Numba lacks the math function.
+MATH = {name: f"math.{name}" for name in (
+    "exp expm1 log log10 log1p sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+    "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
+MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
+MATH |= {"rint": "np.rint"}
+CONSTANTS = ("pi", "e", "inf", "nan")
+BINARY = (
+    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
+    ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift,
+)  # fmt: skip
+
+_trees: dict[tuple[str, int], ast.Module] = {}
+
+
+def definition(function: FunctionType) -> tuple[ast.FunctionDef, str]:
+    """The parsed `def` of a function, and "file:line".  Works for files and notebook cells.
+
+    Raises DeclarationError where Python keeps no source, as at a bare `python` prompt.
+    """
+    code = function.__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}"
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise DeclarationError(
+            f"{function.__name__} has no source to compile ({where}); declare ops in a file or a notebook cell",
+            op=function.__name__,
+        )
+    key = (code.co_filename, hash(tuple(lines)))
+    tree = _trees.get(key)
+    if tree is None:
+        tree = _trees[key] = ast.parse("".join(lines))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node, where
+    raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
+
+
+def parse(function: FunctionType) -> ScalarFn:
+    """Check a function against the dialect and keep it.  Raises DeclarationError with file and line."""
+    node, where = definition(function)
+    spec = node.args
+    if spec.kwonlyargs or spec.vararg or spec.kwarg or spec.defaults:
+        raise DeclarationError(
+            f"{where}: the scalar function {node.name} takes plain positional arguments only; "
+            f"make a bound or an exponent an operand",
+            op=node.name,
+        )
+    args = tuple(a.arg for a in spec.args)
+    scalar = ScalarFn(node.name, args, node, {}, where)
+    _Check(scalar, function.__globals__).body()
+    return scalar
+
+
+class _Check:
+    """Walks one body and rejects what no kernel could hold."""
+
+    def __init__(self, scalar: ScalarFn, names: dict[str, Any]) -> None:
+        self.scalar, self.names = scalar, names
+        self.locals = set(scalar.args)
+
+    def fail(self, node: ast.AST, message: str) -> None:
+        path, _, _ = self.scalar.where.rpartition(":")
+        line = getattr(node, "lineno", self.scalar.node.lineno)
+        raise DeclarationError(f"{path}:{line}: {message} in the scalar function {self.scalar.name}", op=self.scalar.name)
+
+    def body(self) -> None:
+        statements = strip_docstring(self.scalar.node.body)
+        if not statements or not isinstance(statements[-1], ast.Return) or statements[-1].value is None:
+            self.fail(self.scalar.node, "the last statement must return a value")
+        for statement in statements[:-1]:
+            if not (
+                isinstance(statement, ast.Assign)
+                and len(statement.targets) == 1
+                and isinstance(statement.targets[0], ast.Name)
+            ):
+                self.fail(statement, f"only `name = expression` may stand before the return, not {kind_of(statement)}")
+                raise AssertionError
+            self.expression(statement.value)
+            self.locals.add(statement.targets[0].id)
+        final = statements[-1]
+        assert isinstance(final, ast.Return) and final.value is not None
+        self.expression(final.value)
+
+    def expression(self, node: ast.expr) -> None:
+        match node:
+            case ast.Constant(value=value) if isinstance(value, (bool, int, float)):
+                pass
+            case ast.Name(id=name):
+                if name not in self.locals:
+                    self.fail(node, f"the name {name!r} is neither an operand nor assigned before")
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY):
+                self.expression(left)
+                self.expression(right)
+            case ast.UnaryOp(operand=operand) | ast.Compare(left=operand, comparators=[]):
+                self.expression(operand)
+            case ast.BoolOp(values=values):
+                for value in values:
+                    self.expression(value)
+            case ast.Compare(left=left, comparators=others):
+                for value in (left, *others):
+                    self.expression(value)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                for value in (test, body, orelse):
+                    self.expression(value)
+            case ast.Attribute(value=ast.Name(id="math"), attr=attr):
+                if attr not in CONSTANTS:
+                    self.fail(node, f"math.{attr} is no constant of the dialect ({', '.join(CONSTANTS)})")
+            case ast.Call(func=func, args=args, keywords=[]):
+                self.callee(func)
+                for value in args:
+                    self.expression(value)
+            case _:
+                self.fail(node, f"{kind_of(node)} is outside the scalar dialect")
+
+    def callee(self, func: ast.expr) -> None:
+        match func:
+            case ast.Attribute(value=ast.Name(id="math"), attr=attr):
+                if attr not in MATH:
+                    self.fail(func, f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})")
+            case ast.Name(id="abs" | "round"):
+                pass
+            case ast.Name(id=name):
+                helper = self.names.get(name)
+                helper = getattr(helper, "scalar", helper)
+                if not isinstance(helper, ScalarFn):
+                    self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
+                else:
+                    self.scalar.helpers[name] = helper
+            case _:
+                self.fail(func, f"a call of {kind_of(func)} is outside the scalar dialect")
+
+
+def kind_of(node: ast.AST) -> str:
+    """`for x in y` -> "a For"; how a message names a piece of syntax."""
+    return f"a {type(node).__name__}"
+
+
+def strip_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a function without its docstring."""
+    first = body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return body[1:]
+    return body
+
+
+class _Render(ast.NodeTransformer):
+    """Rewrites one expression: names, literals, math calls; statements of helpers go to `out`."""
+
+    def __init__(self, scalar: ScalarFn, names: dict[str, ast.expr], kind: str, out: list[str], used: set[str]) -> None:
+        self.scalar, self.names, self.kind, self.out, self.used = scalar, names, kind, out, used
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        # A bare 0.5 would make Numba compute in float64, a bare 2 in int64.
+        if isinstance(node.value, bool) or self.kind == "bool":
+            return node
+        return ast.Call(ast.Name("T"), [node], [])
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.names.get(node.id, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return ast.Call(ast.Name("T"), [ast.parse(f"np.{node.attr}", mode="eval").body], [])
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return self.narrow(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and self.kind != "bool":
+            return ast.Call(ast.Name("T"), [node], [])
+        self.generic_visit(node)
+        return node if isinstance(node.op, ast.Not) else self.narrow(node)
+
+    def narrow(self, node: ast.expr) -> ast.expr:
+        # Numba widens every integer result to int64; a later comparison must see the wrapped value.
+        return ast.Call(ast.Name("T"), [node], []) if self.kind == "int" else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        args = [self.visit(a) for a in node.args]
+        match node.func:
+            case ast.Attribute(attr=attr):
+                return ast.Call(ast.parse(MATH[attr], mode="eval").body, args, [])
+            case ast.Name(id="abs"):
+                return self.narrow(ast.Call(ast.Name("abs"), args, []))
+            case ast.Name(id="round"):
+                return ast.Call(ast.parse("np.rint", mode="eval").body, args, [])
+            case ast.Name(id=name):
+                lines, expr = render(self.scalar.helpers[name], args, self.kind, self.used, prefix=f"{name.strip('_')}_")
+                self.out.extend(lines)
+                return expr
+        raise AssertionError(ast.dump(node))
+
+
+def render(
+    scalar: ScalarFn, args: list[ast.expr], kind: str, used: set[str], prefix: str = ""
+) -> tuple[list[str], ast.expr]:
+    """Write a scalar function as statements and a result expression.
+
+    args: what stands for each operand.  kind: "float", "int" or "bool", the kind of the compute dtype `T`.
+    used: names that are taken in the kernel; new ones are added.  prefix: for the names of a helper.
+    """
+    lines: list[str] = []
+    names: dict[str, ast.expr] = {}
+
+    def bind(name: str, value: ast.expr) -> None:
+        if isinstance(value, ast.Name) and value.id in used:
+            names[name] = value
+            return
+        fresh = prefix + name
+        while fresh in used:
+            fresh += "_"
+        used.add(fresh)
+        lines.append(f"{fresh} = {ast.unparse(value)}")
+        names[name] = ast.Name(fresh)
+
+    for name, value in zip(scalar.args, args, strict=True):
+        bind(name, value)
+
+    def rewrite(node: ast.expr) -> ast.expr:
+        return _Render(scalar, names, kind, lines, used).visit(ast.parse(ast.unparse(node), mode="eval").body)
+
+    for statement in strip_docstring(scalar.node.body):
+        if isinstance(statement, ast.Assign):
+            target = statement.targets[0]
+            assert isinstance(target, ast.Name)
+            bind(target.id, rewrite(statement.value))
+        else:
+            assert isinstance(statement, ast.Return) and statement.value is not None
+            return lines, rewrite(statement.value)
+    raise AssertionError(f"{scalar.name} does not return")
+
+
+def as_python(scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: list[str], store: str) -> Callable[..., Any]:
+    """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
+
+    loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.
+    """
+    used = set(scalar.args) | {"T", "np", "math"}
+    lines = [f"{a} = {load.format(a)}" for a, load in zip(scalar.args, loads, strict=True)]
+    more, expr = render(scalar, [ast.Name(a) for a in scalar.args], kind, used)
+    text = f"def {scalar.name}({', '.join(scalar.args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
+    text += f"    return {store.format(ast.unparse(expr))}\n"
+    exec(compile(text, f"<reference {scalar.name}>", "exec"), namespace)
+    result: Callable[..., Any] = namespace[scalar.name]
+    return result

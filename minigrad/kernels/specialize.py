@@ -1,0 +1,290 @@
+"""From a template and a scalar function to machine code: one readable module a kernel, written to disk and imported.
+
+`paste` copies a template's own source and expands the free names in it: `F` becomes the op's scalar function, `LOAD_K`
+and `STORE` the conversions of each dtype, and whatever mentions `_K` is written once per operand.  `load` names the
+text by its hash, puts it into the kernel cache and imports it, so Numba's disk cache always hits or is always right,
+and the file that runs is the file a learner opens.  With NUMBA_DISABLE_JIT=1 the same file runs as plain Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import stat
+import sys
+import tempfile
+import textwrap
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from minigrad.config import settings
+from minigrad.core.dtype import DType
+from minigrad.core.op import ScalarFn
+from minigrad.errors import KernelError
+from minigrad.kernels import half
+from minigrad.kernels.scalar import render
+
+Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
+
+KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+_lock = threading.RLock()
+_sources: dict[FunctionType, str] = {}
+
+
+def source_of(function: FunctionType) -> str:
+    """A template's source text, read once."""
+    text = _sources.get(function)
+    if text is None:
+        text = _sources[function] = textwrap.dedent(inspect.getsource(function))
+    return text.replace("  # type: ignore[no-untyped-def]", "")
+
+
+# ---- conversions ----------------------------------------------------------------------------------------------------
+
+
+def load_text(dtype: DType, compute: np.dtype[Any]) -> tuple[str, tuple[str, ...]]:
+    """How a stored value becomes a compute value: an expression in `{}`, and the helpers that it calls."""
+    if dtype.name == "float16":
+        text, helpers = "half_to_float({})", ("half_to_float",)
+    elif dtype.name == "bfloat16":
+        text, helpers = "bfloat_to_float({})", ("bfloat_to_float",)
+    else:
+        text, helpers = "{}", ()
+    return (text if dtype.compute == compute else f"T({text})"), helpers
+
+
+def store_text(compute: np.dtype[Any], dtype: DType) -> tuple[str, tuple[str, ...]]:
+    """How a compute value becomes a stored one: an expression in `{}`, and the helpers that it calls."""
+    if dtype.name in ("float16", "bfloat16"):
+        pack = "float_to_half" if dtype.name == "float16" else "float_to_bfloat"
+        if compute == np.float64:
+            return f"{pack}(round_to_odd({{}}))", ("round_to_odd", pack)
+        return (f"{pack}({{}})" if compute == np.float32 else f"{pack}(np.float32({{}}))"), (pack,)
+    if dtype.is_int and compute.kind == "f":
+        return "saturate({})", (f"saturate:{dtype.name}",)
+    return ("{}" if dtype.compute == compute or dtype.kind == "bool" else f"np.{dtype.compute}({{}})"), ()
+
+
+def saturate_text(dtype: DType) -> str:
+    """The source of `saturate`: a float to the nearest value of an integer dtype, toward zero, nan to 0."""
+    name, low, high = dtype.compute, int(dtype.lowest), int(dtype.highest)
+    return (
+        f"def saturate(x):\n"
+        f"    if x != x:\n        return np.{name}(0)\n"
+        f"    if x <= T({low}):\n        return np.{name}({low})\n"
+        f"    if x >= T({high}):\n        return np.{name}({high})\n"
+        f"    return np.{name}(x)\n"
+    )
+
+
+def helper_text(name: str, dtypes: dict[str, DType]) -> str:
+    """The source of one pasted helper, without its decorator."""
+    kind, _, dtype = name.partition(":")
+    return saturate_text(dtypes[dtype]) if kind == "saturate" else source_of(getattr(half, kind))
+
+
+# ---- pasting --------------------------------------------------------------------------------------------------------
+
+
+class _Expander(ast.NodeTransformer):
+    """Expands macros and constants in the expressions of one template line."""
+
+    def __init__(
+        self, operands: int, macros: dict[str, Expand], constants: dict[str, str], lines: list[str], used: set[str]
+    ) -> None:
+        self.operands, self.macros, self.constants, self.lines, self.used = operands, macros, constants, lines, used
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        text = self.constants.get(node.id)
+        return node if text is None else ast.parse(text, mode="eval").body
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        args = [self.visit(a) for a in (self.spread(node.args) if name == "F" else node.args)]
+        if name in self.macros:
+            more, expr = self.macros[name](args, self.used)
+            self.lines += more
+            return expr
+        return ast.Call(self.visit(node.func), args, node.keywords)
+
+    def spread(self, args: list[ast.expr]) -> list[ast.expr]:
+        """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions _K, once per operand."""
+        texts: list[str] = []
+        for arg in args:
+            text = ast.unparse(arg)
+            texts += [text.replace("_K", f"_{k}") for k in range(self.operands)] if "_K" in text else [text]
+        return [ast.parse(text, mode="eval").body for text in texts]
+
+
+def paste(template: FunctionType, operands: int, macros: dict[str, Expand], constants: dict[str, str]) -> str:
+    """A template's source with its free names expanded; lines without any stay as they were written, comments too."""
+    text = source_of(template)
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} | {"T", "np", "math"}
+    result: list[str] = []
+    for line in text.splitlines():
+        code = line.split("  #")[0]
+        if "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
+            for k in range(operands):
+                one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
+                result += _expand_line(one, operands, macros, constants, used)
+        else:
+            result += _expand_line(line, operands, macros, constants, used)
+    return "\n".join(result) + "\n"
+
+
+def _target_is_per_operand(code: str) -> bool:
+    left, sep, _ = code.partition("=")
+    return bool(sep) and "_K" in left
+
+
+def _expand_line(
+    line: str, operands: int, macros: dict[str, Expand], constants: dict[str, str], used: set[str]
+) -> list[str]:
+    code, indent = line.strip(), line[: len(line) - len(line.lstrip())]
+    if code.startswith("def "):
+        names = ", ".join(f"in_{k}" for k in range(operands))
+        return [line.replace("in_K", names)]
+    words = set(re.findall(r"\w+", code))
+    if not (words & (macros.keys() | constants.keys()) or "_K" in code) or code.startswith(("#", '"')):
+        return [line]
+    opener = code.endswith(":")
+    tree = ast.parse(code + (" pass" if opener else "")).body[0]
+    before: list[str] = []
+    new = ast.fix_missing_locations(_Expander(operands, macros, constants, before, used).visit(tree))
+    final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
+    return [indent + text for text in before] + [indent + final]
+
+
+def expression_macro(text: str) -> Expand:
+    """A macro that wraps its argument in an expression such as `half_to_float({})`."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        return [], ast.parse(text.format(*(ast.unparse(a) for a in args)), mode="eval").body
+
+    return expand
+
+
+def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
+    """The macro `F`: the op's scalar function, written into the loop body."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        return render(scalar, args, KINDS[compute.kind], used)
+
+    return expand
+
+
+# ---- modules --------------------------------------------------------------------------------------------------------
+
+
+def write_kernel(
+    title: str,
+    template: FunctionType,
+    *,
+    operands: Sequence[DType],
+    out: DType,
+    compute: np.dtype[Any],
+    macros: dict[str, Expand],
+    constants: dict[str, str],
+    parallel: bool,
+    signature: str,
+    imports: str = "",
+) -> str:
+    """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
+
+    LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.
+    """
+    helpers: dict[str, None] = {}
+    dtypes = {d.name: d for d in (*operands, out)}
+    all_macros = dict(macros)
+    for k, dtype in enumerate(operands):
+        text, needed = load_text(dtype, compute)
+        all_macros[f"LOAD_{k}"] = expression_macro(text)
+        helpers |= dict.fromkeys(needed)
+    text, needed = store_text(compute, out)
+    all_macros["STORE"] = expression_macro(text)
+    helpers |= dict.fromkeys(needed)
+    names = {"RANGE": "prange" if parallel else "range", **constants}
+    body = paste(template, len(operands), all_macros, names)
+    body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
+    parts = [
+        f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
+        "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
+        f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
+    ]
+    parts += [f'@njit(error_model="numpy")\n{helper_text(name, dtypes)}' for name in helpers]
+    parts.append(decorator(signature, parallel) + body)
+    return "\n".join(parts)
+
+
+def decorator(signature: str, parallel: bool) -> str:
+    """The line above a kernel: eager, cached on disk, free of the GIL, IEEE division."""
+    return f'@njit("{signature}", parallel={parallel}, cache=True, nogil=True, error_model="numpy")\n'
+
+
+def array_type(dtype: DType) -> str:
+    """The Numba type of a storage buffer."""
+    return ("boolean" if dtype.storage.kind == "b" else str(dtype.storage)) + "[::1]"
+
+
+def cache_folder() -> Path:
+    """The kernel cache, made 0700 and refused if it belongs to somebody else: its content is executed."""
+    folder = settings.cache_dir / "kernels"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.stat()
+    if hasattr(os, "getuid") and status.st_uid != os.getuid():
+        raise KernelError(
+            f"the kernel cache {folder} belongs to user {status.st_uid}; set MINIGRAD_CACHE_DIR to a folder of your own"
+        )
+    if stat.S_IMODE(status.st_mode) != 0o700:
+        folder.chmod(0o700)
+    return folder
+
+
+def load(name: str, text: str) -> ModuleType:
+    """Import a kernel module, writing it first unless the cache has it.
+
+    name: readable, such as "mul_f32_f32_dense11"; the hash of the text makes the file name unique.
+    """
+    stem = f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    full = f"minigrad_kernels_{stem}"
+    with _lock:
+        module = sys.modules.get(full)
+        if module is not None:
+            return module
+        path = cache_folder() / f"{stem}.py"
+        if not path.exists():
+            _publish(path, text)
+        spec = importlib.util.spec_from_file_location(full, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[full]
+            raise KernelError(f"{name} does not compile: {error} (source: {path})", path=str(path)) from error
+        return module
+
+
+def _publish(path: Path, text: str) -> None:
+    """Write under a temporary name, then link: two processes cannot see half a file nor replace each other's."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".py")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        os.replace(temporary, path)
+        return
+    os.unlink(temporary)

@@ -1,0 +1,228 @@
+"""The decorators that declare an op: @elementwise, @reduction, @view, @kernel, and @scalar for helpers.
+
+Each checks the declaration at import, puts one `Op` into the schema and returns the public function.  The parameter
+names of a derivative rule say what is saved: `g` the incoming gradient, `y` the output, an operand's name its value;
+keyword-only names are parameters and static facts (`in_shape`, `a_dtype`, `y_shape` ...).  Functions, methods,
+in-place forms, op tests and gradient checks are all driven from the schema.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from minigrad.core.op import Op, Rule, ScalarFn
+from minigrad.core.shape import normalize_dims
+from minigrad.dispatch import apply, apply_binary
+from minigrad.errors import DeclarationError
+from minigrad.kernels.scalar import parse
+from minigrad.ops import rules
+from minigrad.tensor import Tensor
+
+schema: dict[str, Op] = {}
+FACTS = ("shape", "dtype", "layout")
+Vjp = tuple[Callable[..., Any] | None, ...]
+Function = Callable[..., Tensor]
+
+
+# ---- building the record --------------------------------------------------------------------------------------------
+
+
+def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None) -> Op:
+    """An Op for `function`, checked and entered into the schema."""
+    code = function.__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}"
+    name = function.__name__.rstrip("_")
+    if not function.__doc__:
+        raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
+    if name in schema and function.__module__.startswith("minigrad."):
+        raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
+    op = Op(name, kind, operands, params, where)
+    op.doc = function.__doc__
+    if vjp is not None:
+        if len(vjp) != len(operands):
+            raise DeclarationError(
+                f"{where}: {name} has {len(operands)} operands ({', '.join(operands)}) and {len(vjp)} derivative "
+                f"rules; give one rule or None for each",
+                op=name,
+            )
+        op.rules = tuple(None if fn is None else read_rule(op, fn) for fn in vjp)
+    op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
+    schema[name] = op
+    return op
+
+
+def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
+    """Read a rule's parameter names; raises DeclarationError for a name that means nothing."""
+    saves, facts = [], []
+    names = list(inspect.signature(fn).parameters.values())
+    if not names or names[0].name != "g":
+        raise DeclarationError(f"{op.where}: a derivative rule of {op.name} must take `g` first", op=op.name)
+    for parameter in names[1:]:
+        name = parameter.name
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            owner, _, what = name.rpartition("_")
+            if name not in op.params and not (what in FACTS and owner in ("in", "y", *op.operands)):
+                raise DeclarationError(
+                    f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
+                )
+            facts.append(name)
+        elif name == "y" or name in op.operands:
+            saves.append(name)
+        else:
+            raise DeclarationError(
+                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, `y` nor an operand", op=op.name
+            )
+    return Rule(fn, tuple(saves), tuple(facts))
+
+
+def saves_for(op: Op, mask: int) -> tuple[int, ...]:
+    """Which values a call keeps when the operands in `mask` track: operand numbers, -1 for the output."""
+    names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
+    return tuple(k for k in (-1, *range(len(op.operands))) if ("y" if k < 0 else op.operands[k]) in names)
+
+
+def publish(op: Op, function: FunctionType, public: Function) -> Function:
+    """Give the public function its name, docstring and record."""
+    public.__name__ = public.__qualname__ = function.__name__
+    public.__doc__ = function.__doc__
+    public.__module__ = function.__module__
+    public.op = op  # type: ignore[attr-defined]
+    op.public = public
+    return public
+
+
+# ---- the decorators -------------------------------------------------------------------------------------------------
+
+
+def scalar(function: FunctionType) -> ScalarFn:
+    """A helper that other scalar functions may call; it is expanded in place."""
+    return parse(function)
+
+
+def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False) -> Callable[..., Function]:
+    """Declare an elementwise op over one to three operands; the body is its scalar function.
+
+    dtype: a rule of `ops/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
+    where the result carries no gradient.
+    """
+
+    def declare(function: FunctionType) -> Function:
+        body = parse(function)
+        if not 1 <= len(body.args) <= 3:
+            raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
+        op = new_op(function, "elementwise", body.args, {}, vjp)
+        op.scalar, op.dtype_rule, op.linear = body, dtype, linear
+        return publish(op, function, ELEMENTWISE[len(body.args)](op))
+
+    return declare
+
+
+def _unary(op: Op) -> Function:
+    def public(x: Any, *, out: Tensor | None = None) -> Tensor:
+        return apply(op, x, out=out)
+
+    return public
+
+
+def _binary(op: Op) -> Function:
+    def public(a: Any, b: Any, *, out: Tensor | None = None) -> Tensor:
+        return apply_binary(op, a, b) if out is None else apply(op, a, b, out=out)
+
+    return public
+
+
+def _ternary(op: Op) -> Function:
+    def public(a: Any, b: Any, c: Any, *, out: Tensor | None = None) -> Tensor:
+        return apply(op, a, b, c, out=out)
+
+    return public
+
+
+ELEMENTWISE = {1: _unary, 2: _binary, 3: _ternary}
+
+
+def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, vjp: Vjp | None = None,
+              linear: bool = False) -> Callable[..., Function]:  # fmt: skip
+    """Declare a fold over any set of dims; the body is its scalar function (acc, x).
+
+    identity: "zero", "one", "lowest" or "highest".  mean: divide the fold by the number of elements.  Rules may ask
+    for `dims` (sorted tuple) and `keepdim`.  The public function is f(x, dim=None, keepdim=False).
+    """
+
+    def declare(function: FunctionType) -> Function:
+        body = parse(function)
+        op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
+        op.scalar, op.identity, op.linear = body, identity, linear
+        op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
+        op.shape_rule = rules.reduced_shape
+
+        def prepare(backend: Any, out: Any, a: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
+            kept = rules.with_kept_dims(out, a.shape, dims)
+            compute = dtype(op, (a,))[0]
+            if mean:
+                return backend.mean(body, compute, kept, a, dims)
+            return backend.reduce(body, identity, compute, kept, a, dims)
+
+        op.prepare = prepare
+
+        def public(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+            return apply(op, x, dims=normalize_dims(dim, x.ndim, op.name, x.shape), keepdim=bool(keepdim))
+
+        return publish(op, function, public)
+
+    return declare
+
+
+def view(*, vjp: Vjp) -> Callable[..., Function]:
+    """Declare a view: the body is arithmetic on a Layout, keyword arguments are its parameters."""
+
+    def declare(function: FunctionType) -> Function:
+        params = keyword_params(function)
+        op = new_op(function, "view", ("x",), params, vjp)
+        op.prepare, op.linear = function, True
+
+        def public(x: Tensor, **given: Any) -> Tensor:
+            return apply(op, x, **{**params, **given})
+
+        return publish(op, function, public)
+
+    return declare
+
+
+def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False,
+           check: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
+    """Declare an op with a kernel family of its own: the body is given (backend, out, operands..., *, params) as Specs
+    and returns the backend's launch.
+
+    dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
+    specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.
+    """
+
+    def declare(function: FunctionType) -> Function:
+        names = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is not inspect.Parameter.KEYWORD_ONLY
+        ]
+        params = keyword_params(function)
+        op = new_op(function, "kernel", tuple(names[2:]), params, vjp)
+        op.dtype_rule, op.shape_rule, op.prepare, op.check, op.linear = dtype, shape, function, check, linear
+
+        def public(*operands: Any, **given: Any) -> Tensor:
+            return apply(op, *operands, **{**params, **given})
+
+        return publish(op, function, public)
+
+    return declare
+
+
+def keyword_params(function: FunctionType) -> dict[str, Any]:
+    """The keyword-only parameters with their defaults (None where there is none)."""
+    return {
+        p.name: None if p.default is inspect.Parameter.empty else p.default
+        for p in inspect.signature(function).parameters.values()
+        if p.kind is inspect.Parameter.KEYWORD_ONLY
+    }

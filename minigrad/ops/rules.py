@@ -1,0 +1,121 @@
+"""Rules for dtypes and shapes, by name: what a declaration says with `dtype=` and `shape=`.
+
+A dtype rule for a loop gives (compute dtype, result dtype): registers and memory.  Each raises before anything is
+allocated, in one sentence that names the op and what it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import DType, bool_, default_float, int64
+from minigrad.core.dtype import promote as promote_dtypes
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.errors import DTypeError, ShapeError
+
+Pair = tuple[np.dtype[Any], DType]
+
+
+def common(specs: Sequence[Spec]) -> DType:
+    """The dtype that all operands promote to."""
+    dtype = specs[0].dtype
+    for spec in specs[1:]:
+        dtype = promote_dtypes(dtype, spec.dtype)
+    return dtype
+
+
+def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
+    """The error of a dtype rule."""
+    return DTypeError(f"{op.name}: got {', '.join(map(repr, specs))}; {right}", op=op.name)
+
+
+# ---- elementwise ----------------------------------------------------------------------------------------------------
+
+
+def promote(op: Op, specs: Sequence[Spec]) -> Pair:
+    """The promoted dtype of all operands, bool included."""
+    dtype = common(specs)
+    return dtype.compute, dtype
+
+
+def number(op: Op, specs: Sequence[Spec]) -> Pair:
+    """As `promote`, but bool is refused: differences and signs of truth values mean nothing."""
+    dtype = common(specs)
+    if dtype is bool_:
+        raise refuse(op, specs, "bool has no arithmetic here; convert with .to(mg.int64)")
+    return dtype.compute, dtype
+
+
+def to_float(op: Op, specs: Sequence[Spec]) -> Pair:
+    """The promoted dtype if it is a float, else the default float."""
+    dtype = common(specs)
+    dtype = dtype if dtype.is_float else default_float()
+    return dtype.compute, dtype
+
+
+def compare(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Compare in the promoted dtype, give bool."""
+    return common(specs).compute, bool_
+
+
+def integer(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Integers and bool only."""
+    dtype = common(specs)
+    if dtype.is_float:
+        raise refuse(op, specs, "bits are defined for bool and integers only")
+    return dtype.compute, dtype
+
+
+def select(op: Op, specs: Sequence[Spec]) -> Pair:
+    """For where(condition, a, b): the promoted dtype of a and b; the condition must be bool."""
+    if specs[0].dtype is not bool_:
+        raise refuse(op, specs, "the condition must be bool; compare first, as in x > 0")
+    dtype = common(specs[1:])
+    return dtype.compute, dtype
+
+
+# ---- reductions -----------------------------------------------------------------------------------------------------
+
+
+def widen(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Accumulate wider than stored: ints and bool in int64 (also the result), float16 and bfloat16 in float32,
+    float32 in float64."""
+    dtype = specs[0].dtype
+    return np.dtype(dtype.accumulator), dtype.sum_dtype
+
+
+def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
+    """As `widen`, floats only: the mean of integers needs a decision that the caller should make."""
+    dtype = specs[0].dtype
+    if not dtype.is_float:
+        raise refuse(op, specs, "the mean needs a floating dtype; convert with .to(mg.float32)")
+    return np.dtype(dtype.accumulator), dtype
+
+
+def logical(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Read truth values, give bool."""
+    return specs[0].dtype.compute, bool_
+
+
+def reduced_shape(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity."""
+    if op.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
+        raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
+    if keepdim:
+        return tuple(1 if d in dims else n for d, n in enumerate(a.shape))
+    return tuple(n for d, n in enumerate(a.shape) if d not in dims)
+
+
+def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> Spec:
+    """The output as the kernels see it: length 1 at every folded dim."""
+    kept = tuple(1 if d in dims else n for d, n in enumerate(shape))
+    return Spec(Layout.contiguous(kept, out.layout.offset), out.dtype)
+
+
+def index_dtype(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
+    """Positions are int64."""
+    return int64

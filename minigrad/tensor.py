@@ -1,0 +1,198 @@
+"""Tensor: a storage seen through a layout, with the op that made it.
+
+It holds no maths: `methods.py` attaches the ops, so this file needs none of the layers above it.  Views share their
+storage and write through.  What a graph walk needs is `op` (the BackpropOp, None for constants) and `is_variable`
+(a class attribute: True for `Var`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import Device, as_device, default_device
+from minigrad.core.dtype import DType, as_dtype, cast_array, to_logical
+from minigrad.core.layout import Layout
+from minigrad.core.storage import Storage
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.graph import BackpropOp, ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Tensor:
+    """An n-dimensional array of one dtype on one device.
+
+    storage, layout: where the elements are; dtype, device: the storage's own.
+    op: the BackpropOp that recorded how it was made, or None.
+    id: unique in the process, rising.
+    """
+
+    __slots__ = ("__weakref__", "device", "dtype", "id", "layout", "op", "storage")
+    is_variable = False
+    # NumPy must hand `array * tensor` over to __rmul__ instead of looping over the tensor.
+    __array_ufunc__ = None
+
+    def __init__(self, storage: Storage, layout: Layout, op: BackpropOp | None = None) -> None:
+        self.id = next(ids)
+        self.storage = storage
+        self.layout = layout
+        self.dtype: DType = storage.dtype
+        self.device: Device = storage.device
+        self.op = op
+
+    # ---- what it is ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the dims; `()` for a scalar."""
+        return self.layout.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps of the dims, in elements; 0 where broadcast, negative where flipped."""
+        return self.layout.strides
+
+    @property
+    def ndim(self) -> int:
+        """Number of dims."""
+        return len(self.layout.shape)
+
+    @property
+    def offset(self) -> int:
+        """Position of the first element in the storage."""
+        return self.layout.offset
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow through it: a Var, or made from one while recording."""
+        return self.op is not None or self.is_variable
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made it."""
+        return self.op is None
+
+    @property
+    def grad_fn(self) -> BackpropOp | None:
+        """PyTorch's name for `op`."""
+        return self.op
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self.layout.numel
+
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie row-major without gaps."""
+        return self.layout.is_contiguous
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        return self.storage.data_ptr() + self.layout.offset * self.dtype.itemsize
+
+    def detach(self) -> Tensor:
+        """The same values in the same storage, without history."""
+        return Tensor(self.storage, self.layout)
+
+    def __len__(self) -> int:
+        if not self.layout.shape:
+            raise TypeError("len(): a tensor of shape () has no length")
+        return self.layout.shape[0]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    if TYPE_CHECKING:  # attached by methods.py
+
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+
+
+def describe(x: Any) -> str:
+    """An operand as messages name it: `float32(2, 3)`, or the Python value."""
+    if isinstance(x, Tensor):
+        return f"{x.dtype}{x.shape}"
+    return f"{type(x).__name__} {x!r:.40}"
+
+
+def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, Layout]:
+    """Copy a number, a nested list or tuple, an array or a tensor into fresh storage.
+
+    DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
+    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number.
+    """
+    where = default_device() if device is None else as_device(device)
+    if isinstance(data, Tensor):
+        values = host_array(data)
+        source = data.dtype
+        where = data.device if device is None else where
+    elif isinstance(data, (np.ndarray, np.generic)):
+        values, source = np.asarray(data), as_dtype(data.dtype)
+    else:
+        shape = nested_shape(data)
+        values, source = host_numbers(data, shape)
+    wanted = source if dtype is None else as_dtype(dtype)
+    flat = cast_array(values, wanted).reshape(-1)
+    return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
+
+
+def host_array(x: Tensor) -> Any:
+    """The elements as a NumPy array in the logical dtype that shares memory where it can (host devices do)."""
+    buffer = to_logical(backend_of(x.device).to_host(x.storage), x.dtype)
+    size, layout = buffer.itemsize, x.layout
+    view = buffer[layout.offset : layout.offset + 1] if layout.numel else buffer[:0]
+    return np.lib.stride_tricks.as_strided(view, layout.shape, tuple(s * size for s in layout.strides))
+
+
+def nested_shape(data: Any) -> tuple[int, ...]:
+    """The shape of nested lists.  Raises ShapeError where two rows differ in length."""
+    if not isinstance(data, (list, tuple)):
+        return ()
+    shapes = [nested_shape(item) for item in data]
+    for position, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                f"tensor: a ragged list has no shape: item 0 has shape {shapes[0]}, item {position} has {shape}; "
+                f"all items must agree",
+                lhs=shapes[0],
+                rhs=shape,
+            )
+    return (len(data), *(shapes[0] if shapes else ()))
+
+
+def host_numbers(data: Any, shape: tuple[int, ...]) -> tuple[Any, DType]:
+    """Nested Python numbers (or 0-d tensors) as an array, and the dtype that they ask for."""
+    leaves = [data]
+    for _ in shape:
+        leaves = [leaf for item in leaves for leaf in item]
+    kinds: set[Any] = set()
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.numel() == 1:
+            leaves[k] = host_array(leaf).reshape(()).item()
+        elif isinstance(leaf, np.generic):
+            leaves[k] = leaf.item()
+        kinds.add(type(leaves[k]))
+    if not kinds <= {bool, int, float}:
+        wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
+        raise DTypeError(f"tensor: {wrong!r:.40} of type {type(wrong).__name__} is no number; give bool, int or float")
+    kind = float if float in kinds or not leaves else int if int in kinds else bool
+    dtype = as_dtype(kind)
+    try:
+        array = np.array(leaves, np.float64 if kind is float else np.int64 if kind is int else np.bool_)
+    except OverflowError as error:
+        raise DTypeError(f"tensor: {max(leaves, key=abs)} does not fit int64; give a float dtype") from error
+    return array.reshape(shape), dtype

@@ -1,0 +1,77 @@
+"""Var: the tensor that a user may set and that gradients flow to.
+
+A Var is a leaf of every graph: it has no BackpropOp, `backward` ends in it, and its `.grad` collects.  `set` writes
+new values into its storage and bumps the version, so that a graph which saved the old ones says so instead of
+using the new.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.dtype import as_dtype, default_float
+from minigrad.core.op import Spec
+from minigrad.errors import DTypeError, ShapeError, StorageError
+from minigrad.tensor import Tensor, store
+
+
+class Var(Tensor):
+    """A leaf that requires a gradient.
+
+    grad: None until a backward reaches it, then the sum over backwards; set it to None to start again.
+    name: how pictures and messages call it.
+    """
+
+    __slots__ = ("grad", "name")
+    is_variable = True
+    grad: Tensor | None
+    name: str | None
+
+    def __init__(self, data: Any, dtype: Any = None, device: Any = None, name: str | None = None) -> None:
+        """A leaf with a copy of `data`: a number, nested lists, an array or a tensor.
+
+        DTypes: as `mg.tensor`; ints without a dtype become the default float.  Raises DTypeError for another dtype
+        than a float.
+        """
+        if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
+            dtype = default_float()
+        kind = as_dtype(dtype if dtype is not None else data.dtype)
+        if not kind.is_float:
+            raise DTypeError(
+                f"Var: gradients need a floating dtype, got {kind}; give dtype=mg.float32 or use mg.tensor", op="Var"
+            )
+        super().__init__(*store(data, kind, device))
+        self.grad = None
+        self.name = name
+
+    def set(self, value: Any) -> Var:
+        """Write `value` into this Var, in place; shape must agree, the dtype is cast.
+
+        Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
+        """
+        if isinstance(value, Tensor) and value.storage is self.storage:
+            raise StorageError(
+                "set: a Var cannot be set to a tensor that is derived from its own value and shares its storage; "
+                "clone() it first",
+                op="set",
+            )
+        storage, layout = store(value, self.dtype, self.device)
+        if layout.shape != self.shape:
+            raise ShapeError(
+                f"set: a value of shape {layout.shape} does not fit the Var {self.dtype}{self.shape}; shapes must agree",
+                op="set",
+                lhs=self.shape,
+                rhs=layout.shape,
+            )
+        spec = Spec(self.layout, self.dtype)
+        copy = backend_of(self.device).copy(spec, Spec(layout, self.dtype))
+        copy(storage.buffer, self.storage.buffer)
+        self.storage.bump()
+        return self
+
+    def as_tensor(self) -> Tensor:
+        """The value as a plain tensor that shares the storage: no gradient flows through it."""
+        return self.detach()
