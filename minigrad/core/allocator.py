@@ -23,8 +23,6 @@ from minigrad.core.dtype import ALL, DType
 from minigrad.errors import ArgumentError, DeviceError, StorageError
 
 ALIGNMENT = 64
-_ROUND_DOWN = -ALIGNMENT
-_ROUND_UP = ALIGNMENT - 1
 
 Buffer = Any
 
@@ -93,23 +91,35 @@ class CpuAllocator(Allocator):
 
     Attributes:
         fill: None, or "zero" or "junk" to write zeros, or nan and 0xCD, into each buffer; for finding bugs.
-        cache_limit: at most this many bytes are kept; the sizes first seen go first.
+        cache_limit: at most this many bytes are kept; the sizes seen first go first.
     """
 
     __slots__ = (
-        "_allocated", "_allocations", "_empty", "_fill", "_free", "_frees", "_live", "_misses", "_owned", "_peak",
-        "cache_limit",
+        "_allocated", "_allocations", "_cache_limit", "_empty", "_fill", "_floor", "_free", "_live", "_misses", "_peak",
     )  # fmt: skip
 
     def __init__(self, cache_limit: int = 512 << 20, fill: str | None = None) -> None:
-        self.cache_limit = cache_limit
         self.fill = fill
-        # A key is the block's size with NumPy's number of the dtype in the six low bits, which the rounding leaves free.
+        # A key is the block's size, with NumPy's number of the dtype in the six low bits that the rounding clears.
         self._free: dict[int, list[np.ndarray[Any, Any]]] = {}
         self._live: dict[int, int] = {}
         self._empty = {dtype.storage_code: np.empty(0, dtype.storage) for dtype in ALL}
-        self._allocated = self._owned = self._peak = 0
-        self._allocations = self._misses = self._frees = 0
+        self._allocated = self._peak = self._allocations = self._misses = 0
+        # What is kept exceeds the limit as soon as what is allocated falls below this: owned bytes minus the limit.
+        # So the test in `free` is one comparison; the slow paths, which change what is owned, move the floor.
+        self._cache_limit = cache_limit
+        self._floor = -cache_limit
+
+    @property
+    def cache_limit(self) -> int:
+        """At most this many bytes are kept."""
+        return self._cache_limit
+
+    @cache_limit.setter
+    def cache_limit(self, limit: int) -> None:
+        self._floor += self._cache_limit - limit
+        self._cache_limit = limit
+        self._trim(limit)
 
     @property
     def fill(self) -> str | None:
@@ -124,7 +134,7 @@ class CpuAllocator(Allocator):
 
     def allocate(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
         """A flat array with room for `numel` elements of `dtype`."""
-        nbytes = (numel * dtype.itemsize + _ROUND_UP) & _ROUND_DOWN
+        nbytes = (numel * dtype.itemsize + 63) & -64
         key = nbytes | dtype.storage_code
         try:
             buffer = self._free[key].pop()
@@ -134,9 +144,10 @@ class CpuAllocator(Allocator):
             buffer = self._fetch(nbytes, dtype)
         self._live[id(buffer)] = key
         self._allocations += 1
-        self._allocated += nbytes
-        if self._allocated > self._peak:
-            self._peak = self._allocated
+        allocated = self._allocated + nbytes
+        self._allocated = allocated
+        if allocated > self._peak:
+            self._peak = allocated
         if self._fill is not None:
             self._scribble(buffer, dtype)
         return buffer
@@ -156,12 +167,11 @@ class CpuAllocator(Allocator):
         key = self._live.pop(id(buffer), 0)
         if not key:
             return self._refuse(buffer)
-        nbytes = key & -64
-        self._frees += 1
-        self._allocated -= nbytes
+        allocated = self._allocated - (key & -64)
+        self._allocated = allocated
         if references(buffer) > unshared:
-            self._owned -= nbytes
-        elif self._owned - self._allocated > self.cache_limit:
+            self._floor -= key & -64
+        elif allocated < self._floor:
             self._keep_some(key, buffer)
         else:
             try:
@@ -176,15 +186,16 @@ class CpuAllocator(Allocator):
     def stats(self) -> MemoryStats:
         """The counters at this moment."""
         allocated, allocations, misses = self._allocated, self._allocations, self._misses
+        live = len(self._live)
         return MemoryStats(
             allocated_bytes=allocated,
-            cached_bytes=self._owned - allocated,
+            cached_bytes=self._floor + self._cache_limit - allocated,
             peak_bytes=self._peak,
             allocations=allocations,
-            frees=self._frees,
+            frees=allocations - live,
             hits=allocations - misses,
             misses=misses,
-            live=len(self._live),
+            live=live,
         )
 
     def reset_peak(self) -> None:
@@ -206,8 +217,11 @@ class CpuAllocator(Allocator):
             self._trim(0)
             buffer = _aligned(nbytes, dtype.storage)
         self._misses += 1
-        self._owned += nbytes
+        self._floor += nbytes
         return buffer
+
+    def _cached(self) -> int:
+        return self._floor + self._cache_limit - self._allocated
 
     def _keep(self, key: int, buffer: np.ndarray[Any, Any]) -> None:
         while True:
@@ -220,22 +234,22 @@ class CpuAllocator(Allocator):
 
     def _keep_some(self, key: int, buffer: np.ndarray[Any, Any]) -> None:
         nbytes = key & -64
-        if nbytes > self.cache_limit:
-            self._owned -= nbytes
+        if nbytes > self._cache_limit:
+            self._floor -= nbytes
             return
         self._keep(key, buffer)
         # To below the limit, so that not every free has to trim.
-        self._trim(self.cache_limit * 3 // 4)
+        self._trim(self._cache_limit * 3 // 4)
 
     def _trim(self, goal: int) -> None:
         for key in list(self._free):
             nbytes = key & -64
-            while self._owned - self._allocated > goal:
+            while self._cached() > goal:
                 try:
                     self._free[key].pop(0)
                 except (KeyError, IndexError):
                     break
-                self._owned -= nbytes
+                self._floor -= nbytes
             try:
                 if not self._free[key]:
                     del self._free[key]
@@ -267,7 +281,7 @@ def _aligned(nbytes: int, storage: np.dtype[Any]) -> np.ndarray[Any, Any]:
     start = -block.ctypes.data % ALIGNMENT
     # Through a memoryview, so that NumPy views of the buffer refer to the buffer and not past it to the block:
     # that is how `free` sees them.
-    return np.frombuffer(memoryview(block), storage, nbytes // storage.itemsize, start)
+    return np.frombuffer(block.data, storage, nbytes // storage.itemsize, start)
 
 
 _allocators: dict[str, Allocator] = {}

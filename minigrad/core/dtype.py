@@ -183,7 +183,7 @@ def _join(a: DType, b: DType) -> DType:
     """The smallest dtype of the wider kind that holds both: one step of the lattice bool < integers < floats."""
     if a is b or b.kind == "bool":
         return a
-    if a.kind == "bool" or b.is_float and not a.is_float:
+    if a.kind == "bool" or (b.is_float and not a.is_float):
         return b
     if a.is_float and not b.is_float:
         return a

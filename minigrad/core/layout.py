@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 from minigrad.core.shape import (
     as_int,
@@ -60,7 +60,7 @@ class MultipleBlocks:
         return _walk(self.start, self.dims, self.strides)
 
 
-StridedBlocks = Union[SingleBlock, UniformBlocks, MultipleBlocks]
+StridedBlocks: TypeAlias = SingleBlock | UniformBlocks | MultipleBlocks
 
 
 class _Entry(weakref.ref["Layout"]):
@@ -217,7 +217,7 @@ class Layout:
         dim = normalize_dim(dim, self.ndim, "slice", self.shape)
         start, stop, step = (None if part is None else as_int(part, "a bound", "slice") for part in (start, stop, step))
         if step == 0:
-            raise ArgumentError(f"slice: step 0 for dim {dim} of shape {self.shape} never advances", op="slice", dim=dim)
+            raise ArgumentError(f"slice: step 0 along dim {dim} of {self.shape} never advances", op="slice", dim=dim)
         picked = range(*slice(start, stop, step).indices(self.shape[dim]))
         if len(picked) == self.shape[dim] and picked.step == 1:
             return self
@@ -423,5 +423,6 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
     shape = layouts[0].shape
     for layout in layouts:
         if layout.shape is not shape and layout.shape != shape:
-            raise ShapeError(f"merge: shapes {shape} and {layout.shape} differ", op="merge", lhs=shape, rhs=layout.shape)
+            other = layout.shape
+            raise ShapeError(f"merge: shapes {shape} and {other} differ", op="merge", lhs=shape, rhs=other)
     return merge_dims(shape, [layout.strides for layout in layouts])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
@@ -70,11 +71,12 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, shape: 
         return tuple(range(ndim))
     listed = tuple(dims) if isinstance(dims, Iterable) else (dims,)
     found = sorted(normalize_dim(dim, ndim, op, shape) for dim in listed)
-    for left, right in zip(found, found[1:]):
+    for left, right in pairwise(found):
         if left == right:
             raise ShapeError(
-                f"{op}: dim {left} is named twice in {listed} for shape {shape}", op=op, dim=left, dims=listed, shape=shape
-            )
+                f"{op}: dim {left} is named twice in {listed} for shape {shape}",
+                op=op, dim=left, dims=listed, shape=shape,
+            )  # fmt: skip
     return tuple(found)
 
 

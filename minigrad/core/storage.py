@@ -14,7 +14,17 @@ import numpy as np
 
 from minigrad.core.allocator import ALIGNMENT, Allocator
 from minigrad.core.device import CPU, Device
-from minigrad.core.dtype import DType, DTypeLike, as_dtype, bool_, cast_array, default_float, fit_number, int64, to_logical
+from minigrad.core.dtype import (
+    DType,
+    DTypeLike,
+    as_dtype,
+    bool_,
+    cast_array,
+    default_float,
+    fit_number,
+    int64,
+    to_logical,
+)
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
 
@@ -73,7 +83,7 @@ class Storage:
             raise StorageError("from_buffer: the memory is read-only, and a storage must be writable", op="from_buffer")
         if not view.c_contiguous or view.nbytes % wanted.itemsize:
             raise StorageError(
-                f"from_buffer: {view.nbytes} bytes are not one run of whole {wanted} elements of {wanted.itemsize} bytes",
+                f"from_buffer: {view.nbytes} bytes are not one run of {wanted} elements of {wanted.itemsize} bytes",
                 op="from_buffer", dtype=wanted, nbytes=view.nbytes,
             )  # fmt: skip
         return Storage(np.frombuffer(view, wanted.storage), wanted, device)
@@ -116,9 +126,9 @@ class Storage:
             raise IndexOutOfRange(
                 f"storage: index {index} is out of range for {size} elements", op="storage", index=index, size=size
             )
-        number: bool | int | float = to_logical(self.buffer[index : index + 1 or None], self.dtype).astype(
-            self.dtype.compute
-        )[0].item()
+        number: bool | int | float = (
+            to_logical(self.buffer[index : index + 1 or None], self.dtype).astype(self.dtype.compute)[0].item()
+        )
         return number
 
     def __repr__(self) -> str:

@@ -1,0 +1,51 @@
+"""Devices are words, one object each."""
+
+import copy
+import pickle
+
+import pytest
+
+from minigrad.core.device import CPU, REFERENCE, as_device, default_device, set_default_device
+from minigrad.errors import DeviceError
+
+
+def test_a_device_is_one_object_under_all_its_names():
+    assert as_device("cpu") is as_device("cpu:0") is as_device(CPU) is CPU
+    assert as_device("cuda") is as_device("cuda:0") and as_device("cuda:1") is not as_device("cuda")
+    for device in (CPU, REFERENCE, as_device("cuda:1"), as_device("toy_device:2")):
+        assert copy.deepcopy(device) is copy.copy(device) is pickle.loads(pickle.dumps(device)) is device
+    assert (as_device("cuda:3").kind, as_device("cuda:3").index) == ("cuda", 3)
+
+
+def test_names_say_the_index_where_there_may_be_many():
+    assert [str(as_device(name)) for name in ("cpu", "reference", "cuda", "toy", "toy:2")] == [
+        "cpu", "reference", "cuda:0", "toy", "toy:2"]  # fmt: skip
+    assert repr(CPU) == "mg.device('cpu')"
+
+
+def test_a_device_cannot_be_changed():
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        CPU.kind = "gpu"
+
+
+@pytest.mark.parametrize("text", ["", "CPU", "cuda:", "cuda:-1", "cuda:x", " cpu", 3, None, ["cpu"]])
+def test_what_is_no_device_is_refused(text):
+    with pytest.raises(DeviceError) as caught:
+        as_device(text)
+    assert str(caught.value) == (
+        f"cannot parse {text!r} as a device; write a kind and an optional index, as in 'cpu', 'cuda' or 'cuda:1'"
+    )
+
+
+def test_there_is_one_cpu():
+    with pytest.raises(DeviceError, match="there is one cpu device, so 'cpu:1' has no meaning; write 'cpu'"):
+        as_device("cpu:1")
+
+
+def test_the_default_device_can_be_set():
+    try:
+        set_default_device("reference")
+        assert default_device() is REFERENCE
+    finally:
+        set_default_device("cpu")
+    assert default_device() is CPU

@@ -1,0 +1,312 @@
+"""Storages and allocators: alignment, reuse, counts, and the moment memory comes back."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from minigrad.core.allocator import Allocator, CpuAllocator, get_allocator, set_allocator
+from minigrad.core.device import CPU, as_device
+from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
+from minigrad.core.storage import Storage
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, StorageError
+
+
+def address(buffer):
+    return buffer.ctypes.data
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_buffers_are_flat_aligned_and_large_enough(dtype):
+    allocator = CpuAllocator()
+    for numel in (1, 3, 16, 17, 1000, 100_001):
+        buffer = allocator.allocate(numel, dtype)
+        assert address(buffer) % 64 == 0 and buffer.nbytes % 64 == 0
+        assert buffer.ndim == 1 and buffer.size >= numel and buffer.dtype == dtype.storage and buffer.flags.writeable
+
+
+def test_a_freed_block_is_the_next_one_of_its_size():
+    allocator = CpuAllocator()
+    first, second = allocator.allocate(100, float32), allocator.allocate(100, float32)
+    places = [address(first), address(second)]
+    allocator.free(first)
+    allocator.free(second)
+    del first, second
+    again = allocator.allocate(97, float32)
+    assert address(again) == places[1]
+    older = allocator.allocate(100, float32)
+    assert address(older) == places[0]
+    third = allocator.allocate(100, float32)
+    assert address(third) not in places
+
+
+def test_dtypes_with_the_same_memory_share_blocks():
+    allocator = CpuAllocator()
+    buffer = allocator.allocate(10, float16)
+    place = address(buffer)
+    allocator.free(buffer)
+    del buffer
+    assert address(allocator.allocate(10, int16)) != place
+    assert address(allocator.allocate(10, bfloat16)) == place
+
+
+def test_counts():
+    allocator = CpuAllocator()
+    a, b = allocator.allocate(16, float32), allocator.allocate(17, float32)
+    allocator.free(a)
+    del a
+    c = allocator.allocate(16, float32)
+    stats = allocator.stats()
+    assert (stats.allocated_bytes, stats.cached_bytes, stats.peak_bytes) == (192, 0, 192)
+    assert (stats.allocations, stats.frees, stats.hits, stats.misses, stats.live) == (3, 1, 1, 2, 2)
+    allocator.free(b)
+    assert c.size == 16
+    assert allocator.stats().cached_bytes == 128 and allocator.stats().allocated_bytes == 64
+    allocator.reset_peak()
+    assert allocator.stats().peak_bytes == 64
+    allocator.empty_cache()
+    assert allocator.stats().cached_bytes == 0
+
+
+def test_nothing_is_allocated_for_no_elements():
+    allocator = CpuAllocator()
+    empty = allocator.allocate(0, float32)
+    assert empty.size == 0 and allocator.allocate(0, float32) is empty
+    assert allocator.allocate(0, float64).dtype == float64.storage
+    allocator.free(empty)
+    assert allocator.stats().allocations == allocator.stats().frees == 0
+    with pytest.raises(ArgumentError, match="cannot allocate -1 elements of float32; a size is 0 or more"):
+        allocator.allocate(-1, float32)
+
+
+@pytest.mark.parametrize(
+    "escape", [lambda b: b[2:5], lambda b: b.view(np.uint8), memoryview, lambda b: b.reshape(4, -1)[1]]
+)
+def test_a_buffer_that_somebody_still_sees_is_not_reused(escape):
+    allocator = CpuAllocator()
+    storage = Storage(allocator.allocate(100, float32), float32, CPU, allocator)
+    view = np.asarray(escape(storage.buffer)).view(np.uint8)
+    view[:] = 7
+    place = storage.data_ptr()
+    del storage
+    assert allocator.stats().cached_bytes == allocator.stats().allocated_bytes == 0
+    fresh = allocator.allocate(100, float32)
+    fresh[:] = 0
+    assert address(fresh) != place and (view == 7).all()
+
+
+def test_memory_comes_back_at_once_without_the_garbage_collector():
+    allocator = CpuAllocator()
+    gc.disable()
+    try:
+        storage = Storage(allocator.allocate(100, float32), float32, CPU, allocator)
+        alias, place, gone = storage, storage.data_ptr(), weakref.ref(storage)
+        del storage
+        assert allocator.stats().live == 1
+        del alias
+        assert gone() is None and allocator.stats().live == 0
+        assert address(allocator.allocate(100, float32)) == place
+    finally:
+        gc.enable()
+
+
+def test_a_buffer_is_freed_once_and_only_where_it_came_from():
+    allocator = CpuAllocator()
+    buffer = allocator.allocate(100, float32)
+    allocator.free(buffer)
+    for stranger in (buffer, np.zeros(100, np.float32)):
+        with pytest.raises(StorageError, match="is not one that this allocator has given out"):
+            allocator.free(stranger)
+    assert allocator.stats().frees == 1
+
+
+def test_the_cache_is_bounded_and_the_first_size_goes_first():
+    allocator = CpuAllocator(cache_limit=1024)
+    for numel in (64, 128, 192):
+        allocator.free(allocator.allocate(numel, uint8))
+    assert allocator.stats().cached_bytes == 384
+    for numel in (448, 320):
+        allocator.free(allocator.allocate(numel, uint8))
+    assert allocator.stats().cached_bytes <= 1024
+    before = allocator.stats().hits
+    allocator.free(allocator.allocate(64, uint8))
+    assert allocator.stats().hits == before
+    allocator.free(allocator.allocate(5000, uint8))
+    assert allocator.stats().cached_bytes <= 1024
+    allocator.cache_limit = 64
+    assert allocator.stats().cached_bytes <= 64
+    allocator.empty_cache()
+    assert allocator._free == {}
+
+
+def test_ten_thousand_sizes_leave_a_bounded_cache():
+    allocator = CpuAllocator(cache_limit=1 << 20)
+    for numel in range(1, 10_000):
+        allocator.free(allocator.allocate(numel, float64))
+    assert allocator.stats().cached_bytes <= 1 << 20 and len(allocator._free) < 500
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_debug_fills_show_in_every_buffer(dtype):
+    allocator = CpuAllocator(fill="junk")
+    for _ in range(2):
+        junk = allocator.allocate(10, dtype)
+        if dtype.is_float:
+            assert np.isnan(junk.view(dtype.numpy).astype(np.float64)).all()
+        else:
+            assert (junk.view(np.uint8) == (1 if dtype is bool_ else 0xCD)).all()
+        allocator.free(junk)
+    allocator.fill = "zero"
+    assert not allocator.allocate(10, dtype).any()
+    with pytest.raises(ArgumentError, match="fill is None, 'zero' or 'junk', not 'noise'"):
+        allocator.fill = "noise"
+
+
+def test_threads_never_share_a_block_and_lose_no_count():
+    allocator = CpuAllocator(cache_limit=4096)
+    rounds, wrong = 5_000, []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def work(mark):
+        for i in range(rounds):
+            buffer = allocator.allocate(64 * (1 + i % 5), uint8)
+            buffer[0] = mark
+            other = allocator.allocate(64, uint8)
+            other[0] = 0
+            if buffer[0] != mark:
+                wrong.append(i)
+            allocator.free(other)
+            del other
+            allocator.free(buffer)
+            del buffer
+
+    try:
+        threads = [threading.Thread(target=work, args=(mark,)) for mark in range(1, 5)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    finally:
+        sys.setswitchinterval(interval)
+    stats = allocator.stats()
+    assert not wrong
+    assert (stats.allocations, stats.frees, stats.live, stats.allocated_bytes) == (8 * rounds, 8 * rounds, 0, 0)
+    assert stats.cached_bytes == sum(len(blocks) * (key & -64) for key, blocks in allocator._free.items()) <= 4096
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_allocates_on():
+    script = (
+        "import os\n"
+        "from minigrad.core.allocator import get_allocator\n"
+        "from minigrad.core.dtype import float32\n"
+        "a = get_allocator('cpu'); b = a.allocate(9, float32); b[0] = 1\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    a.free(b); del b; c = a.allocate(9, float32); c[0] = 2; os._exit(0)\n"
+        "assert os.waitpid(pid, 0)[1] == 0 and b[0] == 1\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_storages_that_outlive_the_interpreter_are_silent():
+    script = (
+        "import sys\n"
+        "from minigrad.core.storage import Storage\n"
+        "from minigrad.core.allocator import get_allocator\n"
+        "from minigrad.core.dtype import float32\n"
+        "from minigrad.core.device import CPU\n"
+        "a = get_allocator('cpu')\n"
+        "class Knot: pass\n"
+        "k = Knot(); k.me = k; k.s = Storage(a.allocate(9, float32), float32, CPU, a)\n"
+        "sys.kept = Storage(a.allocate(9, float32), float32, CPU, a)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, timeout=60, capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+class CountingAllocator(Allocator):
+    def __init__(self):
+        self.out, self.back = 0, 0
+
+    def allocate(self, numel, dtype):
+        self.out += 1
+        return np.zeros(numel, dtype.storage)
+
+    def free(self, buffer):
+        self.back += 1
+
+
+def test_allocators_are_registered_by_kind():
+    with pytest.raises(DeviceError) as caught:
+        get_allocator("toy")
+    assert str(caught.value) == "no allocator is set for 'toy'; register one with set_allocator('toy', allocator)"
+    from minigrad.core import allocator as module
+
+    mine = CountingAllocator()
+    set_allocator("toy", mine)
+    try:
+        storage = Storage(get_allocator("toy").allocate(3, float32), float32, as_device("toy"), mine)
+        assert (mine.out, mine.back) == (1, 0)
+        del storage
+        assert (mine.out, mine.back) == (1, 1)
+    finally:
+        del module._allocators["toy"]
+    assert get_allocator("reference") is get_allocator("cpu")
+
+
+def test_use_count_is_the_number_of_holders():
+    storage = Storage.of(1, 2, 3)
+    # Counted outside the assert: pytest takes calls in an assert apart, and a bound method is a holder too.
+    counts = [storage.use_count()]
+    views = [storage, storage]
+    counts.append(storage.use_count())
+    del views
+    counts.append(storage.use_count())
+    assert counts == [1, 3, 1]
+
+
+def test_a_write_is_noted_in_the_version():
+    storage = Storage.of(1, 2, 3)
+    assert storage.version == 0
+    storage.bump()
+    assert storage.version == 1
+
+
+def test_storage_of_numbers():
+    assert [Storage.of(1, 2, 3)[i] for i in range(3)] == [1, 2, 3] and Storage.of(1, 2)[-1] == 2
+    names = [Storage.of(*numbers).dtype.name for numbers in ((1, 2), (True, False), (1, 2.5), ())]
+    assert names == ["int64", "bool", "float32", "float32"]
+    half = Storage.of(1.5, -2, dtype="bf16")
+    assert (half[0], half[1], half.numel, half.nbytes, half.buffer.dtype) == (1.5, -2.0, 2, 4, np.uint16)
+    assert Storage.of(2**53 + 1)[0] == 2**53 + 1
+    assert type(Storage.of(True)[0]) is bool and type(Storage.of(1)[0]) is int and type(Storage.of(1.0)[0]) is float
+    assert Storage.of(1, dtype="f64").data_ptr() % 64 == 0
+    assert repr(Storage.of(1, 2)) == "Storage(2 x int64, device=cpu, version=0)"
+    with pytest.raises(DTypeError, match="300 does not fit uint8"):
+        Storage.of(300, dtype="u8")
+
+
+def test_a_storage_over_foreign_memory_writes_through():
+    memory = bytearray(8)
+    storage = Storage.from_buffer(memory, "f32")
+    storage.buffer[1] = 1.0
+    assert memory == bytes(6) + b"\x80\x3f" and len(storage) == 2
+    with pytest.raises(StorageError, match="the memory is read-only"):
+        Storage.from_buffer(bytes(8), "f32")
+    with pytest.raises(StorageError, match="6 bytes are not one run of float32 elements of 4 bytes"):
+        Storage.from_buffer(bytearray(6), "f32")
+
+
+def test_element_access_is_checked():
+    with pytest.raises(IndexOutOfRange) as caught:
+        _ = Storage.of(1, 2)[2]
+    assert str(caught.value) == "storage: index 2 is out of range for 2 elements"
+    with pytest.raises(DeviceError, match="is not read element by element"):
+        _ = Storage(object(), float32, as_device("toy"))[0]
+    with pytest.raises(DeviceError, match="a buffer on toy has no address"):
+        Storage(object(), float32, as_device("toy")).data_ptr()
