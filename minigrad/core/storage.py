@@ -7,6 +7,7 @@ back to its allocator at once, by reference counting alone.
 
 from __future__ import annotations
 
+import os
 from sys import getrefcount
 from typing import Any
 
@@ -87,6 +88,29 @@ class Storage:
                 op="from_buffer", dtype=wanted, nbytes=view.nbytes,
             )  # fmt: skip
         return Storage(np.frombuffer(view, wanted.storage), wanted, device)
+
+    @staticmethod
+    def from_file(path: str | os.PathLike[str], dtype: DTypeLike, numel: int | None = None, *, shared: bool) -> Storage:
+        """A storage over a mapped file: its first `numel` elements, or all of them.
+
+        With `shared`, writes go to the file; without, they stay in this process.
+
+        Raises:
+            StorageError: the file is empty, shorter than that, or no whole number of elements.
+        """
+        wanted = as_dtype(dtype)
+        size = os.path.getsize(path)
+        needed = size if numel is None else numel * wanted.itemsize
+        if not 0 < needed <= size or needed % wanted.itemsize:
+            raise StorageError(
+                f"from_file: {os.fspath(path)} has {size} bytes, and "
+                f"{'whole' if numel is None else numel} {wanted} elements of {wanted.itemsize} bytes were expected",
+                op="from_file",
+                dtype=wanted,
+                nbytes=size,
+            )
+        mapped = np.memmap(path, wanted.storage, "r+" if shared else "c", shape=(needed // wanted.itemsize,))
+        return Storage.from_buffer(mapped, wanted)
 
     @property
     def numel(self) -> int:

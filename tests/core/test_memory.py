@@ -302,6 +302,21 @@ def test_a_storage_over_foreign_memory_writes_through():
         Storage.from_buffer(bytearray(6), "f32")
 
 
+def test_a_mapped_file_is_written_only_if_shared(tmp_path):
+    path = tmp_path / "numbers"
+    path.write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    private = Storage.from_file(path, "f32", shared=False)
+    private.buffer[0] = 9
+    assert (private.numel, private[0], private[3]) == (4, 9.0, 3.0)
+    shared = Storage.from_file(path, "f32", 2, shared=True)
+    assert (shared.numel, shared[0]) == (2, 0.0)
+    shared.buffer[1] = 7
+    del shared
+    assert np.fromfile(path, np.float32).tolist() == [0, 7, 2, 3]
+    with pytest.raises(StorageError, match="has 16 bytes, and 5 float32 elements of 4 bytes were expected"):
+        Storage.from_file(path, "f32", 5, shared=True)
+
+
 def test_element_access_is_checked():
     with pytest.raises(IndexOutOfRange) as caught:
         _ = Storage.of(1, 2)[2]
