@@ -21,7 +21,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,10 @@ Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _lock = threading.RLock()
-_sources: dict[FunctionType, str] = {}
+_sources: dict[Callable[..., Any], str] = {}
 
 
-def source_of(function: FunctionType) -> str:
+def source_of(function: Callable[..., Any]) -> str:
     """A template's source text, read once."""
     text = _sources.get(function)
     if text is None:
@@ -125,7 +125,7 @@ class _Expander(ast.NodeTransformer):
         return [ast.parse(text, mode="eval").body for text in texts]
 
 
-def paste(template: FunctionType, operands: int, macros: dict[str, Expand], constants: dict[str, str]) -> str:
+def paste(template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str]) -> str:
     """A template's source with its free names expanded; lines without any stay as they were written, comments too."""
     text = source_of(template)
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} | {"T", "np", "math"}
@@ -187,7 +187,7 @@ def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
 
 def write_kernel(
     title: str,
-    template: FunctionType,
+    template: Callable[..., Any],
     *,
     operands: Sequence[DType],
     out: DType,
@@ -197,21 +197,23 @@ def write_kernel(
     parallel: bool,
     signature: str,
     imports: str = "",
+    helpers: Sequence[Callable[..., Any]] = (),
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
-    LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.
+    LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  `helpers` are functions
+    that the loop nest calls: expanded like it, and pasted above it in this order.
     """
-    helpers: dict[str, None] = {}
+    conversions: dict[str, None] = {}
     dtypes = {d.name: d for d in (*operands, out)}
     all_macros = dict(macros)
     for k, dtype in enumerate(operands):
         text, needed = load_text(dtype, compute)
         all_macros[f"LOAD_{k}"] = expression_macro(text)
-        helpers |= dict.fromkeys(needed)
+        conversions |= dict.fromkeys(needed)
     text, needed = store_text(compute, out)
     all_macros["STORE"] = expression_macro(text)
-    helpers |= dict.fromkeys(needed)
+    conversions |= dict.fromkeys(needed)
     names = {"RANGE": "prange" if parallel else "range", **constants}
     body = paste(template, len(operands), all_macros, names)
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
@@ -220,7 +222,9 @@ def write_kernel(
         "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
-    parts += [f'@njit(error_model="numpy")\n{helper_text(name, dtypes)}' for name in helpers]
+    pasted = [helper_text(name, dtypes) for name in conversions]
+    pasted += [paste(function, len(operands), all_macros, names) for function in helpers]
+    parts += [f'@njit(error_model="numpy")\n{text}' for text in pasted]
     parts.append(decorator(signature, parallel) + body)
     return "\n".join(parts)
 

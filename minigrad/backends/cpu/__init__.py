@@ -6,9 +6,10 @@ It holds no loops: they are in `kernels/cpu`, the walks in `core/plan.py`.  Here
 from __future__ import annotations
 
 from minigrad.backends.cpu.elementwise import Elementwise
+from minigrad.backends.cpu.filling import Filling
 
 
-class CpuBackend(Elementwise):
+class CpuBackend(Elementwise, Filling):
     """Everything that `Backend` asks for, on the host's threads."""
 
 

@@ -1,0 +1,124 @@
+"""Filling memory on the CPU: one number everywhere, evenly spaced numbers, random numbers.
+
+The loops are in `kernels/cpu/filling.py`, the random numbers themselves in `kernels/philox.py`.  A constant is an
+elementwise copy of a single stored element that is read with stride 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cpu.family import Family, nothing
+from minigrad.config import settings
+from minigrad.core.dtype import DType, cast_array, fit_number
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.plan import CHUNK, pieces
+from minigrad.kernels import philox
+from minigrad.kernels.cpu import filling
+from minigrad.kernels.specialize import array_type, load, write_kernel
+
+ONE = Layout.contiguous(())
+
+
+class Filling(Family):
+    """The preparers of creation functions."""
+
+    def fill(self, out: Spec) -> Launch:
+        layout, dtype = out.layout, out.dtype
+        if layout.numel == 0:
+            return nothing
+        if layout.is_contiguous and layout.numel < settings.parallel_threshold:
+            start, end = layout.offset, layout.offset + layout.numel
+
+            # A short run needs no compiled loop, so that `zeros` costs no compile time.
+            def write(buffer: NDArray[Any], value: float) -> None:
+                buffer[start:end] = stored_number(value, dtype)
+
+            return write
+        copy = self.copy(out, Spec(ONE.expand(layout.shape), dtype))
+        return lambda buffer, value: copy(stored_number(value, dtype).reshape(1), buffer)
+
+    def arange(self, out: Spec) -> Launch:
+        n = out.layout.numel
+        if n == 0:
+            return nothing
+        compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
+        kernel = self.kernel(write_arange, compute, out.dtype, parallel=n >= settings.parallel_threshold)
+        numbers = np.array([n, out.layout.offset, out.layout.strides[0], *pieces(n, CHUNK)], np.int64)
+        scalar = compute.type
+        return lambda buffer, start, step: kernel(buffer, scalar(start), scalar(step), numbers)
+
+    def random(self, kind: str, out: Spec) -> Launch:
+        layout, dtype = out.layout, out.dtype
+        n = layout.numel
+        if n == 0:
+            return nothing
+        if not layout.is_contiguous:
+            return self._random_through_a_copy(kind, out)
+        blocks = philox.blocks(kind, dtype, n)
+        kernel = self.kernel(write_random, kind, dtype, parallel=n >= settings.parallel_threshold)
+        numbers = np.array([n, layout.offset, blocks, *pieces(blocks, CHUNK // 4)], np.int64)
+
+        def launch(buffer: NDArray[Any], key: int, counter: int, low: float, high: float) -> None:
+            seed, place = np.uint64(key & philox.MASK64), np.uint64(counter & philox.MASK64)
+            kernel(buffer, seed, place, philox.limits(kind, dtype, low, high), numbers)
+
+        return launch
+
+    def _random_through_a_copy(self, kind: str, out: Spec) -> Launch:
+        dense = Spec(Layout.contiguous(out.layout.shape), out.dtype)
+        draw, copy = self.random(kind, dense), self.copy(out, dense)
+
+        def launch(buffer: NDArray[Any], key: int, counter: int, low: float, high: float) -> None:
+            values = np.empty(dense.layout.numel, out.dtype.storage)
+            draw(values, key, counter, low, high)
+            copy(values, buffer)
+
+        return launch
+
+
+def stored_number(value: float, dtype: DType) -> NDArray[Any]:
+    """A Python number as it lies in memory."""
+    return cast_array(np.asarray(fit_number(value, dtype)), dtype)
+
+
+def write_arange(compute: np.dtype[Any], out: DType, parallel: bool) -> Launch:
+    """Write, compile and import the loop of `arange`."""
+    text = write_kernel(
+        f"arange of {out}, {'parallel' if parallel else 'serial'}.",
+        filling.arange,
+        operands=(),
+        out=out,
+        compute=compute,
+        macros={},
+        constants={},
+        parallel=parallel,
+        signature=f"void({array_type(out)}, {compute}, {compute}, int64[::1])",
+    )
+    launch: Launch = load(f"arange_{out.short}_{'par' if parallel else 'ser'}", text).kernel
+    return launch
+
+
+def write_random(kind: str, out: DType, parallel: bool) -> Launch:
+    """Write, compile and import the loop of one kind of random numbers."""
+    values = philox.value_function(kind, out)
+    compute, limits = (np.dtype(np.int64), "uint64") if kind == "integer" else (out.compute, str(out.compute))
+    text = write_kernel(
+        f"{kind} random numbers of {out}, {'parallel' if parallel else 'serial'}.",
+        filling.random,
+        operands=(),
+        out=out,
+        compute=compute,
+        macros={},
+        constants={"VALUES": values.__name__, "PER": str(philox.per_block(kind, out))},
+        helpers=(philox.philox, values),
+        parallel=parallel,
+        signature=f"void({array_type(out)}, uint64, uint64, {limits}[::1], int64[::1])",
+    )
+    launch: Launch = load(f"random_{kind}_{out.short}_{'par' if parallel else 'ser'}", text).kernel
+    return launch

@@ -1,0 +1,159 @@
+"""Which random number is element i?  Philox4x32-10: a block of four 32-bit words is a pure function of key and counter.
+
+So there is no state to share between threads: a kernel computes the block that an element needs.  Element i in
+row-major order takes its words from block `counter + i // per_block(kind, dtype)`.  The source text of `philox` and of
+the value functions is pasted into the CPU kernels (see `specialize`); the reference backend calls the same functions
+on NumPy scalars.  Words travel as uint64 that hold 32 bits, so no product is ever cut off.
+
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11, section 3.3 and table 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.core.dtype import DType, cast_array, to_logical
+
+MASK64 = (1 << 64) - 1
+
+
+def philox(key, c0, c1, c2, c3):  # type: ignore[no-untyped-def]
+    """The block of a 64-bit key and a counter of four words: four words of 32 bits, each in a uint64."""
+    low = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    k0 = key & low
+    k1 = key >> half
+    for _ in range(10):
+        p = c0 * np.uint64(0xD2511F53)
+        q = c2 * np.uint64(0xCD9E8D57)
+        c0 = (q >> half) ^ c1 ^ k0
+        c1 = q & low
+        c2 = (p >> half) ^ c3 ^ k1
+        c3 = p & low
+        # The key walks along the golden ratio and along sqrt(3) - 1.
+        k0 = (k0 + np.uint64(0x9E3779B9)) & low
+        k1 = (k1 + np.uint64(0xBB67AE85)) & low
+    return c0, c1, c2, c3
+
+
+def uniform32(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
+    """Four float32 in [low, low + span): 24 random bits each, none above `last`."""
+    unit = np.float32(5.9604644775390625e-08)
+    byte = np.uint64(8)
+    return (
+        min(low + span * (np.float32(w0 >> byte) * unit), last),
+        min(low + span * (np.float32(w1 >> byte) * unit), last),
+        min(low + span * (np.float32(w2 >> byte) * unit), last),
+        min(low + span * (np.float32(w3 >> byte) * unit), last),
+    )
+
+
+def uniform64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
+    """Two float64 in [low, low + span): the upper 53 bits of a pair of words, the first word on top."""
+    unit = np.float64(1.1102230246251565e-16)
+    u0 = np.float64(((w0 << np.uint64(32)) | w1) >> np.uint64(11)) * unit
+    u1 = np.float64(((w2 << np.uint64(32)) | w3) >> np.uint64(11)) * unit
+    return min(low + span * u0, last), min(low + span * u1, last)
+
+
+def normal32(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-def]
+    """Four float32 by Box-Muller: cosine and sine of the first pair of words, then of the second.
+
+    The radius takes all 32 bits of a word, plus 1 so that no logarithm is of 0.
+    """
+    unit = np.float32(2.3283064365386963e-10)
+    turn = np.float32(1.4629180792671596e-09)
+    u0 = np.float32(w0 + np.uint64(1)) * unit
+    u1 = np.float32(w2 + np.uint64(1)) * unit
+    r0 = deviation * np.float32(math.sqrt(np.float32(-2.0) * np.float32(math.log(u0))))
+    r1 = deviation * np.float32(math.sqrt(np.float32(-2.0) * np.float32(math.log(u1))))
+    t0 = np.float32(w1) * turn
+    t1 = np.float32(w3) * turn
+    return (
+        mean + r0 * np.float32(math.cos(t0)),
+        mean + r0 * np.float32(math.sin(t0)),
+        mean + r1 * np.float32(math.cos(t1)),
+        mean + r1 * np.float32(math.sin(t1)),
+    )
+
+
+def normal64(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-def]
+    """Two float64 by Box-Muller: cosine and sine; radius and angle take 53 bits each."""
+    unit = np.float64(1.1102230246251565e-16)
+    u = np.float64((((w0 << np.uint64(32)) | w1) >> np.uint64(11)) + np.uint64(1)) * unit
+    t = np.float64(((w2 << np.uint64(32)) | w3) >> np.uint64(11)) * (unit * np.float64(6.283185307179586))
+    r = deviation * math.sqrt(np.float64(-2.0) * math.log(u))
+    return mean + r * math.cos(t), mean + r * math.sin(t)
+
+
+def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
+    """Two int64: low + the upper half of the 128-bit product of span and a pair of words; span 0 stands for 2**64.
+
+    A value's probability is off by less than 2**-64, so no word is ever drawn again.
+    """
+    half = np.uint64(32)
+    mask = np.uint64(0xFFFFFFFF)
+    s0 = span & mask
+    s1 = span >> half
+    # Schoolbook multiplication in base 2**32; each carry fits, so nothing wraps.
+    carry0 = (w0 * s0) + ((w1 * s0) >> half)
+    carry1 = (w2 * s0) + ((w3 * s0) >> half)
+    high0 = w0 * s1 + (carry0 >> half) + (((carry0 & mask) + w1 * s1) >> half)
+    high1 = w2 * s1 + (carry1 >> half) + (((carry1 & mask) + w3 * s1) >> half)
+    x0 = (w0 << half) | w1 if span == np.uint64(0) else high0
+    x1 = (w2 << half) | w3 if span == np.uint64(0) else high1
+    # Two's complement addition in two halves: NumPy scalars would warn where the sum wraps.
+    y0 = (low & mask) + (x0 & mask)
+    y1 = (low & mask) + (x1 & mask)
+    z0 = (((low >> half) + (x0 >> half) + (y0 >> half)) & mask) << half
+    z1 = (((low >> half) + (x1 >> half) + (y1 >> half)) & mask) << half
+    return np.int64(z0 | (y0 & mask)), np.int64(z1 | (y1 & mask))
+
+
+def value_function(kind: str, dtype: DType) -> Callable[..., tuple[Any, ...]]:
+    """The function that turns four words into `per_block` values, in order.
+
+    kind: "uniform", "normal" or "integer".  Integers of every width take 64 bits, halves are made as float32.
+    """
+    if kind == "integer":
+        return integer64
+    wide = dtype.compute == np.float64
+    if kind == "uniform":
+        return uniform64 if wide else uniform32
+    return normal64 if wide else normal32
+
+
+def per_block(kind: str, dtype: DType) -> int:
+    """Values that one block gives: 4 for float32 and halves, 2 for float64 and for integers of every width."""
+    return 2 if kind == "integer" or dtype.compute == np.float64 else 4
+
+
+def blocks(kind: str, dtype: DType, numel: int) -> int:
+    """Blocks that `numel` values use up: the next call's counter is that much higher."""
+    return -(-numel // per_block(kind, dtype))
+
+
+def limits(kind: str, dtype: DType, low: float, high: float) -> NDArray[Any]:
+    """The last three arguments of a value function.
+
+    For "uniform": low, high - low, and the largest value of `dtype` below high (low, where there is none).  A product
+    rounded up, or a float32 rounded to a half, would otherwise reach high.
+    """
+    if kind == "integer":
+        return np.array([int(low) & MASK64, (int(high) - int(low)) & MASK64, 0], np.uint64)
+    if kind == "normal":
+        return np.array([low, high, 0.0], dtype.compute)
+    return np.array([low, high - low, max(low, below(high, dtype))], dtype.compute)
+
+
+def below(high: float, dtype: DType) -> float:
+    """The largest finite value of a float dtype that is smaller than `high`."""
+    stored = to_logical(cast_array(np.asarray(float(high)), dtype), dtype)
+    if float(stored) >= high:
+        stored = np.nextafter(stored, np.asarray(-np.inf, dtype.numpy))
+    return float(stored)
