@@ -253,9 +253,20 @@ def render(
     raise AssertionError(f"{scalar.name} does not return")
 
 
+class _Powers(ast.NodeTransformer):
+    """a ** b -> _power(a, b): NumPy's integers refuse negative exponents."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Pow):
+            return node
+        return ast.Call(ast.Name("_power", ast.Load()), [node.left, node.right], [])
+
+
 def as_python(scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: list[str], store: str) -> Callable[..., Any]:
     """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
 
+    namespace: what the text calls, T, np, math and _power (for `**`).
     loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.
     """
     used = set(scalar.args) | {"T", "np", "math"}
@@ -263,6 +274,7 @@ def as_python(scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: lis
     more, expr = render(scalar, [ast.Name(a) for a in scalar.args], kind, used)
     text = f"def {scalar.name}({', '.join(scalar.args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
     text += f"    return {store.format(ast.unparse(expr))}\n"
-    exec(compile(text, f"<reference {scalar.name}>", "exec"), namespace)
+    tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))
+    exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
     result: Callable[..., Any] = namespace[scalar.name]
     return result

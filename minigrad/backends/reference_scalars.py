@@ -1,0 +1,109 @@
+"""What does a scalar function compute, as plain Python?
+
+`python_function` turns a declaration's body into a Python function over NumPy scalars, with the compute dtype `T`,
+`math` and `np` bound to versions that follow IEEE 754 where Python would raise.  Elementary functions are evaluated in
+float64 and rounded once, so a float32 result is the nearest one but for rare ties: kernels are held to it in ulp.  The
+loops around these functions are in `reference`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import as_dtype, cast_array
+from minigrad.core.op import ScalarFn
+from minigrad.kernels.scalar import as_python
+
+KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+
+# Exact in every dtype, or questions: the operand's own type is right.
+DIRECT = {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "fabs", "copysign", "fmod")}
+ROUNDED: dict[str, Callable[..., Any]] = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
+    "log1p": np.log1p, "sqrt": np.sqrt, "cbrt": np.cbrt, "hypot": np.hypot, "pow": np.float_power,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "atan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "erf": math.erf, "erfc": math.erfc,
+}  # fmt: skip
+WHOLE = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint}
+
+
+def gamma(x: float) -> float:
+    """The gamma function: nan at negative whole numbers and -inf, signed infinities at the zeros and on overflow."""
+    try:
+        return math.gamma(x)
+    except ValueError:
+        return math.copysign(math.inf, x) if x == 0 else math.nan
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def lgamma(x: float) -> float:
+    """log(|gamma(x)|): inf at whole numbers up to 0."""
+    try:
+        return math.lgamma(x)
+    except (ValueError, OverflowError):
+        return math.inf
+
+
+def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
+    """`T`: a number as a scalar of the compute dtype.  Integers wrap, as they do in registers.
+
+    A truth value is a Python bool: like a kernel's, it counts as 0 or 1 in arithmetic, where NumPy's would raise.
+    """
+    if compute.kind == "b":
+        return bool
+    kind: Callable[[Any], Any] = compute.type
+    if compute.kind == "f":
+        return kind
+    dtype = as_dtype(compute)
+
+    def integer(value: Any) -> Any:
+        if isinstance(value, (float, np.floating)):
+            return cast_array(np.asarray(value), dtype)[()]
+        try:
+            return kind(value)
+        except OverflowError:
+            # A literal such as -1 next to unsigned operands.
+            return np.int64(value).astype(compute)
+
+    return integer
+
+
+def integer_power(a: Any, b: Any) -> int:
+    """a to the b, exactly; below b = 0 it is 1/a**-b without its fraction, and 0 for a = 0."""
+    base, exponent = int(a), int(b)
+    if exponent >= 0:
+        # The low 64 bits are all that any compute dtype keeps; the whole power could fill the memory.
+        low = pow(base, exponent, 1 << 64)
+        return low - (1 << 64) if low >> 63 else low
+    if abs(base) == 1:
+        return base if exponent % 2 else 1
+    return 0
+
+
+def names(compute: np.dtype[Any]) -> dict[str, Any]:
+    """The names that a rendered body may use: T, math, np and _power."""
+    number = compute_type(compute)
+
+    def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: number(np.float64(function(*map(np.float64, args))))
+
+    functions: dict[str, Any] = {**DIRECT, **{name: rounded(function) for name, function in ROUNDED.items()}}
+    functions |= {"gamma": rounded(gamma), "lgamma": rounded(lgamma)}
+    # Integers are whole already, and float64 would not hold all of them.
+    functions |= WHOLE if compute.kind == "f" else dict.fromkeys(WHOLE, lambda x: x)
+    constants = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+    space = SimpleNamespace(**functions, **constants)
+    power = functions["pow"] if compute.kind == "f" else lambda a, b: number(integer_power(a, b))
+    return {"T": number, "math": space, "np": space, "_power": power}
+
+
+def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
+    """The scalar function over scalars of `compute`, its result as one of them."""
+    return as_python(scalar, KINDS[compute.kind], names(compute), ["{}"] * len(scalar.args), "T({})")
