@@ -53,3 +53,8 @@ def override(**values: Any) -> Iterator[Settings]:
     finally:
         for name, value in before.items():
             setattr(settings, name, value)
+
+
+def debug(enabled: bool = True) -> Any:
+    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
+    return override(debug=enabled)

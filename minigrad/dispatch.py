@@ -38,19 +38,26 @@ class CallPlan:
     check: looks at index values before anything is allocated, or None.
     """
 
-    __slots__ = ("backend", "check", "device", "dtype", "launch", "layout", "numel", "specs")
+    __slots__ = ("backend", "check", "device", "dtype", "launch", "layout", "numel", "source", "specs")
 
     def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
         self.backend, self.device, self.specs, self.launch = backend, device, specs, launch
+        self.source = device
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
         self.check: Any = None
 
-    def fact(self, name: str, op: Op) -> Any:
+    def fact(self, name: str, op: Op, position: int) -> Any:
         """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
+        if name == "position":
+            return position
+        if name == "in_shapes":
+            return tuple(spec.shape for spec in self.specs)
         owner, _, what = name.rpartition("_")
         spec = Spec(self.layout, self.dtype) if owner == "y" else self.specs[0]
         if owner not in ("y", "in"):
             spec = self.specs[op.operands.index(owner)]
+        if what == "device":
+            return self.device if owner == "y" else self.source
         return {"shape": spec.layout.shape, "dtype": spec.dtype, "layout": spec.layout}[what]
 
 
@@ -155,7 +162,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Any, ...], params: dict[str, 
         parent = x.op if x.op is not None else x if x.is_variable else None
         parents.append(parent)
         if parent is not None:
-            mask |= 1 << k
+            mask |= 0 if op.variadic else 1 << k
     # The output is kept without its op: a saved output that knew its BackpropOp would be a cycle.
     saved = tuple([operands[k] if k >= 0 else Tensor(storage, plan.layout) for k in op.saves[mask]])
     node = BackpropOp(op, plan, params, tuple(parents), mask, saved)
@@ -210,7 +217,11 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     out = Spec(Layout.contiguous(shape), dtype)
-    return CallPlan(backend, device, specs, out, op.prepare(backend, out, *specs, **params))  # type: ignore[misc]
+    target = params.get("device", device)  # only `transfer` has this parameter: its result lives elsewhere
+    backend = backend_of(target)
+    plan = CallPlan(backend, target, specs, out, op.prepare(backend, out, *specs, **params))  # type: ignore[misc]
+    plan.source = device
+    return plan
 
 
 PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_kernel, "reduction": plan_kernel}

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, DType
 from minigrad.errors import ArgumentError, DeviceError, StorageError
 
@@ -60,6 +61,13 @@ class Allocator(ABC):
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
         """Take back a buffer that `allocate` gave; called once for each."""
+
+    def stats(self) -> MemoryStats:
+        """The counters; an allocator that does not count says so."""
+        raise DeviceError(f"{type(self).__name__} does not count its allocations")
+
+    def empty_cache(self) -> None:
+        """Give kept blocks back to the system; nothing to do for an allocator that keeps none."""
 
 
 class _Probe:
@@ -309,3 +317,13 @@ def get_allocator(kind: str) -> Allocator:
 # The reference device is another way to compute in the same memory.
 set_allocator("cpu", CpuAllocator())
 set_allocator("reference", get_allocator("cpu"))
+
+
+def memory_stats(device: str = "cpu") -> MemoryStats:
+    """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
+    return get_allocator(as_device(device).kind).stats()
+
+
+def empty_cache(device: str = "cpu") -> None:
+    """Give the device's cached blocks back to the system; what is in use stays."""
+    get_allocator(as_device(device).kind).empty_cache()

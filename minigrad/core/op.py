@@ -61,12 +61,13 @@ class Op:
     rules: one Rule or None per operand; None means "not differentiable in this operand".
     saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the output.
     linear: the op is its own jvp.
+    variadic: it takes any number of operands, and its one rule serves each.
     where: file and line of the declaration.
     """
 
     __slots__ = (
         "check", "doc", "dtype_rule", "identity", "kind", "linear", "name", "operands", "params", "plans",
-        "prepare", "public", "rules", "saves", "scalar", "shape_rule", "where",
+        "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -75,6 +76,7 @@ class Op:
         self.scalar: ScalarFn | None = None
         self.identity: str | None = None
         self.linear = False
+        self.variadic = False
         self.dtype_rule: Callable[..., Any] | None = None
         self.shape_rule: Callable[..., Any] | None = None
         self.prepare: Callable[..., Any] | None = None

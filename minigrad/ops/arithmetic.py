@@ -47,3 +47,113 @@ def div(a, b):
 def neg(x):
     """-x; unsigned integers wrap."""
     return -x
+
+
+@elementwise(dtype=number, vjp=(lambda g, x: g * x.sign(),))
+def abs(x):
+    """|x|.  Gradient: g*sign(x), 0 at 0."""
+    return abs(x)
+
+
+@elementwise(dtype=number, vjp=(lambda g: g * 0.0,))
+def sign(x):
+    """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+    return x if x != x or x == 0 else (1 if x > 0 else -1)
+
+
+@elementwise(dtype=number, vjp=(lambda g, x: g * (x * 2.0),))
+def square(x):
+    """x*x.  Gradient: 2*g*x."""
+    return x * x
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))
+def reciprocal(x):
+    """1/x.  Gradient: -g/x**2."""
+    return 1 / x
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g / (y * 2.0),))
+def sqrt(x):
+    """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+    return math.sqrt(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x, y: g * y / (x * -2.0),))
+def rsqrt(x):
+    """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+    return 1 / math.sqrt(x)
+
+
+@elementwise(
+    dtype=promote,
+    vjp=(lambda g, a, b: pow_base_rule(g, a, b), lambda g, a, b, y: pow_exponent_rule(g, a, b, y)),
+)
+def pow(a, b):
+    """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap.
+
+    Gradient: g*b*a**(b-1) for a (0 where b is 0), g*a**b*log(a) for b (0 where a is 0 and b >= 0; nan where a < 0).
+    """
+    return a**b
+
+
+def pow_base_rule(g, a, b):  # type: ignore[no-untyped-def]
+    """d(a**b)/da: the product with b is cut at b = 0, where a**(b-1) may be infinite."""
+    return (b == 0.0).where(0.0, g * b * a ** (b == 0.0).where(1.0, b - 1.0))
+
+
+def pow_exponent_rule(g, a, b, y):  # type: ignore[no-untyped-def]
+    """d(a**b)/db: 0 at a = 0 for b >= 0, the limit of a**b * log(a)."""
+    flat = (a == 0.0) & (b >= 0.0)
+    return flat.where(0.0, g * y * flat.where(1.0, a).log())
+
+
+@elementwise(dtype=number, vjp=(lambda g: g * 0.0, lambda g: g * 0.0))
+def floor_divide(a, b):
+    """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    return math.floor(a / b)
+
+
+@elementwise(dtype=number, vjp=(lambda g: g, lambda g, a, b: -(g * a.floor_divide(b))))
+def remainder(a, b):
+    """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0.
+
+    Gradient: g for a, -g*floor(a/b) for b.
+    """
+    return a % b
+
+
+@elementwise(dtype=promote, vjp=(lambda g, a, b: g * half_at_ties(a > b, a == b, g),
+                                 lambda g, a, b: g * half_at_ties(b > a, a == b, g)))  # fmt: skip
+def maximum(a, b):
+    """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+    return a if a > b or a != a else b
+
+
+@elementwise(dtype=promote, vjp=(lambda g, a, b: g * half_at_ties(a < b, a == b, g),
+                                 lambda g, a, b: g * half_at_ties(b < a, a == b, g)))  # fmt: skip
+def minimum(a, b):
+    """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+    return a if a < b or a != a else b
+
+
+def half_at_ties(wins, ties, g):  # type: ignore[no-untyped-def]
+    """1 where an operand wins, 1/2 where both are equal, 0 where it loses."""
+    return wins.to(g.dtype) + ties.to(g.dtype) * 0.5
+
+
+@elementwise(
+    dtype=promote,
+    vjp=(
+        lambda g, x, lo, hi: g * ((x >= lo) & (x <= hi)).to(g.dtype),
+        lambda g, x, lo, hi: g * ((x < lo) & (lo <= hi)).to(g.dtype),
+        lambda g, x, hi, lo: g * ((x > hi) | (lo > hi)).to(g.dtype),
+    ),
+)
+def clamp_between(x, lo, hi):
+    """x, not below lo, then not above hi; nan stays nan.
+
+    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    """
+    low = lo if x < lo else x
+    return hi if low > hi else low

@@ -22,7 +22,8 @@ from minigrad.ops import rules
 from minigrad.tensor import Tensor
 
 schema: dict[str, Op] = {}
-FACTS = ("shape", "dtype", "layout")
+FACTS = ("shape", "dtype", "layout", "device")
+VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
 
@@ -64,7 +65,8 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
         name = parameter.name
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             owner, _, what = name.rpartition("_")
-            if name not in op.params and not (what in FACTS and owner in ("in", "y", *op.operands)):
+            static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", "y", *op.operands))
+            if name not in op.params and not static:
                 raise DeclarationError(
                     f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
                 )
@@ -202,13 +204,11 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     """
 
     def declare(function: FunctionType) -> Function:
-        names = [
-            p.name
-            for p in inspect.signature(function).parameters.values()
-            if p.kind is not inspect.Parameter.KEYWORD_ONLY
-        ]
+        given = inspect.signature(function).parameters.values()
+        names = [p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY]
         params = keyword_params(function)
         op = new_op(function, "kernel", tuple(names[2:]), params, vjp)
+        op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
         op.dtype_rule, op.shape_rule, op.prepare, op.check, op.linear = dtype, shape, function, check, linear
 
         def public(*operands: Any, **given: Any) -> Tensor:

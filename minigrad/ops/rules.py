@@ -119,3 +119,8 @@ def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> 
 def index_dtype(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
     """Positions are int64."""
     return int64
+
+
+def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Read truth values of any dtypes, give bool."""
+    return common(specs).compute, bool_

@@ -1,0 +1,1 @@
+"""Reverse mode: walking the recorded graph back, and where the gradients go."""

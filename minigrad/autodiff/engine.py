@@ -1,0 +1,240 @@
+"""The walk back: seed, falling ids, one rule an operand, broadcast axes summed once an edge, accumulation.
+
+Rules are ordinary tensor code, so with `create_graph=True` the walk is recorded like anything else and every order
+of derivative works.  The walk is iterative: a chain of 100,000 ops is as good as one of ten.  Saved values are freed
+as they are used unless the graph is retained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minigrad.autodiff.grads import GradStore
+from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
+from minigrad.graph import BackpropOp, set_grad_enabled
+from minigrad.ops.arithmetic import add
+from minigrad.ops.casting import cast, clone
+from minigrad.ops.reduce import sum_to
+from minigrad.ops.creation import ones
+from minigrad.tensor import Tensor, describe
+
+Node = Any  # BackpropOp, or a Var where a graph ends
+
+
+def backward(
+    y: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
+) -> GradStore:
+    """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`.
+
+    gradient: the cotangent of y, same shape; ones when omitted, also for a y that is no scalar.
+    retain_graph: keep the saved values for another backward (default: as create_graph).
+    create_graph: record the walk, for higher orders.
+    Raises GradientError when y does not require a gradient, or its graph has been freed.
+    """
+    retain = create_graph if retain_graph is None else retain_graph
+    found = walk([y], [gradient], None, retain, create_graph, "backward")
+    store = GradStore()
+    given: set[int] = set()
+    for x, g in found:
+        g = own(g, gradient, given, create_graph)
+        store._put(x, g)
+        with set_grad_enabled(create_graph):
+            x.grad = g if x.grad is None else add(x.grad, g)
+    return store
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> Any:
+    """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched.
+
+    grad_outputs: one cotangent an output (ones when omitted).  Returns a Tensor for a single input, else a tuple.
+    Raises GradientError for an input that no output depends on, unless allow_unused, which gives None for it.
+    """
+    ys = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
+    if len(given) != len(ys):
+        raise GradientError(f"grad: {len(ys)} outputs and {len(given)} grad_outputs; give one for each output")
+    for x in xs:
+        if not x.requires_grad:
+            raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
+    retain = create_graph if retain_graph is None else retain_graph
+    found = {id(x): g for x, g in walk(ys, given, xs, retain, create_graph, "grad")}
+    result = tuple(found.get(id(node_of(x))) for x in xs)
+    for x, g in zip(xs, result, strict=True):
+        if g is None and not allow_unused:
+            raise GradientError(
+                f"grad: the outputs do not depend on the input {describe(x)}; pass allow_unused=True to get None"
+            )
+    return result[0] if isinstance(inputs, Tensor) else result
+
+
+# ---- the walk -------------------------------------------------------------------------------------------------------
+
+
+def walk(
+    ys: Sequence[Tensor],
+    cotangents: Sequence[Tensor | None],
+    inputs: Sequence[Tensor] | None,
+    retain: bool,
+    create: bool,
+    name: str,
+) -> list[tuple[Node, Tensor]]:
+    """Pairs (target, gradient): targets are the Vars, or the nodes of `inputs` when given."""
+    seeds = [seed(y, g, name) for y, g in zip(ys, cotangents, strict=True)]
+    nodes, leaves = reachable(node_of(y) for y in ys)
+    targets = {id(leaf): leaf for leaf in leaves}
+    wanted = None
+    if inputs is not None:
+        targets = {id(node_of(x)): node_of(x) for x in inputs}
+        wanted = leading_to(nodes, targets)
+        nodes = [node for node in nodes if id(node) in wanted]
+    check_saved(nodes, name)
+    table: dict[int, Tensor] = {}
+    owned: set[int] = set()
+    found: list[tuple[Node, Tensor]] = []
+    with set_grad_enabled(create):
+        for y, g in zip(ys, seeds, strict=True):
+            accumulate(table, owned, node_of(y), g, create)
+        for node in nodes:
+            g_node = table.pop(id(node), None)
+            if g_node is None:
+                continue
+            if id(node) in targets:
+                found.append((node, g_node))
+            step(node, g_node, table, owned, wanted, create)
+            if not retain:
+                node.saved = None
+    found += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
+    return found
+
+
+def node_of(x: Tensor) -> Node:
+    """Where a gradient of x arrives: its BackpropOp, or the Var itself."""
+    return x.op if x.op is not None else x
+
+
+def seed(y: Tensor, gradient: Tensor | None, name: str) -> Tensor:
+    """The cotangent of y, checked."""
+    if not y.requires_grad:
+        raise GradientError(
+            f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, or under mg.no_grad()"
+        )
+    if gradient is None:
+        return ones((), dtype=y.dtype, device=y.device).expand(y.shape)
+    if gradient.shape != y.shape:
+        raise ShapeError(f"{name}: the gradient {describe(gradient)} must have the shape of the output {describe(y)}")
+    if not gradient.dtype.is_float:
+        raise DTypeError(f"{name}: the gradient {describe(gradient)} must have a floating dtype")
+    return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
+
+
+def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
+    """Every BackpropOp under the roots by falling id, and the leaves."""
+    nodes: dict[int, BackpropOp] = {}
+    leaves: dict[int, Tensor] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, BackpropOp):
+            if node.id not in nodes:
+                nodes[node.id] = node
+                stack += [p for p in node.parents if p is not None]
+        else:
+            leaves[node.id] = node
+    return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
+
+
+def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
+    """Identities of the nodes through which a target is reached, and of the targets themselves."""
+    wanted = set(targets)
+    for node in reversed(nodes):
+        if any(id(p) in wanted for p in node.parents if p is not None):
+            wanted.add(id(node))
+    return wanted
+
+
+def check_saved(nodes: list[BackpropOp], name: str) -> None:
+    """Before anything is computed or freed: every saved value is there, and is the one that was saved."""
+    for node in nodes:
+        if node.saved is None:
+            raise GradientError(
+                f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
+                f"pass retain_graph=True to the first one"
+            )
+        for k, value, version in zip(node.op.saves[node.mask], node.saved, node.versions, strict=True):
+            if value.storage.version != version:
+                what = "its output" if k < 0 else f"its operand {node.op.operands[k]!r}"
+                raise StorageError(
+                    f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
+                    f"changed in place since and is at version {value.storage.version}; clone() it before the change"
+                )
+
+
+def describe_node(node: BackpropOp) -> str:
+    """A node as messages name it, with the user's line under `mg.debug()`."""
+    return f"{node.name}{node.shape}" + (f" of {node.source}" if node.source else "")
+
+
+def step(
+    node: BackpropOp,
+    g: Tensor,
+    table: dict[int, Tensor],
+    owned: set[int],
+    wanted: set[int] | None,
+    create: bool,
+) -> None:
+    """Push the gradient of one node to its parents; with `wanted`, to those in it only."""
+    op, plan = node.op, node.plan
+    saved = dict(zip(op.saves[node.mask], node.saved, strict=True))
+    if create and -1 in saved:
+        saved[-1] = Tensor(saved[-1].storage, saved[-1].layout, node)
+    values = {"y" if k < 0 else op.operands[k]: value for k, value in saved.items()}
+    for k, parent in enumerate(node.parents):
+        if parent is None or (wanted is not None and id(parent) not in wanted):
+            continue
+        rule = op.rules[0 if op.variadic else k]
+        if rule is None:
+            raise GradientError(
+                f"backward: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
+                f"detach() the operand if that is meant"
+            )
+        facts = {n: node.params[n] if n in node.params else plan.fact(n, op, k) for n in rule.facts}
+        partial = rule.fn(g, *[values[n] for n in rule.saves], **facts)
+        spec = plan.specs[k]
+        if partial.shape != spec.shape:
+            partial = sum_to(partial, spec.shape)
+        if partial.dtype is not spec.dtype:
+            partial = cast(partial, dtype=spec.dtype)
+        accumulate(table, owned, parent, partial, create)
+
+
+def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor, create: bool) -> None:
+    """Add a partial gradient to a node's.  The first is kept as it is; a sum is the engine's own and grows in place."""
+    key = id(node)
+    old = table.get(key)
+    if old is None:
+        table[key] = g
+        owned.discard(key)
+    elif key in owned and not create:
+        add(old, g, out=old)
+    else:
+        table[key] = add(old, g)
+        owned.add(key)
+
+
+def own(g: Tensor, gradient: Tensor | None, given: set[int], create: bool) -> Tensor:
+    """A leaf's gradient as a dense tensor that nobody else writes: rules may pass one tensor on to several leaves."""
+    shared = gradient is not None and g.storage is gradient.storage
+    if id(g.storage) in given or shared or not g.is_contiguous():
+        with set_grad_enabled(create):
+            g = clone(g)
+    given.add(id(g.storage))
+    return g

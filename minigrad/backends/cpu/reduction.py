@@ -1,0 +1,114 @@
+"""Folds on the CPU: from specs to the stages of a plan, kernel files and a launch.
+
+The loops are in `kernels/cpu/reduction.py`, the walks in `core/fold.py`.  A fold that is cut into pieces writes their
+results into a workspace, in the dtype that it accumulates in, and folds that in a second launch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.config import settings
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.fold import FoldPlan, plan_fold
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.kernels.cpu import reduction
+from minigrad.kernels.specialize import array_type, expression_macro, load, scalar_macro, write_kernel
+
+
+class Reduction(Family):
+    """The preparers of folds and of positions of extremes."""
+
+    def reduce(
+        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]
+    ) -> Launch:
+        return self._fold(scalar, identity, "{}", compute, out, a, dims)
+
+    def mean(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
+        return self._fold(scalar, "zero", "{} / T({})", compute, out, a, dims)
+
+    def _fold(
+        self,
+        scalar: ScalarFn,
+        identity: str,
+        finish: str,
+        compute: np.dtype[Any],
+        out: Spec,
+        a: Spec,
+        dims: tuple[int, ...],
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        stages = plan_fold(out.layout, a.layout, dims)
+        neutral, count, wide = neutral_text(identity, compute), a.layout.numel // out.layout.numel, as_dtype(compute)
+        launches = []
+        for k, plan in enumerate(stages):
+            last = k == len(stages) - 1
+            dtypes = (wide if k else a.dtype, out.dtype if last else wide)
+            plan.numbers[COUNT[plan.kind]] = count
+            kernel = self.kernel(
+                write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.kind,
+                parallel=plan.numel >= settings.parallel_threshold,
+            )  # fmt: skip
+            launches.append(bind(kernel, plan.numbers, 1))
+        return launches[0] if len(launches) == 1 else chained(launches, stages, compute)
+
+
+COUNT = {"run": 8, "blocks": 20, "stepped": 20}  # where `numbers` holds the count of folded elements
+
+
+def chained(launches: list[Launch], stages: list[FoldPlan], compute: np.dtype[Any]) -> Launch:
+    """A launch of all stages, each reading the workspace that the one before has written."""
+    sizes = [plan.partial for plan in stages]
+
+    def launch(a: NDArray[Any], out: NDArray[Any]) -> None:
+        for stage, size in zip(launches, sizes):
+            target = np.empty(size, compute) if size else out
+            stage(a, target)
+            a = target
+
+    return launch
+
+
+def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
+    """The source text of a neutral element: "zero", "one", "lowest" or "highest" of the compute dtype."""
+    dtype = as_dtype(compute)
+    if dtype.kind == "bool":
+        return "T(True)" if identity in ("one", "highest") else "T(False)"
+    if identity in ("zero", "one"):
+        return "T(1)" if identity == "one" else "T(0)"
+    if dtype.is_float:
+        return "T(-np.inf)" if identity == "lowest" else "T(np.inf)"
+    return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
+
+
+def write_fold(
+    scalar: ScalarFn,
+    neutral: str,
+    finish: str,
+    compute: np.dtype[Any],
+    a: DType,
+    out: DType,
+    kind: str,
+    parallel: bool,
+) -> Launch:
+    """Write, compile and import one fold."""
+    mode = "parallel" if parallel else "serial"
+    text = write_kernel(
+        f"{scalar.name}: {a} -> {out} in {compute}; {kind}, {mode}.",
+        reduction.run if kind == "run" else reduction.blocks,
+        operands=(a,),
+        out=out,
+        compute=compute,
+        macros={"F": scalar_macro(scalar, compute), "FINISH": expression_macro(finish)},
+        constants={"IDENTITY": neutral, "STEP": "step" if kind == "stepped" else "1"},
+        parallel=parallel,
+        signature=f"void({array_type(a)}, {array_type(out)}, int64[::1])",
+    )
+    launch: Launch = load(f"{scalar.name}_{a.short}_{out.short}_{kind}_{mode[:3]}", text).kernel
+    return launch

@@ -1,0 +1,58 @@
+"""How a tensor prints: the numbers as NumPy lays them out, then what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import bool_, default_float, int64
+from minigrad.tensor import Tensor, host_array
+
+_options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+
+
+def set_printoptions(**options: Any) -> None:
+    """Set precision (digits), threshold (elements before summarising), edgeitems, linewidth; for the process."""
+    unknown = options.keys() - _options.keys()
+    if unknown:
+        raise TypeError(f"set_printoptions: unknown option {sorted(unknown)[0]!r}; there are {', '.join(_options)}")
+    _options.update(options)
+
+
+@contextmanager
+def printoptions(**options: Any) -> Iterator[None]:
+    """`set_printoptions` for a `with` block."""
+    before = dict(_options)
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        _options.update(before)
+
+
+def represent(x: Tensor) -> str:
+    """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
+    kind = "Var" if x.is_variable else "tensor"
+    array = host_array(x)
+    if x.dtype.itemsize == 2 and x.dtype.is_float:
+        array = array.astype(np.float32)  # NumPy prints bfloat16 as integers
+    options = {"max_line_width" if name == "linewidth" else name: value for name, value in _options.items()}
+    body = np.array2string(array, separator=", ", prefix=kind + "(", **options)
+    notes = []
+    if x.numel() == 0:
+        notes.append(f"shape={x.shape}")
+    if x.dtype not in (default_float(), int64, bool_):
+        notes.append(f"dtype={x.dtype}")
+    if str(x.device) != "cpu":
+        notes.append(f"device={str(x.device)!r}")
+    if getattr(x, "name", None):
+        notes.append(f"name={x.name!r}")  # type: ignore[attr-defined]
+    if x.op is not None:
+        notes.append(f"op={x.op.name}")
+    return f"{kind}({', '.join([body, *notes])})"
+
+
+Tensor.__repr__ = represent  # type: ignore[method-assign]

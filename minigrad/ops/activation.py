@@ -1,0 +1,98 @@
+"""Activation functions of networks.  Integers give the default float, except relu, which keeps its dtype."""
+
+from __future__ import annotations
+
+import math
+
+from minigrad.ops.declare import elementwise, scalar
+from minigrad.ops.rules import number, to_float
+
+SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
+
+
+@scalar
+def logistic(x):
+    """1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
+    e = math.exp(-math.fabs(x))
+    return (1 if x >= 0 else e) / (1 + e)
+
+
+@elementwise(dtype=number, vjp=(lambda g, y: g * (y > 0.0).to(g.dtype),))
+def relu(x):
+    """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    return x if x > 0 or x != x else 0
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x, slope: g * ((x > 0.0).to(g.dtype) * (1.0 - slope) + slope),
+                                  lambda g, x: g * x.minimum(0.0)))  # fmt: skip
+def leaky_relu_with(x, slope):
+    """x above 0, else slope*x.  Gradient: g above 0, g*slope at 0 and below."""
+    return x if x > 0 else slope * x
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x, alpha: g * (x > 0.0).where(1.0, alpha * x.minimum(0.0).exp()),
+                                  lambda g, x: g * x.minimum(0.0).expm1()))  # fmt: skip
+def elu_with(x, alpha):
+    """x above 0, else alpha*(exp(x) - 1).  Gradient: g above 0, else g*alpha*exp(x); alpha at 0."""
+    return x if x > 0 else alpha * math.expm1(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * y * (1.0 - y),))
+def sigmoid(x):
+    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    return logistic(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * (-x).sigmoid(),))
+def log_sigmoid(x):
+    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+    return (x if x < 0 else 0) - math.log1p(math.exp(-math.fabs(x)))
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: silu_rule(g, x),))
+def silu(x):
+    """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+    return x * logistic(x)
+
+
+def silu_rule(g, x):  # type: ignore[no-untyped-def]
+    """The gradient of silu."""
+    s = x.sigmoid()
+    return g * s * (x * (1.0 - s) + 1.0)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x, beta: g * (x * beta).sigmoid(), lambda g, x, beta, y: g * (
+    x * (x * beta).sigmoid() - y) / beta))  # fmt: skip
+def softplus_with(x, beta):
+    """log(1 + exp(beta*x))/beta, without overflow.  Gradient: g*sigmoid(beta*x) for x."""
+    t = beta * x
+    return ((t if t > 0 else 0) + math.log1p(math.exp(-math.fabs(t)))) / beta
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * gelu_slope(x),))
+def gelu_exact(x):
+    """x times the normal distribution function of x.
+
+    Gradient: g*(Phi(x) + x*phi(x)).  Source: Hendrycks and Gimpel, arXiv 1606.08415.
+    """
+    return 0.5 * x * math.erfc(-x * 0.7071067811865476)
+
+
+def gelu_slope(x):  # type: ignore[no-untyped-def]
+    """Phi(x) + x*phi(x)."""
+    density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))
+    return (x * -math.sqrt(0.5)).erfc() * 0.5 + x * density
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * gelu_tanh_slope(x),))
+def gelu_tanh(x):
+    """The tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
+    return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+
+
+def gelu_tanh_slope(x):  # type: ignore[no-untyped-def]
+    """The derivative of gelu_tanh."""
+    square = x * x
+    t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()
+    inner = SQRT_2_OVER_PI * (square * (3 * 0.044715) + 1.0)
+    return (t + 1.0) * 0.5 + x * (1.0 - t * t) * inner * 0.5

@@ -1,0 +1,84 @@
+"""Changing dtype, copying: the same loop with other conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.device import Device, as_device
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.op import Op, Spec
+from minigrad.errors import DTypeError
+from minigrad.ops.declare import kernel
+from minigrad.tensor import Tensor
+
+
+def _given_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: DType) -> DType:
+    return dtype
+
+
+def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    return specs[0].dtype
+
+
+def _same_shape(op: Op, x: Spec, **params: Any) -> tuple[int, ...]:
+    return x.shape
+
+
+@kernel(dtype=_given_dtype, shape=_same_shape, vjp=(lambda g, *, x_dtype: cast(g, dtype=x_dtype),), linear=True)
+def cast(backend, out, x, *, dtype):
+    """The values in another dtype, copied.
+
+    DTypes: float to int truncates toward zero, saturates, and sends nan to 0; int to int wraps; anything to bool is
+    `!= 0`; floats round to nearest even.
+    Gradient: g cast back; none through an integer dtype.
+    """
+    return backend.copy(out, x)
+
+
+@kernel(dtype=_same_dtype, shape=_same_shape, vjp=(lambda g: g,), linear=True)
+def clone(backend, out, x):
+    """A row-major copy in storage of its own.  Gradient: g."""
+    return backend.copy(out, x)
+
+
+def contiguous(x: Tensor) -> Tensor:
+    """x itself if its elements lie row-major without gaps, else a copy that does."""
+    return x if x.is_contiguous() else clone(x)
+
+
+def to(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
+    """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
+
+    Returns x itself when nothing changes, unless copy=True.  Raises DTypeError for an argument that is neither.
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype, device = arg.dtype, arg.device
+        elif _is_device(arg):
+            device = arg
+        else:
+            dtype = as_dtype(arg)
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    where = x.device if device is None else as_device(device)
+    if where is not x.device:
+        x = transfer(x, device=where)
+        copy = False
+    if wanted is not x.dtype:
+        return cast(x, dtype=wanted)
+    return clone(x) if copy else x
+
+
+def _is_device(arg: Any) -> bool:
+    if not isinstance(arg, str):
+        return isinstance(arg, Device)
+    try:
+        as_dtype(arg)
+    except DTypeError:
+        return True
+    return False
+
+
+@kernel(dtype=_same_dtype, shape=_same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)
+def transfer(backend, out, x, *, device):
+    """A copy on another device.  Gradient: g, sent back."""
+    return backend.copy(out, x)

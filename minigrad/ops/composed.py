@@ -1,0 +1,128 @@
+"""Functions made of other ops: no kernel and no derivative of their own, so every order of derivative is there.
+
+Also the public forms of ops that take Python parameters: bounds, slopes and exponents become operands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.dtype import as_dtype
+from minigrad.core.shape import normalize_dim
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
+from minigrad.ops.arithmetic import clamp_between, maximum, minimum
+from minigrad.ops.joining import cat
+from minigrad.ops.reduce import amax
+from minigrad.ops.reduce import sum as sum_
+from minigrad.ops.views import narrow
+from minigrad.tensor import Tensor, describe
+
+
+def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.  Rows of -inf give nan."""
+    x = x if dtype is None else x.to(as_dtype(dtype))
+    e = _shifted(x, dim, "softmax").exp()
+    return e / sum_(e, dim, keepdim=True)
+
+
+def log_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """log(softmax(x)) along `dim`, without leaving the logarithm."""
+    x = x if dtype is None else x.to(as_dtype(dtype))
+    shifted = _shifted(x, dim, "log_softmax")
+    return shifted - sum_(shifted.exp(), dim, keepdim=True).log()
+
+
+def _shifted(x: Tensor, dim: int, name: str) -> Tensor:
+    """x minus its maximum along `dim`: the shift is a constant, since both functions are invariant under it."""
+    d = normalize_dim(dim, x.ndim, name, x.shape)
+    return x if x.shape[d] == 0 else x - amax(x.detach(), d, keepdim=True)
+
+
+def softmin(x: Tensor, dim: int) -> Tensor:
+    """softmax(-x)."""
+    return softmax(-x, dim)
+
+
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x, not below min and not above max; either may be None, a number or a tensor.
+
+    Gradient: g inside and at the bounds, 0 outside.  Raises ArgumentError without any bound.
+    """
+    if min is None and max is None:
+        raise ArgumentError("clamp: give min, max, or both", op="clamp")
+    low = float("-inf") if min is None else min
+    high = float("inf") if max is None else max
+    if not x.dtype.is_float:
+        low = x.dtype.lowest if min is None else min
+        high = x.dtype.highest if max is None else max
+    return clamp_between(x, low, high)
+
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """x above 0, else negative_slope * x."""
+    return leaky_relu_with(x, negative_slope)
+
+
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """x above 0, else alpha * (exp(x) - 1)."""
+    return elu_with(x, alpha)
+
+
+def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, without overflow."""
+    return softplus_with(x, beta)
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution function of x; approximate="tanh" for the tanh form.
+
+    Raises ArgumentError for another `approximate`.
+    """
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}", op="gelu")
+    return gelu_exact(x) if approximate == "none" else gelu_tanh(x)
+
+
+def relu6(x: Tensor) -> Tensor:
+    """relu, not above 6."""
+    return minimum(relu(x), 6.0)
+
+
+def affine(x: Tensor, mul: float, add: float) -> Tensor:
+    """x * mul + add."""
+    return x * mul + add
+
+
+def lerp(a: Tensor, b: Tensor, weight: Any) -> Tensor:
+    """a + weight * (b - a)."""
+    return a + (b - a) * weight
+
+
+def hypot(a: Tensor, b: Tensor) -> Tensor:
+    """sqrt(a*a + b*b), scaled by the larger so that nothing overflows; 0 with gradient nan at the origin."""
+    top, low = maximum(a.abs(), b.abs()), minimum(a.abs(), b.abs())
+    ratio = low / top
+    return top * (ratio * ratio + 1.0).sqrt()
+
+
+def roll(x: Tensor, shifts: int, dims: int) -> Tensor:
+    """x moved by `shifts` along a dim; what falls off one end comes in at the other."""
+    d = normalize_dim(dims, x.ndim, "roll", x.shape)
+    n = x.shape[d]
+    k = shifts % n if n else 0
+    if k == 0:
+        return x
+    return cat([narrow(x, dim=d, start=n - k, length=k), narrow(x, dim=d, start=0, length=n - k)], d)
+
+
+def slice_scatter(x: Tensor, src: Tensor, dim: int = 0, start: int = 0) -> Tensor:
+    """x with src in place of src.shape[dim] positions from `start` along `dim`; both are differentiated."""
+    d = normalize_dim(dim, x.ndim, "slice_scatter", x.shape)
+    length = src.shape[d] if src.ndim == x.ndim else -1
+    if length < 0 or not 0 <= start <= x.shape[d] - length:
+        raise ShapeError(f"slice_scatter: {describe(src)} does not fit into {describe(x)} at {start} along dim {d}")
+    before = narrow(x, dim=d, start=0, length=start)
+    after = narrow(x, dim=d, start=start + length, length=x.shape[d] - start - length)
+    return cat([before, src, after], d)
+

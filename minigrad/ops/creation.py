@@ -1,0 +1,171 @@
+"""Tensors from nothing: filled, counted, from Python and NumPy data.
+
+Arguments are PyTorch's: shapes as ints or one tuple, then dtype, device, requires_grad by keyword.  None of these is
+an op of the graph; with requires_grad=True each gives a Var.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import as_device, default_device
+from minigrad.core.dtype import as_dtype, default_float, fit_number, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.shape import as_shape
+from minigrad.core.storage import Storage
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.tensor import Tensor, host_numbers, nested_shape, store
+from minigrad.var import Var
+
+
+def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A copy of numbers, nested lists, an array or a tensor.
+
+    DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
+    Raises ShapeError for ragged lists, DTypeError for what is no number, or for requires_grad with integers.
+    """
+    if not requires_grad:
+        return Tensor(*store(data, dtype, device))
+    if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
+        dtype = host_numbers(data, nested_shape(data))[1]
+    return Var(data, dtype, device)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor on the CPU that shares the array's memory: a write to either shows in both.
+
+    Raises DTypeError for dtypes that minigrad lacks, ShapeError where the memory cannot be shared (read-only,
+    unaligned, strides that are no multiple of the element): `mg.tensor(array)` copies those.
+    """
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"from_numpy: expected a numpy array, got {type(array).__name__}; mg.tensor takes lists")
+    dtype = as_dtype(array.dtype)
+    size = array.itemsize
+    if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
+        raise ShapeError("from_numpy: a read-only, byte-swapped or unaligned array cannot be shared; use mg.tensor")
+    if any(s % size for s in array.strides):
+        raise ShapeError(f"from_numpy: byte strides {array.strides} are no multiples of {size}; use mg.tensor")
+    strides = tuple(s // size for s in array.strides)
+    low = sum(s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s < 0) if array.size else 0
+    high = sum(s * (n - 1) for s, n in zip(strides, array.shape, strict=True) if s > 0) if array.size else -1
+    first = array[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
+    base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (high - low + 1,), (size,), writeable=True)
+    if low:
+        base = _shifted(first.view(dtype.storage), low, high - low + 1)
+    return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
+
+
+def _shifted(first: Any, low: int, count: int) -> Any:
+    """A flat array that begins `low` (negative) elements before `first`, keeping it alive."""
+    interface = dict(first.__array_interface__)
+    address = interface["data"][0] + low * first.itemsize
+    holder = type("Memory", (), {"array": first})()
+    holder.__array_interface__ = {
+        "data": (address, False), "shape": (count,), "typestr": first.dtype.str, "version": 3,
+    }  # fmt: skip
+    return np.asarray(holder)
+
+
+# ---- filled ---------------------------------------------------------------------------------------------------------
+
+
+def full(shape: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one value; the dtype follows the value when omitted."""
+    kind = as_dtype(dtype) if dtype is not None else as_dtype(type(fill_value))
+    fit_number(fill_value, kind)
+    x = empty(as_shape((shape,)), dtype=kind, device=device, requires_grad=requires_grad)
+    fill_in(x, fill_value)
+    return x
+
+
+def fill_in(x: Tensor, value: float) -> None:
+    """Write one value into every element; no checks, no version: for fresh tensors."""
+    if x.numel():
+        backend_of(x.device).fill(Spec(x.layout, x.dtype))(x.storage.buffer, value)
+
+
+def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory as it comes; read it only after writing it."""
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    where = default_device() if device is None else as_device(device)
+    layout = Layout.contiguous(as_shape(shape))
+    if requires_grad:
+        return Var(np.empty(layout.shape, kind.numpy), kind, where)
+    return Tensor(backend_of(where).allocate(layout.numel, kind, where), layout)
+
+
+def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros, of the default float unless a dtype is given."""
+    return full(as_shape(shape), 0.0, dtype=dtype or default_float(), device=device, requires_grad=requires_grad)
+
+
+def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones, of the default float unless a dtype is given."""
+    return full(as_shape(shape), 1.0, dtype=dtype or default_float(), device=device, requires_grad=requires_grad)
+
+
+def empty_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """`empty` with the shape, dtype and device of x."""
+    return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def zeros_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros with the shape, dtype and device of x."""
+    return full_like(x, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones with the shape, dtype and device of x."""
+    return full_like(x, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    x: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value with the shape, dtype and device of x."""
+    kind, where = dtype or x.dtype, device or x.device
+    return full(x.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
+
+
+# ---- counted --------------------------------------------------------------------------------------------------------
+
+
+def arange(
+    start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0.
+
+    DTypes: int64 if all arguments are ints, else the default float.  Raises ArgumentError for a step of zero.
+    """
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise ArgumentError("arange: the step cannot be zero")
+    if dtype is None:
+        dtype = int64 if all(isinstance(v, int) for v in (start, end, step)) else default_float()
+    count = max(0, math.ceil((end - start) / step))
+    x = empty(count, dtype=dtype, device=device, requires_grad=requires_grad)
+    if count:
+        backend_of(x.device).arange(Spec(x.layout, x.dtype))(x.storage.buffer, start, step)
+    return x
+
+
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """`steps` values from start to end, both included."""
+    values = np.linspace(start, end, steps)
+    return tensor(values, dtype or default_float(), device, requires_grad)
+
+
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
+    return tensor(np.eye(n, m), dtype or default_float(), device, requires_grad)

@@ -1,0 +1,73 @@
+"""Exponentials, logarithms and the error function."""
+
+from __future__ import annotations
+
+import math
+
+from minigrad.ops.declare import elementwise
+from minigrad.ops.rules import to_float
+
+LN2 = math.log(2.0)
+LN10 = math.log(10.0)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * y,))
+def exp(x):
+    """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+    return math.exp(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * y * LN2,))
+def exp2(x):
+    """2 to the x.  Gradient: g*2**x*ln(2)."""
+    return math.exp2(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * (y + 1.0),))
+def expm1(x):
+    """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
+    return math.expm1(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / x,))
+def log(x):
+    """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+    return math.log(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * LN2),))
+def log2(x):
+    """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
+    return math.log2(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * LN10),))
+def log10(x):
+    """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
+    return math.log10(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x + 1.0),))
+def log1p(x):
+    """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
+    return math.log1p(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * (-(x * x)).exp() * (2.0 / math.sqrt(math.pi)),))
+def erf(x):
+    """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+    return math.erf(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * (-(x * x)).exp() * (-2.0 / math.sqrt(math.pi)),))
+def erfc(x):
+    """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+    return math.erfc(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, a, b: g * (a - b).sigmoid(), lambda g, a, b: g * (b - a).sigmoid()))
+def logaddexp(a, b):
+    """log(exp(a) + exp(b)) without overflow.  Gradient: g times each operand's share."""
+    top = a if a > b or a != a else b
+    gap = -math.fabs(a - b)
+    return top if a == b and a - a != 0 else top + math.log1p(math.exp(gap))

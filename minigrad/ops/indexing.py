@@ -1,0 +1,272 @@
+"""Reading and writing by position: basic indices as views, index tensors as gathers, joins.
+
+An index tensor may hold negative positions, which count from the end; its range is checked before anything is
+allocated.  `x[...]` with ints, slices, None and Ellipsis is a view; one 1-d (or n-d) index tensor or list copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Backend
+from minigrad.backends.registry import backend_of
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import normalize_dim
+from minigrad.dispatch import check_writable, number
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.creation import tensor, zeros
+from minigrad.ops.declare import kernel
+from minigrad.ops.reduce import sum as sum_
+from minigrad.ops.rules import common
+from minigrad.ops.views import expand, narrow, select, slice_, unsqueeze
+from minigrad.tensor import Tensor, describe
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
+    index = specs[op.operands.index("index")]
+    if not index.dtype.is_int:
+        raise DTypeError(f"{op.name}: the index must have an integer dtype, got {index!r}", op=op.name)
+    return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
+
+
+def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
+    """A look at the index values before the op allocates: every position must exist."""
+    k = op.operands.index("index")
+    dim, size = params["dim"], specs[0].shape[params["dim"]]
+    bounds = backend.index_bounds(specs[k])
+    empty = specs[k].layout.numel == 0
+
+    def check(*operands: Tensor) -> None:
+        if empty:
+            return
+        low, high = bounds(operands[k].storage.buffer)
+        if low < -size or high >= size:
+            wrong = low if low < -size else high
+            raise IndexOutOfRange(
+                f"{op.name}: index {wrong} is out of range for dim {dim} of size {size} of {specs[0]!r}; "
+                f"positions are {-size} to {size - 1}",
+                op=op.name,
+                index=wrong,
+                dim=dim,
+                size=size,
+            )
+
+    return check
+
+
+def _gather_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
+    _same_but(op, x, index, dim)
+    return index.shape
+
+
+def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
+    fits = len(x.shape) == len(index.shape) and all(
+        n <= m for d, (n, m) in enumerate(zip(index.shape, x.shape, strict=True)) if d != dim
+    )
+    if not fits:
+        raise ShapeError(
+            f"{op.name}: the index {index!r} must have as many dims as {x!r} and fit inside it except along dim {dim}",
+            op=op.name,
+            lhs=x.shape,
+            rhs=index.shape,
+        )
+
+
+def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
+    _same_but(op, x, index, dim)
+    if src.shape != index.shape:
+        raise ShapeError(f"{op.name}: src {src!r} and index {index!r} must have one shape", op=op.name)
+    return x.shape
+
+
+def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
+    if len(index.shape) != 1:
+        raise ShapeError(f"{op.name}: the index must have 1 dim, got {index!r}", op=op.name)
+    return (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
+
+
+def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
+    wanted = _select_shape(op, x, index, dim=dim)
+    if src.shape != wanted:
+        raise ShapeError(f"{op.name}: src {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
+    return x.shape
+
+
+def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    return expand(number(0.0, like.dtype, like.device), shape=shape)
+
+
+# ---- gathers and their adjoints -------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_gather_shape,
+    check=_in_range,
+    vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(_zeros(in_shape, g), index, g, dim=dim), None),
+    linear=True,
+)
+def gather_along(backend, out, x, index, *, dim):
+    """out[i, j, k] = x[i, index[i, j, k], k] for dim 1.  Gradient: g added where it was read."""
+    return backend.gather(out, x, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_scatter_shape,
+    check=_in_range,
+    vjp=(lambda g: g, None, lambda g, index, *, dim: gather_along(g, index, dim=dim)),
+    linear=True,
+)
+def scatter_add_along(backend, out, x, index, src, *, dim):
+    """x with src added at the positions of `gather`.  Gradient: g, and g gathered."""
+    return backend.scatter_add(out, x, index, src, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_select_shape,
+    check=_in_range,
+    vjp=(lambda g, index, *, in_shape, dim: index_add_along(_zeros(in_shape, g), index, g, dim=dim), None),
+    linear=True,
+)
+def index_select_along(backend, out, x, index, *, dim):
+    """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
+    return backend.index_select(out, x, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_add_shape,
+    check=_in_range,
+    vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_along(g, index, dim=dim)),
+    linear=True,
+)
+def index_add_along(backend, out, x, index, src, *, dim):
+    """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""
+    return backend.index_add(out, x, index, src, dim)
+
+
+def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """out[i, j, k] = x[i, index[i, j, k], k] for dim 1, and alike for others."""
+    return gather_along(x, index, dim=normalize_dim(dim, x.ndim, "gather", x.shape))
+
+
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """x with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+    return scatter_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "scatter_add", x.shape))
+
+
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices of x along `dim` that the 1-d `index` names, in its order."""
+    return index_select_along(x, index, dim=normalize_dim(dim, x.ndim, "index_select", x.shape))
+
+
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """x with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+    src = source if alpha == 1 else source * alpha
+    return index_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "index_add", x.shape))
+
+
+# ---- x[...] ---------------------------------------------------------------------------------------------------------
+
+
+def get_item(x: Tensor, index: Any) -> Tensor:
+    """x[index]: ints, slices, None and Ellipsis give a view; one index tensor (or list of ints) a copy.
+
+    Raises IndexOutOfRange for too many indices or a position outside, DTypeError for an index of another type.
+    """
+    y, gathers = read_index(x, index)
+    for dim, positions in gathers:
+        y = take(y, dim, positions)
+    return y
+
+
+def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
+    """x[..., positions, ...]: the dims of an n-d index tensor take the place of `dim`."""
+    flat = index_select_along(x, positions.reshape(-1), dim=dim)
+    return flat if positions.ndim == 1 else flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+
+
+def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
+    """The view that the basic indices make, and the index tensors with the dim that each stands at."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    items = [as_index(x, item) for item in items]
+    used = sum(1 for item in items if item is not None and item is not Ellipsis)
+    if used > x.ndim:
+        raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
+    if sum(1 for item in items if item is Ellipsis) > 1:
+        raise ArgumentError("index: more than one Ellipsis (...) in an index", op="index")
+    spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    items[spot : spot + 1] = [slice(None)] * (x.ndim - used)
+    y, dim, gathers = x, 0, []
+    for item in items:
+        if item is None:
+            y = unsqueeze(y, dim=dim)
+        elif isinstance(item, int):
+            y = select(y, dim=dim, index=item)
+            continue
+        elif isinstance(item, Tensor):
+            gathers.append((dim, item))
+        elif item != slice(None):
+            y = slice_(y, dim=dim, start=item.start, stop=item.stop, step=1 if item.step is None else item.step)
+        dim += 1
+    if len(gathers) > 1:
+        raise ArgumentError(f"index: {len(gathers)} index tensors; one is possible, use gather for more", op="index")
+    return y, gathers
+
+
+def as_index(x: Tensor, item: Any) -> Any:
+    """One entry of an index, checked: int, slice, None, Ellipsis or an integer Tensor."""
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, slice):
+        return slice(*(None if v is None else as_int(v) for v in (item.start, item.stop, item.step)))
+    if isinstance(item, (list, np.ndarray)):
+        item = tensor(item, device=x.device)
+    if isinstance(item, Tensor):
+        if not item.dtype.is_int:
+            raise DTypeError(f"index: an index tensor needs an integer dtype, got {describe(item)}", op="index")
+        return int(item.item()) if item.ndim == 0 else item
+    return as_int(item)
+
+
+def as_int(value: Any) -> int:
+    """An int from anything that counts as one.  Raises DTypeError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise DTypeError(
+            f"index: {describe(value)} is no index; use int, slice, None, ... or an integer tensor", op="index"
+        )
+    return int(value.__index__())
+
+
+def set_item(x: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value, through the view that basic indices make; the value broadcasts and is cast.
+
+    Raises GradientError for a Var or a tracked tensor outside no_grad.
+    """
+    y, gathers = read_index(x.detach(), index)
+    if gathers:
+        raise ArgumentError("index: assignment takes ints, slices, None and ...; use index_add for tensors", op="index")
+    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
+    check_writable("index", x, (source,))
+    copy_into(y, source)
+
+
+def copy_into(x: Tensor, source: Tensor) -> Tensor:
+    """Write source, broadcast and cast, into x's memory; the caller has checked gradients."""
+    check_writable("copy_", x.detach(), (source.detach(),))
+    layout = source.layout.expand(x.shape)
+    if x.numel():
+        backend_of(x.device).copy(Spec(x.layout, x.dtype), Spec(layout, source.dtype))(
+            source.storage.buffer, x.storage.buffer
+        )
+    x.storage.bump()
+    return x

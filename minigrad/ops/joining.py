@@ -1,0 +1,123 @@
+"""Joining tensors and cutting them up: cat, stack, split, chunk, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.dtype import DType
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import normalize_dim
+from minigrad.dispatch import apply
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.declare import kernel
+from minigrad.ops.rules import common
+from minigrad.ops.views import narrow, unsqueeze
+from minigrad.tensor import Tensor, describe
+
+
+def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    return common(specs)
+
+
+def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
+    first = specs[0].shape
+    for k, spec in enumerate(specs[1:], 1):
+        if len(spec.shape) != len(first) or any(
+            n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim
+        ):
+            raise ShapeError(
+                f"cat: operand 0 is {specs[0]!r} and operand {k} is {spec!r}; the shapes must agree except along dim {dim}",
+                op="cat",
+                lhs=first,
+                rhs=spec.shape,
+            )
+    return (*first[:dim], sum(s.shape[dim] for s in specs), *first[dim + 1 :])
+
+
+def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: int) -> Tensor:
+    """The part of a joined gradient that belongs to one operand."""
+    start = sum(shape[dim] for shape in shapes[:position])
+    return narrow(g, dim=dim, start=start, length=shapes[position][dim])
+
+
+@kernel(
+    dtype=_cat_dtype,
+    shape=_cat_shape,
+    vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),),
+    linear=True,
+)
+def cat_along(backend, out, *tensors, dim):
+    """The operands one after another along `dim`.  Gradient: each gets its part of g."""
+    launches, start = [], 0
+    for spec in tensors:
+        length = spec.shape[dim]
+        part = Spec(out.layout.narrow(dim, start, length), out.dtype)
+        launches.append(backend.copy(part, spec) if part.layout.numel else None)
+        start += length
+
+    def launch(*buffers):
+        for copy, buffer in zip(launches, buffers, strict=False):
+            if copy is not None:
+                copy(buffer, buffers[-1])
+
+    return launch
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors joined along an existing dim; their dtypes promote.
+
+    Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
+    """
+    items = list(tensors)
+    if not items or not all(isinstance(x, Tensor) for x in items):
+        shown = ", ".join(describe(x) for x in items) or "nothing"
+        raise ArgumentError(f"cat: expected one tensor or more in a list, got {shown}", op="cat")
+    return apply(cat_along.op, *items, dim=normalize_dim(dim, items[0].ndim, "cat", items[0].shape))  # type: ignore[attr-defined]
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new dim."""
+    items = list(tensors)
+    if not items:
+        raise ArgumentError("stack: expected one tensor or more in a list, got nothing", op="stack")
+    for x in items[1:]:
+        if x.shape != items[0].shape:
+            raise ShapeError(f"stack: {describe(items[0])} and {describe(x)} differ in shape", op="stack")
+    d = dim if dim >= 0 else dim + items[0].ndim + 1
+    return cat([unsqueeze(x, dim=d) for x in items], d)
+
+
+def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    d = normalize_dim(dim, x.ndim, "split", x.shape)
+    n = x.shape[d]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size <= 0:
+            raise ArgumentError(f"split: the size must be positive, got {size}", op="split")
+        sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
+    else:
+        sizes = list(split_size_or_sections)
+        if sum(sizes) != n or any(s < 0 for s in sizes):
+            raise ShapeError(f"split: the sizes {sizes} must add up to {n}, dim {d} of {describe(x)}", op="split")
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    return tuple(narrow(x, dim=d, start=s, length=length) for s, length in zip(starts, sizes, strict=True))
+
+
+def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal size along `dim`; the last may be smaller, as in PyTorch."""
+    if chunks <= 0:
+        raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}", op="chunk")
+    d = normalize_dim(dim, x.ndim, "chunk", x.shape)
+    return split(x, max(1, -(-x.shape[d] // chunks)), d)
+
+
+def repeat(x: Tensor, *sizes: Any) -> Tensor:
+    """x repeated sizes[d] times along each dim; more sizes than dims add dims in front."""
+    counts = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if len(counts) < x.ndim:
+        raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")
+    shape = (1,) * (len(counts) - x.ndim) + x.shape
+    spread = x.reshape([n for m in shape for n in (1, m)]).expand([n for c, m in zip(counts, shape) for n in (c, m)])
+    return spread.reshape([c * m for c, m in zip(counts, shape, strict=True)])

@@ -1,0 +1,239 @@
+"""Folds over any set of dims, and positions of extremes.
+
+`dim` is None (all dims), an int or a tuple; with keepdim=True the folded dims stay with length 1.  A full fold has
+shape ().  Sums accumulate wider than they store and in an order that depends on the shape alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import normalize_dim, normalize_dims
+from minigrad.errors import ShapeError
+from minigrad.kernels.scalar import parse
+from minigrad.ops.declare import kernel, reduction
+from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
+from minigrad.tensor import Tensor, describe
+
+
+def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
+    """A folded tensor stretched back over `dims`: a view with strides of 0."""
+    kept = tuple(1 if d in dims else n for d, n in enumerate(shape))
+    return g.reshape(kept).expand(shape)
+
+
+def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return n
+
+
+def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """The gradient of an extreme: shared evenly by all elements that attain it."""
+    winners = (x == restore(y, dims, x.shape)).to(g.dtype)
+    return winners * restore(g / winners.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape)
+
+
+@reduction(
+    dtype=widen, identity="zero", vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),), linear=True
+)  # fmt: skip
+def sum(acc, x):
+    """Sum over `dim`.
+
+    DTypes: bool and integers give int64; float16 and bfloat16 accumulate in float32, float32 in float64.
+    Gradient: g for every element.  The sum of nothing is 0.
+    """
+    return acc + x
+
+
+@reduction(
+    dtype=mean_dtype,
+    identity="zero",
+    mean=True,
+    vjp=(lambda g, *, in_shape, dims: restore(g / _count(in_shape, dims), dims, in_shape),),
+    linear=True,
+)
+def mean(acc, x):
+    """Mean over `dim`, floats only.  Gradient: g/n for every element.  The mean of nothing is nan."""
+    return acc + x
+
+
+@reduction(dtype=promote, identity="lowest", vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),))
+def amax(acc, x):
+    """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    return x if x > acc or x != x else acc
+
+
+@reduction(dtype=promote, identity="highest", vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),))
+def amin(acc, x):
+    """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    return x if x < acc or x != x else acc
+
+
+@reduction(dtype=logical, identity="zero")
+def any(acc, x):
+    """Whether some element over `dim` is not zero; False of nothing."""
+    return acc != 0 or x != 0
+
+
+@reduction(dtype=logical, identity="one")
+def all(acc, x):
+    """Whether every element over `dim` is not zero; True of nothing."""
+    return acc != 0 and x != 0
+
+
+def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
+    """Each element's partner is the product of the others, so zeros need care: with one zero in the fold only that
+    element has a gradient, with two or more none has."""
+    zero = x == 0
+    zeros = zero.to(x.dtype).sum(dims, keepdim=True)
+    filled = zero.where(1.0, x)
+    others = prod(filled, dims, keepdim=True)
+    alone = ((zeros == 1.0) & zero).where(others, 0.0)
+    return restore(g, dims, x.shape) * (zeros == 0.0).where(others / filled, alone)
+
+
+@reduction(dtype=widen, identity="one", vjp=(_prod_rule,))
+def prod(acc, x):
+    """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
+
+    DTypes: as `sum`.  The product of nothing is 1.
+    """
+    return acc * x
+
+
+def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+    if x.shape == tuple(shape):
+        return x
+    lead = x.ndim - len(shape)
+    dims = [*range(lead), *(lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)]
+    folded = sum(x, tuple(dims), keepdim=True) if dims else x
+    return folded.reshape(shape)
+
+
+# ---- positions ------------------------------------------------------------------------------------------------------
+
+
+def _arg_shape(op: Op, x: Spec, *, dim: int) -> tuple[int, ...]:
+    if x.shape[dim] == 0:
+        raise ShapeError(f"{op.name}: {x!r} has no element along dim {dim}, so none is the largest or smallest")
+    return (*x.shape[:dim], *x.shape[dim + 1 :])
+
+
+def _kept(out: Spec, x: Spec, dim: int) -> Spec:
+    return Spec(out.layout.unsqueeze(dim), out.dtype)
+
+
+def greater(best, x):  # type: ignore[no-untyped-def]
+    """Whether x takes the place of `best` as the largest: the first nan stays, ties go to the first."""
+    return (x > best and best == best) or (x != x and best == best)
+
+
+def less(best, x):  # type: ignore[no-untyped-def]
+    """Whether x takes the place of `best` as the smallest."""
+    return (x < best and best == best) or (x != x and best == best)
+
+
+GREATER, LESS = parse(greater), parse(less)
+
+
+@kernel(dtype=index_dtype, shape=_arg_shape)
+def argmax_along(backend, out, x, *, dim):
+    """Position of the largest element along one dim; ties give the first, nan wins."""
+    return backend.argreduce(GREATER, _kept(out, x, dim), x, dim)
+
+
+@kernel(dtype=index_dtype, shape=_arg_shape)
+def argmin_along(backend, out, x, *, dim):
+    """Position of the smallest element along one dim; ties give the first, nan wins."""
+    return backend.argreduce(LESS, _kept(out, x, dim), x, dim)
+
+
+def _positions(along: Any, name: str, x: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
+    """argmax or argmin over one dim, a set of dims, or all: several dims count as one, row-major."""
+    dims = normalize_dims(dim, x.ndim, name, x.shape)
+    if len(dims) == 1:
+        result = along(x, dim=dims[0])
+    else:
+        rest = tuple(d for d in range(x.ndim) if d not in dims)
+        flat = x.permute(rest + dims).reshape(*(x.shape[d] for d in rest), _count(x.shape, dims))
+        result = along(flat, dim=len(rest))
+    if not keepdim:
+        return result
+    return result.reshape(tuple(1 if d in dims else n for d, n in enumerate(x.shape)))
+
+
+def argmax(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    return _positions(argmax_along, "argmax", x, dim, keepdim)
+
+
+def argmin(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+    return _positions(argmin_along, "argmin", x, dim, keepdim)
+
+
+class Extremes(NamedTuple):
+    """What max(dim) and min(dim) return."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _extremes(along: Any, name: str, x: Tensor, dim: int, keepdim: bool) -> Extremes:
+    d = normalize_dim(dim, x.ndim, name, x.shape)
+    indices = along(x, dim=d).unsqueeze(d)
+    values = x.gather(d, indices)
+    return Extremes(values, indices) if keepdim else Extremes(values.squeeze(d), indices.squeeze(d))
+
+
+def max(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
+
+    Gradient: to the first of ties for a dim; shared evenly without one.
+    """
+    if isinstance(dim, Tensor):
+        return x.maximum(dim)
+    return amax(x, None, keepdim) if dim is None else _extremes(argmax_along, "max", x, dim, keepdim)
+
+
+def min(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+    if isinstance(dim, Tensor):
+        return x.minimum(dim)
+    return amin(x, None, keepdim) if dim is None else _extremes(argmin_along, "min", x, dim, keepdim)
+
+
+# ---- composed -------------------------------------------------------------------------------------------------------
+
+
+def var(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+    dims = normalize_dims(dim, x.ndim, "var", x.shape)
+    n = _count(x.shape, dims)
+    deviation = x - mean(x, dims, keepdim=True)
+    return sum(deviation * deviation, dims, keepdim) / float(n - correction if n > correction else 0)
+
+
+def std(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+    """Standard deviation over `dim`: the square root of `var`."""
+    return var(x, dim, correction, keepdim).sqrt()
+
+
+def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+    dims = normalize_dims(dim, x.ndim, "logsumexp", x.shape)
+    if _count(x.shape, dims) == 0:
+        raise ShapeError(f"logsumexp: {describe(x)} has no element along dims {dims}")
+    top = amax(x.detach(), dims, keepdim=True)
+    shift = top.isfinite().where(top, 0.0)
+    total = sum((x - shift).exp(), dims, keepdim=True).log() + shift
+    return total if keepdim else total.reshape(tuple(n for d, n in enumerate(x.shape) if d not in dims))
+
+
+def norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Euclidean (Frobenius) length over `dim`."""
+    return sum(x * x, dim, keepdim).sqrt()

@@ -1,0 +1,89 @@
+"""Circular and hyperbolic functions and their inverses; angles in radians."""
+
+from __future__ import annotations
+
+import math
+
+from minigrad.ops.declare import elementwise
+from minigrad.ops.rules import to_float
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cos(),))
+def sin(x):
+    """Sine.  Gradient: g*cos(x)."""
+    return math.sin(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: -(g * x.sin()),))
+def cos(x):
+    """Cosine.  Gradient: -g*sin(x)."""
+    return math.cos(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y + 1.0),))
+def tan(x):
+    """Tangent.  Gradient: g*(1 + tan(x)**2)."""
+    return math.tan(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (1.0 - x * x).sqrt(),))
+def asin(x):
+    """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    return math.asin(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: -(g / (1.0 - x * x).sqrt()),))
+def acos(x):
+    """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    return math.acos(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x + 1.0),))
+def atan(x):
+    """Arc tangent.  Gradient: g/(1 + x**2)."""
+    return math.atan(x)
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(lambda g, a, b: g * b / (a * a + b * b), lambda g, a, b: -(g * a) / (a * a + b * b)),
+)
+def atan2(a, b):
+    """The angle of the point (b, a), in (-pi, pi].  Gradient: g*b/(a**2+b**2) and -g*a/(a**2+b**2); nan at the origin."""
+    return math.atan2(a, b)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cosh(),))
+def sinh(x):
+    """Hyperbolic sine.  Gradient: g*cosh(x)."""
+    return math.sinh(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * x.sinh(),))
+def cosh(x):
+    """Hyperbolic cosine.  Gradient: g*sinh(x)."""
+    return math.cosh(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, y: g * (1.0 - y * y),))
+def tanh(x):
+    """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    return math.tanh(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x + 1.0).sqrt(),))
+def asinh(x):
+    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+    return math.asinh(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x - 1.0).sqrt(),))
+def acosh(x):
+    """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    return math.acosh(x)
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / (1.0 - x * x),))
+def atanh(x):
+    """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    return math.atanh(x)

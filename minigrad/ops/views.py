@@ -1,0 +1,187 @@
+"""Views: the same storage through another layout; no data moves.
+
+Each declaration is arithmetic on a Layout.  The derivative of a view puts the gradient back where the view looked:
+another view where the view was a bijection, `view_add` (into zeros, overlaps summed) where it was not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.dispatch import apply
+from minigrad.errors import GradientError
+from minigrad.graph import is_grad_enabled
+from minigrad.ops.casting import clone
+from minigrad.ops.declare import kernel, schema, view
+from minigrad.tensor import Tensor, describe
+
+# ---- the adjoint of any view ----------------------------------------------------------------------------------------
+
+
+def _look(shape: tuple[int, ...], name: str, params: tuple[tuple[str, Any], ...]) -> Layout:
+    """What the view `name` sees of a contiguous tensor of `shape`."""
+    layout: Layout = schema[name].prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
+    return layout
+
+
+def _put_back_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> Any:
+    return specs[0].dtype
+
+
+def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], name: str, params: Any) -> tuple[int, ...]:
+    return shape
+
+
+@kernel(
+    dtype=_put_back_dtype,
+    shape=_put_back_shape,
+    vjp=(lambda g, *, name, params: apply(schema[name], g, **dict(params)),),
+    linear=True,
+)
+def put_back(backend, out, g, *, shape, name, params):
+    """Zeros of `shape` with g added through the view `name`: the adjoint of that view.
+
+    Gradient: the view of g.
+    """
+    return backend.view_add(out, g, Spec(_look(shape, name, params), out.dtype))
+
+
+def _adjoint(g: Tensor, name: str, shape: tuple[int, ...], **params: Any) -> Tensor:
+    return put_back(g, shape=shape, name=name, params=tuple(params.items()))
+
+
+# ---- bijections: undone by another view -----------------------------------------------------------------------------
+
+
+@view(vjp=(lambda g, *, dims: permute(g, dims=inverse_permutation(dims)),))
+def permute(layout, *, dims):
+    """The dims in another order.  Gradient: the inverse order."""
+    return layout.permute(dims)
+
+
+def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes `dims`."""
+    positive = [d % len(dims) for d in dims]
+    return tuple(positive.index(d) for d in range(len(dims)))
+
+
+@view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
+def transpose(layout, *, dim0, dim1):
+    """Two dims swapped.  Gradient: swapped back."""
+    return layout.transpose(dim0, dim1)
+
+
+@view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
+def squeeze(layout, *, dim=None):
+    """Without dims of length 1: all of them, or those named that have it."""
+    return layout.squeeze(dim)
+
+
+@view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
+def unsqueeze(layout, *, dim):
+    """With a dim of length 1 at position `dim`."""
+    return layout.unsqueeze(dim)
+
+
+@view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
+def as_view(layout, *, shape):
+    """Another shape over the same memory; raises ShapeError when the strides do not allow it."""
+    return layout.view(shape)
+
+
+@view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
+def flip(layout, *, dims):
+    """Reversed along each of `dims`, by negative strides."""
+    return layout.flip(dims)
+
+
+@view(vjp=(lambda g, *, in_shape: g.sum_to(in_shape),))
+def expand(layout, *, shape):
+    """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+    return layout.expand(shape)
+
+
+# ---- parts and windows: undone by adding into zeros -----------------------------------------------------------------
+
+
+@view(vjp=(lambda g, *, in_shape, dim, start, length: _adjoint(
+    g, "narrow", in_shape, dim=dim, start=start, length=length),))  # fmt: skip
+def narrow(layout, *, dim, start, length):
+    """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+    return layout.narrow(dim, start, length)
+
+
+@view(vjp=(lambda g, *, in_shape, dim, index: _adjoint(g, "select", in_shape, dim=dim, index=index),))
+def select(layout, *, dim, index):
+    """One position along `dim`, which goes.  Gradient: zeros around g."""
+    return layout.select(dim, index)
+
+
+@view(vjp=(lambda g, *, in_shape, dim, start, stop, step: _adjoint(
+    g, "slice", in_shape, dim=dim, start=start, stop=stop, step=step),))  # fmt: skip
+def slice_(layout, *, dim, start=None, stop=None, step=1):
+    """Python's start:stop:step along `dim`, negative steps too.  Gradient: zeros around g."""
+    return layout.slice(dim, start, stop, step)
+
+
+@view(vjp=(lambda g, *, in_shape, offset, dim1, dim2: _adjoint(
+    g, "diagonal", in_shape, offset=offset, dim1=dim1, dim2=dim2),))  # fmt: skip
+def diagonal(layout, *, offset=0, dim1=0, dim2=1):
+    """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+    return layout.diagonal(offset, dim1, dim2)
+
+
+@view(vjp=(lambda g, *, in_shape, dim, size, step: _adjoint(g, "unfold", in_shape, dim=dim, size=size, step=step),))
+def unfold(layout, *, dim, size, step):
+    """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+    return layout.unfold(dim, size, step)
+
+
+@view(vjp=(lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
+    g, "as_strided", in_shape, size=size, stride=stride, storage_offset=storage_offset),))  # fmt: skip
+def as_strided(layout, *, size, stride, storage_offset=0):
+    """Any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
+    return layout.as_strided(size, stride, storage_offset)
+
+
+# ---- reshape: a view if it can be, a copy if not --------------------------------------------------------------------
+
+
+def reshape(x: Tensor, *shape: Any) -> Tensor:
+    """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    wanted = as_shape(shape)
+    layout = x.layout.reshape(wanted)
+    if layout is x.layout:
+        return x
+    source = x if layout is not None else clone(x)
+    return apply(as_view.op, source, shape=wanted)  # type: ignore[attr-defined]
+
+
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+    if x.ndim == 0:
+        return reshape(x, 1)
+    first = normalize_dim(start_dim, x.ndim, "flatten", x.shape)
+    last = normalize_dim(end_dim, x.ndim, "flatten", x.shape)
+    return reshape(x, *x.shape[:first], -1 if x.numel() else _product(x.shape[first : last + 1]), *x.shape[last + 1 :])
+
+
+def _product(sizes: tuple[int, ...]) -> int:
+    result = 1
+    for n in sizes:
+        result *= n
+    return result
+
+
+def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0.
+
+    Raises StorageError for strides that leave the storage, GradientError where no gradient can be given.
+    """
+    offset = x.offset if storage_offset is None else storage_offset
+    if x.requires_grad and is_grad_enabled() and not (x.is_contiguous() and x.offset == 0):
+        raise GradientError(f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides}")
+    return as_strided(x, size=as_shape((size,)), stride=tuple(stride), storage_offset=offset)
