@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from minigrad.backends.cpu.elementwise import Elementwise
 from minigrad.backends.cpu.filling import Filling
-from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.matmul import Matmul
+from minigrad.backends.cpu.reduction import Reduction
 
 
-class CpuBackend(Elementwise, Filling, Matmul):
+class CpuBackend(Elementwise, Filling, Matmul, Reduction):
     """Everything that `Backend` asks for, on the host's threads."""
 
 
