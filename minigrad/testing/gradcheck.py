@@ -1,0 +1,182 @@
+"""Is this derivative right?  Central differences in float64 against `mg.grad`, with random cotangents.
+
+A cotangent of ones would miss an error that sums to zero, so it is drawn.  Every element of every input is compared;
+on failure the worst one is named with both values, and whether the function has a kink there.  `gradgradcheck` does
+the same for the gradient itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.autodiff.engine import grad
+from minigrad.core.dtype import float64
+from minigrad.errors import DTypeError, GradientError
+from minigrad.graph import no_grad
+from minigrad.ops.creation import tensor
+from minigrad.tensor import Tensor, describe, host_array
+from minigrad.var import Var
+
+Function = Callable[..., Any]
+
+
+class GradcheckError(GradientError, AssertionError):
+    """A derivative that differs from the difference quotient.
+
+    argument, index: where it is worst; analytic, numeric: the two values there.
+    """
+
+
+def gradcheck(
+    function: Function,
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-6,
+    rtol: float = 1e-5,
+    seed: int = 0,
+    names: Sequence[str] | None = None,
+) -> bool:
+    """Compare the gradients of `function` at `inputs` with central differences.
+
+    function: takes the inputs, returns a tensor or a tuple of tensors.
+    inputs: float64 Vars are checked; other tensors and plain values are passed on as they are.
+    eps: the step; atol, rtol: |analytic - numeric| <= atol + rtol * |numeric| must hold for every element.
+    names: of the arguments, for messages; read from the signature when omitted.
+    Returns True; raises GradcheckError with the worst element, DTypeError for a Var that is not float64.
+    """
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    labels = list(names) if names is not None else argument_names(function, len(given))
+    checked = [k for k, x in enumerate(given) if isinstance(x, Var)]
+    if not checked:
+        raise GradientError("gradcheck: no input is a Var, so there is no gradient to check")
+    for k in checked:
+        if given[k].dtype is not float64:
+            raise DTypeError(f"gradcheck: {labels[k]!r} is {describe(given[k])}; differences need mg.float64")
+    rng = np.random.default_rng(seed)
+    outputs = [y for y in as_tuple(function(*given)) if y.dtype.is_float]
+    cotangents = [rng.standard_normal(y.shape) for y in outputs]
+    seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
+    tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
+    if not tracked:
+        raise GradientError("gradcheck: no output of the function requires a gradient")
+    analytic = grad(
+        [y for y, _ in tracked], [given[k] for k in checked], [s for _, s in tracked], allow_unused=True
+    )
+    for k, got in zip(checked, analytic, strict=True):
+        a = np.zeros(given[k].shape) if got is None else host_array(got)
+        quotient = Quotients(function, given, k, cotangents, eps)
+        compare(labels[k], a, quotient, atol, rtol)
+    return True
+
+
+def gradgradcheck(
+    function: Function,
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-4,
+    seed: int = 0,
+    names: Sequence[str] | None = None,
+) -> bool:
+    """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients."""
+    given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    labels = list(names) if names is not None else argument_names(function, len(given))
+    rng = np.random.default_rng(seed + 1)
+    checked = [k for k, x in enumerate(given) if isinstance(x, Var)]
+    with no_grad():
+        shapes = [(y.shape, y.device) for y in as_tuple(function(*given)) if y.dtype.is_float]
+    cotangents = [Var(rng.standard_normal(shape), device=device) for shape, device in shapes]
+
+    def gradients(*arguments: Any) -> tuple[Tensor, ...]:
+        xs, vs = arguments[: len(given)], arguments[len(given) :]
+        ys = [y for y in as_tuple(function(*xs)) if y.dtype.is_float]
+        pairs = [(y, v) for y, v in zip(ys, vs, strict=True) if y.requires_grad]
+        wanted = [xs[k] for k in checked]
+        found = grad([y for y, _ in pairs], wanted, [v for _, v in pairs], create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    everything = labels + [f"cotangent {k}" for k in range(len(cotangents))]
+    return gradcheck(
+        gradients, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything
+    )
+
+
+class Quotients:
+    """Difference quotients of <cotangents, function> in one argument, element by element."""
+
+    def __init__(
+        self, function: Function, given: list[Any], position: int, cotangents: list[NDArray[Any]], eps: float
+    ) -> None:
+        self.function, self.given, self.position, self.cotangents, self.eps = function, given, position, cotangents, eps
+        self.base = np.array(host_array(given[position]))
+
+    def value(self, x: NDArray[Any]) -> float:
+        """<cotangents, function(..., x, ...)>.  The function sees a Var, as it did for the analytic gradient."""
+        arguments = list(self.given)
+        arguments[self.position] = Var(x, device=self.given[self.position].device)
+        outputs = [y for y in as_tuple(self.function(*arguments)) if y.dtype.is_float]
+        pairs = zip(outputs, self.cotangents, strict=True)
+        return float(sum(np.vdot(v, host_array(y)) for y, v in pairs))
+
+    def shifted(self, index: tuple[int, ...], step: float) -> float:
+        """`value` with one element moved by `step`."""
+        x = self.base.copy()
+        x[index] += step
+        return self.value(x)
+
+    def central(self) -> NDArray[np.float64]:
+        """The central quotient at every element."""
+        result = np.zeros(self.base.shape)
+        for index in np.ndindex(self.base.shape):
+            result[index] = (self.shifted(index, self.eps) - self.shifted(index, -self.eps)) / (2 * self.eps)
+        return result
+
+    def has_kink(self, index: tuple[int, ...]) -> bool:
+        """Whether the quotients from the left and from the right disagree much more than smoothness allows."""
+        here = self.value(self.base)
+        right = (self.shifted(index, self.eps) - here) / self.eps
+        left = (here - self.shifted(index, -self.eps)) / self.eps
+        return abs(right - left) > 1e-3 * max(1.0, abs(right), abs(left))
+
+
+def compare(label: str, analytic: NDArray[Any], quotients: Quotients, atol: float, rtol: float) -> None:
+    """Raise GradcheckError for the worst element unless all are close."""
+    numeric = quotients.central()
+    excess = np.abs(analytic - numeric) - (atol + rtol * np.abs(numeric))
+    excess[np.isnan(analytic) != np.isnan(numeric)] = np.inf
+    excess[np.isnan(analytic) & np.isnan(numeric)] = -1.0
+    if excess.size == 0 or not np.any(excess > 0):
+        return
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    wrong = int(np.count_nonzero(excess > 0))
+    kink = "; the function has a kink there, so move the point" if quotients.has_kink(index) else ""
+    raise GradcheckError(
+        f"gradcheck: the gradient of {label!r} is worst at {index}: analytic {analytic[index]:.10g}, "
+        f"numeric {numeric[index]:.10g} ({wrong} of {excess.size} elements differ){kink}",
+        argument=label,
+        index=index,
+        analytic=float(analytic[index]),
+        numeric=float(numeric[index]),
+    )
+
+
+def as_tuple(result: Any) -> tuple[Tensor, ...]:
+    """One tensor or several, as a tuple."""
+    return (result,) if isinstance(result, Tensor) else tuple(result)
+
+
+def argument_names(function: Function, count: int) -> list[str]:
+    """The names of the positional arguments, as far as the signature tells them."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return (names + [f"argument {k}" for k in range(len(names), count)])[:count]

@@ -1,0 +1,64 @@
+"""The same values in different layouts: what an op must not care about.
+
+Each maker takes a contiguous tensor and gives one with the same shape and values that lies otherwise in memory.  They
+are views of copies, made by differentiable ops, so a gradient check can put one between a Var and the op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.ops.joining import cat, stack
+from minigrad.tensor import Tensor
+
+
+def dense(x: Tensor) -> Tensor:
+    """As it is."""
+    return x
+
+
+def transposed(x: Tensor) -> Tensor:
+    """Column-major: strides rise."""
+    order = tuple(range(x.ndim - 1, -1, -1))
+    y: Any = x
+    return y.permute(order).clone().permute(order)
+
+
+def stepped(x: Tensor) -> Tensor:
+    """Every second element of a buffer, along the last dim."""
+    y: Any = x
+    return y if x.ndim == 0 else stack([y, y * 0], -1).reshape(*x.shape[:-1], -1 if x.numel() else 0)[..., ::2]
+
+
+def negative(x: Tensor) -> Tensor:
+    """Stored backwards along every dim: strides fall."""
+    dims = tuple(range(x.ndim))
+    y: Any = x
+    return y if x.ndim == 0 else y.flip(dims).clone().flip(dims)
+
+
+def offset(x: Tensor) -> Tensor:
+    """Inside a larger buffer, not at its beginning."""
+    y: Any = x.reshape(1) if x.ndim == 0 else x  # type: ignore[operator]
+    inside = cat([y, y, y], 0).narrow(0, y.shape[0], y.shape[0])
+    return inside.select(0, 0) if x.ndim == 0 else inside
+
+
+def inner_gap(x: Tensor) -> Tensor:
+    """Rows of a wider matrix: merging the dims is impossible."""
+    y: Any = x
+    return y if x.ndim == 0 else cat([y, y], -1).narrow(-1, 0, x.shape[-1])
+
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    f.__name__: f for f in (dense, transposed, stepped, negative, offset, inner_gap)
+}
+
+
+def broadcast(x: Tensor) -> Tensor:
+    """Stride 0: the first slice of each dim stretched over it (the values change)."""
+    y: Any = x
+    for d in range(x.ndim):
+        y = y.narrow(d, 0, min(1, x.shape[d]))
+    return y.expand(x.shape) if x.numel() else y

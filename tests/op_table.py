@@ -1,0 +1,299 @@
+"""One row an op: how to call it, what NumPy says, which values its operands may take.
+
+`tests/ops/` drives every row through values, layouts, dtypes, gradients and second derivatives on both backends; a
+declaration in the schema without a row fails `test_every_declared_op_has_a_row`.  A row's numpy function sees the
+operands in float64 (or int64, bool) and says what is right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.ops import activation, arithmetic, casting
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTS = ("uint8", "int8", "int16", "uint32", "int32", "int64")
+NUMBERS = INTS + FLOATS
+ALL = ("bool", *NUMBERS)
+
+# Where the values of an operand are drawn from.  "real" keeps away from 0, so that no test sits on a kink by accident.
+DOMAINS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {
+    "real": lambda rng, s: rng.uniform(0.2, 2.0, s) * rng.choice([-1.0, 1.0], s),
+    "positive": lambda rng, s: rng.uniform(0.3, 2.5, s),
+    "unit": lambda rng, s: rng.uniform(-0.9, 0.9, s),
+    "above1": lambda rng, s: rng.uniform(1.2, 3.0, s),
+    "small": lambda rng, s: rng.uniform(-1.2, 1.2, s),
+    "distinct": lambda rng, s: rng.permutation(math.prod(s)).reshape(s) * 0.37 - 1.1,
+    "bool": lambda rng, s: rng.random(s) < 0.5,
+    "low": lambda rng, s: rng.uniform(-1.5, -0.4, s),
+    "high": lambda rng, s: rng.uniform(0.4, 1.5, s),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """fn: the minigrad call; numpy: the oracle; domains: one an operand.
+
+    ops: the names in the schema that the row proves.  shapes: operand shapes, None for elementwise (any shape).
+    dtypes: of the operands that work; the others must raise DTypeError.  result: result dtype by operand dtype, when
+    it is not the operand's own.  smooth: whether gradients are checked; order2: second derivatives too.
+    """
+
+    name: str
+    fn: Callable[..., Any]
+    numpy: Callable[..., Any]
+    domains: tuple[str, ...] = ("real",)
+    ops: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] | None = None
+    dtypes: tuple[str, ...] = NUMBERS
+    result: str | None = None
+    smooth: bool = True
+    order2: bool = True
+    tolerance: float = 1.0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def elementwise(self) -> bool:
+        return self.shapes is None
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    return np.vectorize(math.erf, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
+def _erfc(x: np.ndarray) -> np.ndarray:
+    return np.vectorize(math.erfc, otypes=[np.float64])(x) if np.size(x) else np.zeros(np.shape(x))
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    e = np.exp(x - x.max(axis, keepdims=True)) if x.size else x
+    return e / e.sum(axis, keepdims=True)
+
+
+def _gelu_tanh(x: np.ndarray) -> np.ndarray:
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _row(name: str, numpy: Callable[..., Any], *domains: str, **more: Any) -> Row:
+    more.setdefault("ops", (name,))
+    fn = more.pop("fn", None) or getattr(mg, name)
+    return Row(name, fn, numpy, domains or ("real",), **more)
+
+
+FLOAT_RESULT = {"result": "float", "dtypes": ALL}
+
+ELEMENTWISE = [
+    _row("add", np.add, "real", "real", dtypes=ALL),
+    _row("sub", np.subtract, "real", "real"),
+    _row("mul", np.multiply, "real", "real", dtypes=ALL),
+    _row("div", np.true_divide, "real", "real", **FLOAT_RESULT),
+    _row("neg", np.negative),
+    _row("abs", np.abs),
+    _row("sign", np.sign, order2=False),
+    _row("square", np.square),
+    _row("reciprocal", lambda x: 1 / x, **FLOAT_RESULT),
+    _row("sqrt", np.sqrt, "positive", **FLOAT_RESULT),
+    _row("rsqrt", lambda x: 1 / np.sqrt(x), "positive", **FLOAT_RESULT),
+    _row("pow", np.power, "positive", "real", dtypes=FLOATS),
+    _row("floor_divide", np.floor_divide, "real", "above1", order2=False),
+    _row("remainder", np.mod, "real", "above1"),
+    _row("maximum", np.maximum, "real", "real", dtypes=ALL, order2=False),
+    _row("minimum", np.minimum, "real", "real", dtypes=ALL, order2=False),
+    _row("clamp", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "low", "high",
+         fn=arithmetic.clamp_between, ops=("clamp_between",), dtypes=ALL, order2=False),
+    *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+                              "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
+           smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],
+    *[_row(name, getattr(np, name), dtypes=ALL, result="bool", smooth=False) for name in ("isnan", "isinf", "isfinite")],
+    *[_row(name, getattr(np, name), "bool", "bool", dtypes=ALL, result="bool", smooth=False)
+      for name in ("logical_and", "logical_or", "logical_xor")],
+    _row("logical_not", np.logical_not, "bool", dtypes=ALL, result="bool", smooth=False),
+    *[_row(name, getattr(np, name), "distinct", "distinct", dtypes=("bool", *INTS), smooth=False)
+      for name in ("bitwise_and", "bitwise_or", "bitwise_xor")],
+    _row("where", np.where, "bool", "real", "real", dtypes=ALL),
+    _row("exp", np.exp, **FLOAT_RESULT),
+    _row("exp2", np.exp2, **FLOAT_RESULT),
+    _row("expm1", np.expm1, **FLOAT_RESULT),
+    _row("log", np.log, "positive", **FLOAT_RESULT),
+    _row("log2", np.log2, "positive", **FLOAT_RESULT),
+    _row("log10", np.log10, "positive", **FLOAT_RESULT),
+    _row("log1p", np.log1p, "positive", **FLOAT_RESULT),
+    _row("erf", _erf, **FLOAT_RESULT),
+    _row("erfc", _erfc, **FLOAT_RESULT),
+    _row("logaddexp", np.logaddexp, "real", "real", **FLOAT_RESULT),
+    _row("sin", np.sin, **FLOAT_RESULT),
+    _row("cos", np.cos, **FLOAT_RESULT),
+    _row("tan", np.tan, "unit", **FLOAT_RESULT),
+    _row("asin", np.arcsin, "unit", **FLOAT_RESULT),
+    _row("acos", np.arccos, "unit", **FLOAT_RESULT),
+    _row("atan", np.arctan, **FLOAT_RESULT),
+    _row("atan2", np.arctan2, "real", "real", **FLOAT_RESULT),
+    _row("sinh", np.sinh, **FLOAT_RESULT),
+    _row("cosh", np.cosh, **FLOAT_RESULT),
+    _row("tanh", np.tanh, **FLOAT_RESULT),
+    _row("asinh", np.arcsinh, **FLOAT_RESULT),
+    _row("acosh", np.arccosh, "above1", **FLOAT_RESULT),
+    _row("atanh", np.arctanh, "unit", **FLOAT_RESULT),
+    *[_row(name, getattr(np, name), order2=False) for name in ("floor", "ceil", "trunc", "round")],
+    _row("relu", lambda x: np.maximum(x, 0), order2=False),
+    _row("leaky_relu", lambda x, slope: np.where(x > 0, x, slope * x), "real", "positive",
+         fn=activation.leaky_relu_with, ops=("leaky_relu_with",), **FLOAT_RESULT),
+    _row("elu", lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), "real", "positive",
+         fn=activation.elu_with, ops=("elu_with",), **FLOAT_RESULT),
+    _row("sigmoid", _sigmoid, **FLOAT_RESULT),
+    _row("log_sigmoid", lambda x: -np.log1p(np.exp(-x)), **FLOAT_RESULT),
+    _row("silu", lambda x: x * _sigmoid(x), **FLOAT_RESULT),
+    _row("softplus", lambda x, beta: np.log1p(np.exp(beta * x)) / beta, "real", "positive",
+         fn=activation.softplus_with, ops=("softplus_with",), **FLOAT_RESULT),
+    _row("gelu", lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)), ops=("gelu_exact",), **FLOAT_RESULT),
+    _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
+    _row("hypot", np.hypot, "real", "real", ops=(), **FLOAT_RESULT),
+    _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS),
+]  # fmt: skip
+
+
+def _fold(name: str, numpy: Callable[..., Any], domain: str, dim: Any, keepdim: bool, **more: Any) -> Row:
+    label = f"{name}-{dim}{'-keepdim' if keepdim else ''}".replace(" ", "")
+    axis = dim
+    more.setdefault("ops", (name,))
+    return Row(label, lambda x: getattr(mg, name)(x, dim, keepdim), lambda x: numpy(x, axis=axis, keepdims=keepdim),
+               (domain,), shapes=((2, 3, 4),), **more)  # fmt: skip
+
+
+FOLDS = [
+    *[_fold("sum", np.sum, "real", d, k, dtypes=ALL, result="sum")
+      for d, k in ((None, False), (0, False), (1, True), (-1, False), ((0, 2), False))],
+    *[_fold("prod", np.prod, "real", d, k, dtypes=ALL, result="sum") for d, k in ((None, False), (1, True))],
+    *[_fold("mean", np.mean, "real", d, k, dtypes=FLOATS) for d, k in ((None, False), (1, False), ((0, 1), True))],
+    *[_fold(name, getattr(np, name), "distinct", d, k, dtypes=ALL, order2=False) for name in ("amax", "amin")
+      for d, k in ((None, False), (1, True), ((0, 2), False))],
+    *[_fold(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False) for name in ("any", "all")
+      for d, k in ((None, False), (2, True))],
+    *[_fold(name, getattr(np, name), "distinct", d, k, ops=(f"{name}_along",), dtypes=ALL, result="int64", smooth=False)
+      for name in ("argmax", "argmin") for d, k in ((None, False), (1, False), (-1, True))],
+    Row("max-dim", lambda x: mg.max(x, 1).values, lambda x: np.max(x, 1), ("distinct",), ("gather_along",),
+        ((2, 3, 4),), order2=False),
+    Row("min-dim", lambda x: mg.min(x, -1, True)[0], lambda x: np.min(x, -1, keepdims=True), ("distinct",),
+        ("gather_along",), ((2, 3, 4),), order2=False),
+    Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), (), ((2, 3, 4),),
+        dtypes=FLOATS, tolerance=4),
+    Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), (), ((2, 3, 4),),
+        dtypes=FLOATS, tolerance=4),
+    Row("logsumexp", lambda x: mg.logsumexp(x, (0, 1)), lambda x: np.log(np.exp(x).sum((0, 1))), ("real",), (),
+        ((2, 3, 4),), dtypes=FLOATS, tolerance=2),
+    Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), (), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
+    Row("softmax", lambda x: mg.softmax(x, 1), lambda x: _softmax(x, 1), ("real",), (), ((2, 3, 4),), dtypes=FLOATS,
+        tolerance=4),
+    Row("log_softmax", lambda x: mg.log_softmax(x, -1), lambda x: np.log(_softmax(x, -1)), ("real",), (),
+        ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
+]  # fmt: skip
+
+
+def _window(x: np.ndarray) -> np.ndarray:
+    return np.lib.stride_tricks.sliding_window_view(x, 3, 1)[:, ::2]
+
+
+def _view(name: str, fn: Callable[..., Any], numpy: Callable[..., Any], *ops: str, **more: Any) -> Row:
+    more.setdefault("shapes", ((3, 5, 4),))
+    return Row(name, fn, numpy, ("real",), ops or (name,), dtypes=ALL, **more)
+
+
+VIEWS = [
+    _view("permute", lambda x: x.permute(2, 0, 1), lambda x: x.transpose(2, 0, 1)),
+    _view("transpose", lambda x: x.transpose(0, -1), lambda x: x.swapaxes(0, -1)),
+    _view("mT", lambda x: x.mT, lambda x: x.swapaxes(-1, -2), "transpose"),
+    _view("squeeze", lambda x: x.squeeze(1), lambda x: x.squeeze(1), shapes=((3, 1, 4),)),
+    _view("unsqueeze", lambda x: x.unsqueeze(-1), lambda x: x[..., None]),
+    _view("view", lambda x: x.contiguous().view(5, -1), lambda x: x.reshape(5, -1), "as_view"),
+    _view("reshape", lambda x: x.reshape(2, 30), lambda x: x.reshape(2, 30), "as_view"),
+    _view("flatten", lambda x: x.flatten(1), lambda x: x.reshape(3, 20), "as_view"),
+    _view("flip", lambda x: x.flip(0, 2), lambda x: np.flip(x, (0, 2))),
+    _view("expand", lambda x: x.expand(2, 3, 5, 4), lambda x: np.broadcast_to(x, (2, 3, 5, 4)), shapes=((3, 1, 4),)),
+    _view("narrow", lambda x: x.narrow(1, 1, 3), lambda x: x[:, 1:4], "narrow", "put_back"),
+    _view("select", lambda x: x.select(1, -2), lambda x: x[:, -2]),
+    _view("slice", lambda x: x[::2, 4:0:-2], lambda x: x[::2, 4:0:-2]),
+    _view("diagonal", lambda x: x.diagonal(1, 0, 1), lambda x: np.diagonal(x, 1, 0, 1)),
+    _view("unfold", lambda x: x.unfold(1, 3, 2), _window),
+    _view("as_strided", lambda x: x.clone().as_strided((4, 2, 3), (2, 7, 5), 1), lambda x: np.lib.stride_tricks.as_strided(
+        np.ascontiguousarray(x).reshape(-1)[1:], (4, 2, 3), tuple(s * x.itemsize for s in (2, 7, 5)))),
+    _view("index", lambda x: x[..., None, 1:, 2], lambda x: x[..., None, 1:, 2], "select"),
+    _view("chunk", lambda x: mg.cat(x.chunk(2, 1)[::-1], 1), lambda x: np.concatenate([x[:, 3:], x[:, :3]], 1), "cat_along"),
+    _view("split", lambda x: x.split([1, 4], 1)[1], lambda x: x[:, 1:], "narrow"),
+    _view("roll", lambda x: x.roll(2, 1), lambda x: np.roll(x, 2, 1), "cat_along"),
+    _view("repeat", lambda x: x.repeat(2, 1, 3), lambda x: np.tile(x, (2, 1, 3)), "expand"),
+    _view("clone", mg.clone, lambda x: x.copy()),
+    _view("cast", lambda x: casting.cast(x, dtype=x.dtype), lambda x: x.copy()),
+    _view("transfer", lambda x: x.to("reference").to("cpu").to(x.device), lambda x: x.copy()),
+    Row("cat", lambda a, b: mg.cat([a, b, a], -1), lambda a, b: np.concatenate([a, b, a], -1), ("real", "real"),
+        ("cat_along",), ((3, 2), (3, 4)), dtypes=ALL),
+    Row("stack", lambda a, b: mg.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), ("real", "real"), ("cat_along",),
+        ((3, 2), (3, 2)), dtypes=ALL),
+    Row("slice_scatter", lambda a, b: mg.slice_scatter(a, b, 0, 1), lambda a, b: np.concatenate([a[:1], b, a[3:]]),
+        ("real", "real"), (), ((4, 2), (2, 2)), dtypes=ALL),
+]  # fmt: skip
+
+
+def _indexed(name: str, fn: Callable[..., Any], numpy: Callable[..., Any], op: str, *shapes: tuple[int, ...]) -> Row:
+    return Row(name, fn, numpy, ("real",) * len(shapes), (op,), shapes, dtypes=ALL)
+
+
+ROWS_INDEX = np.array([2, 0, -1, 2])
+GRID_INDEX = np.array([[0, 2, 1], [-1, 0, 0]])
+
+
+def _grid(x: Any) -> Any:
+    return mg.tensor(GRID_INDEX, device=x.device)
+
+
+def _rows(x: Any) -> Any:
+    return mg.tensor(ROWS_INDEX, device=x.device)
+
+
+def _scatter_add(x: np.ndarray, src: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    for i, j in np.ndindex(GRID_INDEX.shape):
+        out[i, GRID_INDEX[i, j]] += src[i, j]
+    return out
+
+
+def _index_add(x: np.ndarray, src: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    for k, position in enumerate(ROWS_INDEX):
+        out[:, position] += src[:, k]
+    return out
+
+
+INDEXING = [
+    _indexed("gather", lambda x: mg.gather(x, 1, _grid(x)), lambda x: np.take_along_axis(x[:2], GRID_INDEX % 3, 1),
+             "gather_along", (3, 3)),
+    _indexed("scatter_add", lambda x, s: mg.scatter_add(x, 1, _grid(x), s), _scatter_add, "scatter_add_along", (3, 3),
+             (2, 3)),
+    _indexed("index_select", lambda x: mg.index_select(x, 1, _rows(x)), lambda x: x[:, ROWS_INDEX],
+             "index_select_along", (2, 3, 2)),
+    _indexed("index_add", lambda x, s: mg.index_add(x, 1, _rows(x), s), _index_add, "index_add_along", (2, 3), (2, 4)),
+    _indexed("index_tensor", lambda x: x[:, _grid(x)], lambda x: x[:, GRID_INDEX], "index_select_along", (2, 3)),
+]  # fmt: skip
+
+LINALG = [
+    Row("matmul", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4, 5)), dtypes=ALL, tolerance=4),
+    Row("matmul-batch", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((2, 1, 3, 4), (3, 4, 2)), dtypes=ALL,
+        tolerance=4),
+    Row("matmul-vectors", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((4,), (4,)), dtypes=ALL, tolerance=4),
+    Row("mv", mg.mv, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4,)), dtypes=ALL, tolerance=4),
+    Row("outer", mg.outer, np.outer, ("real", "real"), (), ((3,), (4,)), dtypes=ALL),
+]  # fmt: skip
+
+ROWS: list[Row] = [*ELEMENTWISE, *FOLDS, *VIEWS, *INDEXING, *LINALG]
+BY_NAME = {row.name: row for row in ROWS}
+DEVICES = ("reference", "cpu")
+

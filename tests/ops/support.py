@@ -1,0 +1,65 @@
+"""How the op tests make operands and compare results."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from op_table import DOMAINS, Row
+
+import minigrad as mg
+from minigrad.tensor import Tensor, host_array
+
+RTOL = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 4e-6, "float64": 1e-12}
+SHAPE = (3, 4)
+
+
+def arrays(row: Row, shapes: Any = None, seed: int = 0) -> list[np.ndarray]:
+    """Operands of a row in float64 (bool for the bool domain), always the same for the same row."""
+    rng = np.random.default_rng([zlib.crc32(row.name.encode()), seed])
+    shapes = shapes or row.shapes or (SHAPE,) * len(row.domains)
+    return [DOMAINS[domain](rng, shape) for domain, shape in zip(row.domains, shapes, strict=True)]
+
+
+def operands(row: Row, values: list[np.ndarray], dtype: str, device: str) -> list[Tensor]:
+    """Tensors of `dtype`; a condition stays bool.  Integers get values that differ after truncation."""
+    result = []
+    for value, domain in zip(values, row.domains, strict=True):
+        kind = mg.as_dtype(dtype)
+        if domain == "bool" and row.name == "where":
+            result.append(mg.tensor(value, dtype="bool", device=device))
+        elif kind.is_int:
+            whole = np.trunc(value * 3)
+            whole = np.where(whole == 0, 1, whole) if domain != "bool" else value
+            result.append(mg.tensor(np.abs(whole) if not kind.is_signed else whole, dtype=dtype, device=device))
+        else:
+            result.append(mg.tensor(value, dtype=dtype, device=device))
+    return result
+
+
+def wide(x: Any) -> np.ndarray:
+    """A tensor's values as the oracle sees them: float64, int64 or bool."""
+    if not isinstance(x, Tensor):
+        return np.asarray(x)
+    array = host_array(x)
+    return array.astype(np.float64) if x.dtype.is_float else array if x.dtype is mg.bool else array.astype(np.int64)
+
+
+def assert_close(row: Row, got: Tensor, want: Any, dtype: str) -> None:
+    """Shape and values; the tolerance is that of the dtype in which the op computed."""
+    want = np.asarray(want)
+    assert got.shape == want.shape, f"{row.name}: shape {got.shape}, NumPy says {want.shape}"
+    computed = got.dtype.name if got.dtype.is_float else dtype if mg.as_dtype(dtype).is_float else "float32"
+    rtol = RTOL[computed] * row.tolerance
+    have = wide(got)
+    if not got.dtype.is_float:
+        want = want.astype(have.dtype) if got.dtype is mg.bool else wrap(want, got.dtype)
+        np.testing.assert_array_equal(have, want, err_msg=row.name)
+    else:
+        np.testing.assert_allclose(have, want.astype(np.float64), rtol=rtol, atol=rtol, err_msg=row.name)
+
+
+def wrap(want: np.ndarray, dtype: Any) -> np.ndarray:
+    """An oracle's int64 result as the integer dtype holds it: modulo 2**bits."""
+    return want.astype(np.int64).astype(dtype.numpy).astype(np.int64)

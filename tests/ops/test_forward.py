@@ -1,0 +1,107 @@
+"""Every row's values against NumPy: over layouts, shapes, dtypes, on both backends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from op_table import ALL, DEVICES, FLOATS, ROWS, Row
+from support import arrays, assert_close, operands, wide
+
+import minigrad as mg
+from minigrad.errors import DTypeError
+from minigrad.testing.layouts import LAYOUTS, broadcast
+
+rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+devices = pytest.mark.parametrize("device", DEVICES)
+BASE = "float64"
+
+
+def base_dtype(row: Row) -> str:
+    return BASE if BASE in row.dtypes else row.dtypes[-1]
+
+
+@rows
+@devices
+@pytest.mark.parametrize("layout", [*LAYOUTS, "broadcast"])
+def test_values_do_not_depend_on_the_layout(row: Row, device: str, layout: str) -> None:
+    dtype = base_dtype(row)
+    make = LAYOUTS.get(layout, broadcast)
+    given = [make(x) for x in operands(row, arrays(row), dtype, device)]
+    before = [wide(x).copy() for x in given]
+    got = row.fn(*given)
+    assert_close(row, got, row.numpy(*before), dtype)
+    for x, old in zip(given, before, strict=True):
+        np.testing.assert_array_equal(wide(x), old, err_msg=f"{row.name} changed its operand")
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.elementwise], ids=lambda row: row.name)
+@devices
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 1), (2, 1, 3, 1, 2)], ids=str)
+def test_scalars_empties_and_five_dims(row: Row, device: str, shape: tuple[int, ...]) -> None:
+    dtype = base_dtype(row)
+    given = operands(row, arrays(row, (shape,) * len(row.domains)), dtype, device)
+    assert_close(row, row.fn(*given), row.numpy(*[wide(x) for x in given]), dtype)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.elementwise and len(r.domains) > 1], ids=lambda row: row.name)
+@devices
+def test_operands_broadcast(row: Row, device: str) -> None:
+    dtype = base_dtype(row)
+    shapes = [(2, 1, 4), (3, 1), ()][: len(row.domains)]
+    given = operands(row, arrays(row, shapes), dtype, device)
+    assert_close(row, row.fn(*given), row.numpy(*[wide(x) for x in given]), dtype)
+
+
+def result_dtype(row: Row, dtype: str) -> str:
+    kind = mg.as_dtype(dtype)
+    if row.result == "float":
+        return dtype if kind.is_float else "float32"
+    if row.result == "sum":
+        return dtype if kind.is_float else "int64"
+    return row.result or dtype
+
+
+@rows
+@devices
+@pytest.mark.parametrize("dtype", ALL)
+def test_dtypes(row: Row, device: str, dtype: str) -> None:
+    given = operands(row, arrays(row), dtype, device)
+    if dtype not in row.dtypes:
+        before = mg.memory_stats().allocations
+        with pytest.raises(DTypeError, match=r"; "):
+            row.fn(*given)
+        assert mg.memory_stats().allocations == before, "a refused call has allocated"
+        return
+    with np.errstate(all="ignore"):
+        want = row.numpy(*[wide(x) for x in given])
+    got = row.fn(*given)
+    assert str(got.dtype) == result_dtype(row, dtype), row.name
+    assert_close(row, got, want, dtype)
+
+
+ELEMENTWISE = [r for r in ROWS if r.elementwise and len(r.ops) == 1]
+
+
+@pytest.mark.parametrize("row", ELEMENTWISE, ids=lambda row: row.name)
+@devices
+def test_out_and_in_place_equal_the_functional_form(row: Row, device: str) -> None:
+    dtype = base_dtype(row)
+    given = operands(row, arrays(row), dtype, device)
+    op = mg.ops[row.ops[0]]
+    want = op.public(*given)
+    wider = mg.zeros(3, 8, dtype=want.dtype, device=device)
+    out = wider[:, ::2]
+    assert op.public(*given, out=out) is out
+    np.testing.assert_array_equal(wide(out), wide(want))
+    assert wide(wider)[:, 1::2].any() == np.False_, "out= wrote between its elements"
+    if want.dtype is given[0].dtype:
+        x = given[0].clone()
+        version = x.storage.version
+        assert getattr(x, op.name + "_")(*given[1:]) is x
+        assert x.storage.version == version + 1
+        np.testing.assert_array_equal(wide(x), wide(want))
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_float_rows_exist_for_every_float(name: str) -> None:
+    assert all(name in row.dtypes for row in ROWS if row.smooth)

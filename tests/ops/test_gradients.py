@@ -1,0 +1,92 @@
+"""Every row's first and second derivative against central differences, on both backends.
+
+Cotangents are random.  Each operand is a Var; a layout may stand between it and the op; values are used once, twice
+(f(x) + f(x) through one graph) and, for two operands of one domain, as f(x, x).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from op_table import DEVICES, ROWS, Row
+from support import arrays
+
+import minigrad as mg
+from minigrad.errors import GradientError
+from minigrad.testing import gradcheck, gradgradcheck
+from minigrad.testing.layouts import LAYOUTS, broadcast
+
+SMOOTH = [row for row in ROWS if row.smooth]
+devices = pytest.mark.parametrize("device", DEVICES)
+
+
+def variables(row: Row, device: str, shapes: Any = None) -> list[Any]:
+    values = arrays(row, shapes)
+    return [
+        mg.tensor(v, device=device) if v.dtype == bool else mg.Var(v, dtype="float64", device=device) for v in values
+    ]
+
+
+@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@devices
+@pytest.mark.parametrize("layout", [*LAYOUTS, "broadcast"])
+def test_gradient(row: Row, device: str, layout: str) -> None:
+    make = LAYOUTS.get(layout, broadcast)
+    given = variables(row, device)
+    gradcheck(lambda *xs: row.fn(*[make(x) if x.requires_grad else x for x in xs]), given, names=names(row))
+
+
+@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@devices
+def test_gradient_of_values_used_twice(row: Row, device: str) -> None:
+    given = variables(row, device)
+    gradcheck(lambda *xs: row.fn(*xs) * 0.5 + row.fn(*xs) * 2.0, given, names=names(row))
+
+
+@pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise], ids=lambda row: row.name)
+@devices
+@pytest.mark.parametrize("shape", [(), (0, 2)], ids=str)
+def test_gradient_of_scalars_and_empties(row: Row, device: str, shape: tuple[int, ...]) -> None:
+    given = variables(row, device, (shape,) * len(row.domains))
+    gradcheck(row.fn, given, names=names(row))
+
+
+@pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise and len(r.domains) > 1], ids=lambda row: row.name)
+@devices
+def test_gradient_of_broadcast_operands(row: Row, device: str) -> None:
+    shapes = [(2, 1, 3), (3, 1), ()][: len(row.domains)]
+    gradcheck(row.fn, variables(row, device, shapes), names=names(row))
+
+
+SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1] and r.order2 and r.elementwise]
+
+
+@pytest.mark.parametrize("row", SELF, ids=lambda row: row.name)
+@devices
+def test_gradient_of_an_op_with_itself(row: Row, device: str) -> None:
+    x = variables(row, device)[0]
+    gradcheck(lambda x: row.fn(x, x), [x])
+
+
+@pytest.mark.parametrize("row", [r for r in SMOOTH if r.order2], ids=lambda row: row.name)
+@devices
+def test_second_derivative(row: Row, device: str) -> None:
+    gradgradcheck(row.fn, variables(row, device), names=names(row))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if not r.smooth], ids=lambda row: row.name)
+def test_what_has_no_gradient_does_not_track(row: Row) -> None:
+    given = [mg.Var(v, dtype="float64") if v.dtype != bool else mg.tensor(v) for v in arrays(row)]
+    if row.name.startswith("bitwise"):
+        return
+    y = row.fn(*given)
+    assert not y.requires_grad
+    with pytest.raises(GradientError, match="does not require a gradient"):
+        y.backward()
+
+
+def names(row: Row) -> list[str]:
+    op = mg.ops.get(row.ops[0]) if row.ops else None
+    known = op.operands if op is not None and len(op.operands) == len(row.domains) else ()
+    return list(known) or [f"operand {k}" for k in range(len(row.domains))]

@@ -1,0 +1,77 @@
+"""The schema is complete: every declared op has a row, a docstring, a rule or a reason."""
+
+from __future__ import annotations
+
+import pytest
+from op_table import ROWS
+
+import minigrad as mg
+from minigrad.errors import DeclarationError
+
+OURS = {name: op for name, op in mg.ops.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
+
+
+def missing(schema: dict[str, object]) -> set[str]:
+    return set(schema) - {name for row in ROWS for name in row.ops}
+
+
+def test_every_declared_op_has_a_row() -> None:
+    assert missing(OURS) == set()
+
+
+def test_a_declaration_without_a_row_is_noticed() -> None:
+    assert missing({**OURS, "unheard_of": None}) == {"unheard_of"}
+
+
+def test_every_row_names_ops_that_exist() -> None:
+    assert {name for row in ROWS for name in row.ops} <= set(OURS)
+
+
+def test_row_names_are_unique() -> None:
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_every_op_with_a_float_result_has_a_rule_for_some_operand(name: str) -> None:
+    op = OURS[name]
+    without = {"any", "all", "argmax_along", "argmin_along"} | {
+        "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not".split()[k] for k in range(13)
+    } | {"bitwise_and", "bitwise_or", "bitwise_xor"}  # fmt: skip
+    assert op.differentiable == (name not in without)
+    assert op.doc and op.where
+
+
+def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
+    from minigrad.ops.rules import promote
+
+    with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: .*a For|a For.*test_schema"):
+
+        @mg.elementwise(dtype=promote, vjp=(lambda g: g,))
+        def looping(x):
+            """Not a scalar function."""
+            for _ in range(3):
+                x = x + 1
+            return x
+
+    with pytest.raises(DeclarationError, match=r"math\.frexp is not on the white list"):
+
+        @mg.elementwise(dtype=promote, vjp=(lambda g: g,))
+        def odd_call(x):
+            """Not in the dialect."""
+            import math
+
+            return math.frexp(x)
+
+    with pytest.raises(DeclarationError, match="2 operands .a, b. and 1 derivative"):
+
+        @mg.elementwise(dtype=promote, vjp=(lambda g: g,))
+        def one_rule_short(a, b):
+            """A rule is missing."""
+            return a + b
+
+    with pytest.raises(DeclarationError, match="'z' in a rule of wrong_name is neither"):
+
+        @mg.elementwise(dtype=promote, vjp=(lambda g, z: g * z,))
+        def wrong_name(x):
+            """The rule names what is not there."""
+            return x + x
