@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,8 @@ class Row:
 
     ops: the names in the schema that the row proves.  shapes: operand shapes, None for elementwise (any shape).
     dtypes: of the operands that work; the others must raise DTypeError.  result: result dtype by operand dtype, when
-    it is not the operand's own.  smooth: whether gradients are checked; order2: second derivatives too.
+    it is not the operand's own.  refuses: whether the others must raise.
+    constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked; order2: second derivatives too.
     """
 
     name: str
@@ -56,7 +57,8 @@ class Row:
     smooth: bool = True
     order2: bool = True
     tolerance: float = 1.0
-    extra: dict[str, Any] = field(default_factory=dict)
+    refuses: bool = True
+    constant: bool = True
 
     @property
     def elementwise(self) -> bool:
@@ -104,7 +106,8 @@ ELEMENTWISE = [
     _row("reciprocal", lambda x: 1 / x, **FLOAT_RESULT),
     _row("sqrt", np.sqrt, "positive", **FLOAT_RESULT),
     _row("rsqrt", lambda x: 1 / np.sqrt(x), "positive", **FLOAT_RESULT),
-    _row("pow", np.power, "positive", "real", dtypes=FLOATS),
+    _row("pow", np.power, "positive", "positive"),
+    Row("pow-negative", mg.pow, np.power, ("positive", "low"), ("pow",), dtypes=FLOATS, refuses=False),
     _row("floor_divide", np.floor_divide, "real", "above1", order2=False),
     _row("remainder", np.mod, "real", "above1"),
     _row("maximum", np.maximum, "real", "real", dtypes=ALL, order2=False),
@@ -157,8 +160,8 @@ ELEMENTWISE = [
          fn=activation.softplus_with, ops=("softplus_with",), **FLOAT_RESULT),
     _row("gelu", lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)), ops=("gelu_exact",), **FLOAT_RESULT),
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
-    _row("hypot", np.hypot, "real", "real", ops=(), **FLOAT_RESULT),
-    _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS),
+    _row("hypot", np.hypot, "real", "real", ops=(), result="float"),
+    _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS, refuses=False),
 ]  # fmt: skip
 
 
@@ -182,20 +185,21 @@ FOLDS = [
     *[_fold(name, getattr(np, name), "distinct", d, k, ops=(f"{name}_along",), dtypes=ALL, result="int64", smooth=False)
       for name in ("argmax", "argmin") for d, k in ((None, False), (1, False), (-1, True))],
     Row("max-dim", lambda x: mg.max(x, 1).values, lambda x: np.max(x, 1), ("distinct",), ("gather_along",),
-        ((2, 3, 4),), order2=False),
+        ((2, 3, 4),), dtypes=ALL, order2=False),
     Row("min-dim", lambda x: mg.min(x, -1, True)[0], lambda x: np.min(x, -1, keepdims=True), ("distinct",),
-        ("gather_along",), ((2, 3, 4),), order2=False),
+        ("gather_along",), ((2, 3, 4),), dtypes=ALL, order2=False),
     Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), (), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4),
     Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), (), ((2, 3, 4),),
-        dtypes=FLOATS, tolerance=4),
+        dtypes=FLOATS, tolerance=4, constant=False),
     Row("logsumexp", lambda x: mg.logsumexp(x, (0, 1)), lambda x: np.log(np.exp(x).sum((0, 1))), ("real",), (),
-        ((2, 3, 4),), dtypes=FLOATS, tolerance=2),
-    Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), (), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
-    Row("softmax", lambda x: mg.softmax(x, 1), lambda x: _softmax(x, 1), ("real",), (), ((2, 3, 4),), dtypes=FLOATS,
-        tolerance=4),
+        ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),
+    Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), (), ((2, 3, 4),), dtypes=ALL,
+        result="float", tolerance=4),
+    Row("softmax", lambda x: mg.softmax(x, 1), lambda x: _softmax(x, 1), ("real",), (), ((2, 3, 4),), dtypes=ALL,
+        result="float", tolerance=4),
     Row("log_softmax", lambda x: mg.log_softmax(x, -1), lambda x: np.log(_softmax(x, -1)), ("real",), (),
-        ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
+        ((2, 3, 4),), dtypes=ALL, result="float", tolerance=4),
 ]  # fmt: skip
 
 

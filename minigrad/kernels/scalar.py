@@ -272,9 +272,10 @@ def as_python(scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: lis
     used = set(scalar.args) | {"T", "np", "math"}
     lines = [f"{a} = {load.format(a)}" for a, load in zip(scalar.args, loads, strict=True)]
     more, expr = render(scalar, [ast.Name(a) for a in scalar.args], kind, used)
-    text = f"def {scalar.name}({', '.join(scalar.args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
+    # Not named after the op: a function called `abs` would hide the builtin that its own body calls.
+    text = f"def scalar_function({', '.join(scalar.args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
     text += f"    return {store.format(ast.unparse(expr))}\n"
     tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))
     exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
-    result: Callable[..., Any] = namespace[scalar.name]
+    result: Callable[..., Any] = namespace["scalar_function"]
     return result

@@ -86,7 +86,7 @@ def rsqrt(x):
 
 
 @elementwise(
-    dtype=promote,
+    dtype=number,
     vjp=(lambda g, a, b: pow_base_rule(g, a, b), lambda g, a, b, y: pow_exponent_rule(g, a, b, y)),
 )
 def pow(a, b):
@@ -111,7 +111,7 @@ def pow_exponent_rule(g, a, b, y):  # type: ignore[no-untyped-def]
 @elementwise(dtype=number, vjp=(lambda g: g * 0.0, lambda g: g * 0.0))
 def floor_divide(a, b):
     """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
-    return math.floor(a / b)
+    return a // b
 
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, a, b: -(g * a.floor_divide(b))))

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.dtype import as_dtype
 from minigrad.core.shape import normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
 from minigrad.ops.arithmetic import clamp_between, maximum, minimum
 from minigrad.ops.joining import cat
-from minigrad.ops.reduce import amax
+from minigrad.ops.reduce import amax, as_float
 from minigrad.ops.reduce import sum as sum_
 from minigrad.ops.views import narrow
 from minigrad.tensor import Tensor, describe
@@ -21,14 +20,14 @@ from minigrad.tensor import Tensor, describe
 
 def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.  Rows of -inf give nan."""
-    x = x if dtype is None else x.to(as_dtype(dtype))
+    x = as_float(x, dtype)
     e = _shifted(x, dim, "softmax").exp()
     return e / sum_(e, dim, keepdim=True)
 
 
 def log_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along `dim`, without leaving the logarithm."""
-    x = x if dtype is None else x.to(as_dtype(dtype))
+    x = as_float(x, dtype)
     shifted = _shifted(x, dim, "log_softmax")
     return shifted - sum_(shifted.exp(), dim, keepdim=True).log()
 

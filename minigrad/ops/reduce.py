@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.errors import ShapeError
@@ -210,6 +211,13 @@ def min(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 # ---- composed -------------------------------------------------------------------------------------------------------
 
 
+def as_float(x: Tensor, dtype: Any = None) -> Tensor:
+    """x in `dtype`, or for integers in the default float: differences of unsigned numbers would wrap."""
+    if dtype is not None:
+        return x.to(as_dtype(dtype))
+    return x if x.dtype.is_float else x.to(default_float())
+
+
 def var(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
     dims = normalize_dims(dim, x.ndim, "var", x.shape)
@@ -228,6 +236,7 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     dims = normalize_dims(dim, x.ndim, "logsumexp", x.shape)
     if _count(x.shape, dims) == 0:
         raise ShapeError(f"logsumexp: {describe(x)} has no element along dims {dims}")
+    x = as_float(x)
     top = amax(x.detach(), dims, keepdim=True)
     shift = top.isfinite().where(top, 0.0)
     total = sum((x - shift).exp(), dims, keepdim=True).log() + shift
@@ -236,4 +245,5 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 def norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Euclidean (Frobenius) length over `dim`."""
+    x = as_float(x)
     return sum(x * x, dim, keepdim).sqrt()

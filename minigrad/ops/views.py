@@ -152,7 +152,7 @@ def as_strided(layout, *, size, stride, storage_offset=0):
 
 def reshape(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
-    wanted = as_shape(shape)
+    wanted = as_shape(shape, "reshape", hole=True)
     layout = x.layout.reshape(wanted)
     if layout is x.layout:
         return x

@@ -60,7 +60,7 @@ def gradcheck(
             raise DTypeError(f"gradcheck: {labels[k]!r} is {describe(given[k])}; differences need mg.float64")
     rng = np.random.default_rng(seed)
     outputs = [y for y in as_tuple(function(*given)) if y.dtype.is_float]
-    cotangents = [rng.standard_normal(y.shape) for y in outputs]
+    cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
     seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:
@@ -92,7 +92,7 @@ def gradgradcheck(
     checked = [k for k, x in enumerate(given) if isinstance(x, Var)]
     with no_grad():
         shapes = [(y.shape, y.device) for y in as_tuple(function(*given)) if y.dtype.is_float]
-    cotangents = [Var(rng.standard_normal(shape), device=device) for shape, device in shapes]
+    cotangents = [Var(rng.standard_normal(shape), float64, device) for shape, device in shapes]
 
     def gradients(*arguments: Any) -> tuple[Tensor, ...]:
         xs, vs = arguments[: len(given)], arguments[len(given) :]
@@ -149,7 +149,7 @@ class Quotients:
 def compare(label: str, analytic: NDArray[Any], quotients: Quotients, atol: float, rtol: float) -> None:
     """Raise GradcheckError for the worst element unless all are close."""
     numeric = quotients.central()
-    excess = np.abs(analytic - numeric) - (atol + rtol * np.abs(numeric))
+    excess = np.asarray(np.abs(analytic - numeric) - (atol + rtol * np.abs(numeric)))
     excess[np.isnan(analytic) != np.isnan(numeric)] = np.inf
     excess[np.isnan(analytic) & np.isnan(numeric)] = -1.0
     if excess.size == 0 or not np.any(excess > 0):

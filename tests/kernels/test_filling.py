@@ -119,7 +119,7 @@ def test_random_numbers_do_not_depend_on_the_number_of_threads(kind, dtype):
     serial = draw(kind, dtype, 9_001, low=low, high=high)
     results = []
     for threads in (1, 2):
-        numba.set_num_threads(threads)
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         with override(parallel_threshold=0):
             results.append(draw(kind, dtype, 9_001, low=low, high=high))
     for result in results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from op_table import ALL, DEVICES, FLOATS, ROWS, Row
-from support import arrays, assert_close, operands, wide
+from op_support import arrays, assert_close, operands, wide
 
 import minigrad as mg
 from minigrad.errors import DTypeError
@@ -66,6 +66,8 @@ def result_dtype(row: Row, dtype: str) -> str:
 @pytest.mark.parametrize("dtype", ALL)
 def test_dtypes(row: Row, device: str, dtype: str) -> None:
     given = operands(row, arrays(row), dtype, device)
+    if dtype not in row.dtypes and not row.refuses:
+        return
     if dtype not in row.dtypes:
         before = mg.memory_stats().allocations
         with pytest.raises(DTypeError, match=r"; "):
@@ -73,7 +75,8 @@ def test_dtypes(row: Row, device: str, dtype: str) -> None:
         assert mg.memory_stats().allocations == before, "a refused call has allocated"
         return
     with np.errstate(all="ignore"):
-        want = row.numpy(*[wide(x) for x in given])
+        seen = [wide(x) for x in given]
+        want = row.numpy(*[x * 1.0 if row.result == "float" else x for x in seen])
     got = row.fn(*given)
     assert str(got.dtype) == result_dtype(row, dtype), row.name
     assert_close(row, got, want, dtype)

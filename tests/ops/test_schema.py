@@ -58,8 +58,6 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
         @mg.elementwise(dtype=promote, vjp=(lambda g: g,))
         def odd_call(x):
             """Not in the dialect."""
-            import math
-
             return math.frexp(x)
 
     with pytest.raises(DeclarationError, match="2 operands .a, b. and 1 derivative"):

@@ -19,7 +19,7 @@ def arrays(row: Row, shapes: Any = None, seed: int = 0) -> list[np.ndarray]:
     """Operands of a row in float64 (bool for the bool domain), always the same for the same row."""
     rng = np.random.default_rng([zlib.crc32(row.name.encode()), seed])
     shapes = shapes or row.shapes or (SHAPE,) * len(row.domains)
-    return [DOMAINS[domain](rng, shape) for domain, shape in zip(row.domains, shapes, strict=True)]
+    return [np.asarray(DOMAINS[domain](rng, shape)) for domain, shape in zip(row.domains, shapes, strict=True)]
 
 
 def operands(row: Row, values: list[np.ndarray], dtype: str, device: str) -> list[Tensor]:

@@ -1,0 +1,362 @@
+"""One set of cases on every backend, compared with `reference`: what a preparer promises, a backend keeps.
+
+Integers, truth values, copies and basic arithmetic must agree to the last bit, elementary functions to the ulp that the
+design allows.  Buffers travel through `from_host` and `to_host`, so a backend with memory of its own runs them too.
+"""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
+
+from minigrad.backends.base import Backend
+from minigrad.backends.registry import backend_of, registered_kinds
+from minigrad.config import override
+from minigrad.core.device import as_device
+from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.ops import rules
+from minigrad.ops.declare import schema
+from minigrad.ops.reduce import GREATER, LESS
+
+KINDS = [kind for kind in registered_kinds() if kind != "reference"]
+pytestmark = pytest.mark.parametrize("kind", KINDS)
+INF, NAN = np.inf, np.nan
+
+
+# ---- running and comparing
+
+
+def on(kind, prepare, out, operands=(), args=()):
+    """Run prepare(backend) on one device with copies of the buffers; what `out` then holds."""
+    device = as_device(kind)
+    backend = backend_of(device)
+    stores = [backend.from_host(buffer, spec.dtype, device) for buffer, spec in (*operands, out)]
+    prepare(backend)(*(store.buffer for store in stores), *args)
+    backend.synchronize()
+    buffer = backend.to_host(stores[-1])[: out[0].size].copy()
+    check_gaps(buffer, out[1])
+    return contents(buffer, out[1])
+
+
+def ulps(a, b):
+    """How many numbers of the dtype lie between; 0 for two nan or two zeros, very many for one nan."""
+    whole = {2: np.int16, 4: np.int32, 8: np.int64}[a.dtype.itemsize]
+    bits = [v.view(whole).astype(object) for v in (a, b)]
+    lines = [np.where(v < 0, -(v & np.iinfo(whole).max), v) for v in bits]
+    far = np.abs(lines[0] - lines[1])
+    nans = [np.isnan(v.astype(np.float64)) for v in (a, b)]
+    return np.where(nans[0] & nans[1], 0, np.where(nans[0] | nans[1], 1 << 62, far))
+
+
+def hold(kind, prepare, out, operands=(), args=(), *, ulp=0, rtol=0.0, atol=0.0):
+    """Assert that a backend gives what the reference gives: bit for bit, within ulps, or within tolerances."""
+    got, wanted = (on(k, prepare, out, operands, args) for k in (kind, "reference"))
+    if not out[1].dtype.is_float:
+        assert np.array_equal(got, wanted), f"{got} != {wanted}"
+    elif rtol or atol:
+        np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), rtol=rtol, atol=atol)
+    else:
+        apart = ulps(got, wanted)
+        worst = [(str(g), str(w)) for g, w in zip(got[apart > ulp], wanted[apart > ulp])]
+        assert not worst, f"more than {ulp} ulp apart: {worst[:5]}"
+
+
+# ---- the interface
+
+
+@pytest.mark.parametrize("name", sorted(Backend.__abstractmethods__))
+def test_every_abstract_method_is_there_with_the_same_signature(kind, name):
+    method = getattr(type(backend_of(as_device(kind))), name)
+    assert not getattr(method, "__isabstractmethod__", False), f"{name} is missing"
+    assert inspect.signature(method) == inspect.signature(getattr(Backend, name))
+
+
+# ---- elementwise
+
+
+EXACT = (
+    "add sub mul div neg abs sign square reciprocal sqrt maximum minimum clamp_between where relu leaky_relu_with floor "
+    "ceil trunc round remainder floor_divide eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor "
+    "logical_not bitwise_and bitwise_or bitwise_xor"
+).split()
+ULPS = dict.fromkeys(EXACT, 0) | {"rsqrt": 1, "pow": 4, "tan": 4}
+# Composed of several elementary functions, whose ulp differ and may cancel.
+COMPOSED = (
+    "sigmoid log_sigmoid silu softplus_with gelu_exact gelu_tanh logaddexp elu_with".split()
+)  # fmt: skip
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.75, 2.5, -3.0, 7.25, -20.0, 90.0, 1e-3, 1e-41, 3e30, -3e30, INF, -INF, NAN]
+ELEMENTWISE = sorted(name for name, op in schema.items() if op.kind == "elementwise" and op.where.find("minigrad") >= 0)
+
+
+def grid(op, values, dtype):
+    """Every combination of values, one array an operand; a condition alternates."""
+    if op.dtype_rule is rules.select:
+        a, b = np.array(list(itertools.product(values, values))).T
+        return [
+            np.arange(len(a)) % 2 == 0,
+            cast_array(a, dtype).view(dtype.numpy),
+            cast_array(b, dtype).view(dtype.numpy),
+        ]
+    columns = np.array(list(itertools.product(values, repeat=len(op.operands)))).T
+    return [cast_array(column, dtype).view(dtype.numpy) for column in columns]
+
+
+def hold_elementwise(kind, op, arrays, way="dense", **tolerance):
+    operands = [arrange(a, way=way) for a in arrays]
+    specs = [spec for _, spec in operands]
+    compute, dtype = op.dtype_rule(op, specs)
+    out = blank(specs[0].shape, dtype, way)
+    hold(kind, lambda b: b.elementwise(op.scalar, compute, out[1], specs), out, operands, **tolerance)
+
+
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.integer])
+def test_elementwise_ops_of_floats(kind, name):
+    op = schema[name]
+    tolerance = {"rtol": 4e-6, "atol": 4e-7} if name in COMPOSED else {"ulp": ULPS.get(name, 2)}
+    hold_elementwise(kind, op, grid(op, FLOATS, f32), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [u8, i32, i64], ids=str)
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.to_float])
+def test_elementwise_ops_of_integers(kind, name, dtype):
+    values = np.array([0, 1, 2, 3, 7, 100, dtype.lowest, dtype.highest, *([-1, -2, -7] if dtype.is_signed else [])])
+    arrays = grid(schema[name], values.astype(np.int64).tolist(), dtype)
+    if name in ("remainder", "floor_divide"):  # the one quotient that does not fit
+        fits = ~((arrays[0] == dtype.lowest) & (arrays[1] == -1)) if dtype.is_signed else slice(None)
+        arrays = [a[fits] for a in arrays]
+    if name == "pow":  # an integer has no reciprocal of 0
+        arrays = [a[~((arrays[0] == 0) & (arrays[1] < 0))] for a in arrays]
+    hold_elementwise(kind, schema[name], arrays)
+
+
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.number])
+def test_elementwise_ops_of_truth_values(kind, name):
+    op = schema[name]
+    tolerance = {"rtol": 4e-6, "atol": 4e-7} if name in COMPOSED else {"ulp": ULPS.get(name, 2)}
+    hold_elementwise(kind, op, grid(op, [False, True], bool_), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("name", ["add", "mul", "maximum"])
+def test_arithmetic_in_every_dtype(kind, name, dtype):
+    values = FLOATS if dtype.is_float else [0, 1, 3, 100, min(dtype.highest, 2**31)]
+    hold_elementwise(kind, schema[name], grid(schema[name], values, dtype))
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf", "sin", "pow"])
+def test_elementary_functions_in_float64(kind, name):
+    hold_elementwise(kind, schema[name], grid(schema[name], FLOATS, f64), ulp=ULPS.get(name, 2))
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 1, 3), (2, 3, 2, 2, 3)], ids=str)
+def test_loops_over_every_layout(kind, shape, way, threshold):
+    a = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+    with override(parallel_threshold=threshold):
+        hold_elementwise(kind, schema["sub"], [a, a * 10], way)
+
+
+def test_broadcast_operands(kind):
+    row, column, one = arrange(np.float32([1, 2, 3])), arrange(np.float32([[10], [20]])), arrange(np.float32(5))
+    for pair in itertools.product((row, column, one), repeat=2):
+        operands = [broadcast(x, (4, 2, 3)) for x in pair]
+        out = blank((4, 2, 3), f32)
+        prepare = lambda b, out=out, operands=operands: b.elementwise(
+            schema["sub"].scalar, np.dtype(np.float32), out[1], [spec for _, spec in operands]
+        )
+        hold(kind, prepare, out, operands)
+
+
+# ---- copies
+
+
+COPIED = [bool_, u8, i16, i32, i64, f16, bf16, f32, f64]
+
+
+@pytest.mark.parametrize(("source", "target"), itertools.product(COPIED, COPIED), ids=str)
+def test_copies_convert_alike(kind, source, target):
+    if source.is_float:
+        values = np.array([*FLOATS, 1.9, -1.9, 300.5, -300.5, 65520.0, 1e10, -1e10, 1e19, 2.0**24 + 2.0**16 + 1])
+    else:
+        values = np.array([0, 1, -1, 127, 128, 256, 65535, 2049, 2**24 + 2**16 + 1, 2**31 - 1, -(2**31)])
+    a, out = arrange(values, source, "stepped"), blank(values.shape, target, "flipped")
+    hold(kind, lambda b: b.copy(out[1], a[1]), out, [a])
+
+
+# ---- folds
+
+
+FOLDS = {"sum": "zero", "prod": "one", "amax": "lowest", "amin": "highest", "any": "zero", "all": "one"}
+
+
+def hold_fold(kind, name, values, dims, way="dense", **tolerance):
+    op, a = schema[name], arrange(values, way=way)
+    compute, dtype = (
+        rules.widen(op, (a[1],)) if name in ("sum", "prod", "mean")
+        else rules.logical(op, (a[1],)) if name in ("any", "all") else rules.promote(op, (a[1],))
+    )  # fmt: skip
+    out = blank(tuple(1 if d in dims else n for d, n in enumerate(a[1].shape)), dtype)
+    if name == "mean":
+        prepare = lambda b: b.mean(op.scalar, compute, out[1], a[1], dims)
+    else:
+        prepare = lambda b: b.reduce(op.scalar, FOLDS[name], compute, out[1], a[1], dims)
+    hold(kind, prepare, out, [a], **tolerance)
+
+
+def numbers_of(dtype, shape, seed=0):
+    """Small whole numbers, so that every order of a sum gives the same."""
+    return cast_array(np.random.default_rng(seed).integers(0, 4, shape), dtype).view(dtype.numpy).reshape(shape)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()], ids=str)
+def test_folds_over_any_dims_of_every_layout(kind, dims, way):
+    for name in ("sum", "amax"):
+        hold_fold(kind, name, numbers_of(f32, (3, 4, 5)), dims, way)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("name", [*FOLDS, "mean"])
+def test_folds_of_every_dtype(kind, name, dtype):
+    if name != "mean" or dtype.is_float:
+        hold_fold(kind, name, numbers_of(dtype, (3, 20)), (1,))
+
+
+@pytest.mark.parametrize("shape", [(70_001,), (3, 20_011), (20_011, 3)], ids=str)
+@pytest.mark.parametrize("dims", [(0,), (-1,)])
+def test_long_folds(kind, shape, dims):
+    dims = (dims[0] % len(shape),)
+    values = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    hold_fold(kind, "sum", values, dims, rtol=1e-6, atol=1e-6)
+    hold_fold(kind, "mean", values, dims, rtol=1e-6, atol=1e-9)
+    hold_fold(kind, "amax", values, dims)
+
+
+def test_folds_of_nothing_and_of_nan(kind):
+    for name in ("sum", "prod", "any", "all", "mean"):
+        hold_fold(kind, name, np.zeros((2, 0), np.float32), (1,))
+    for name in (*FOLDS, "mean"):
+        hold_fold(kind, name, np.float32([[1, NAN, 3], [INF, 2, -INF], [-0.0, 0, 0]]), (1,))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("better", [GREATER, LESS], ids=["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", [bool_, u8, i64, bf16, f32], ids=str)
+def test_positions_of_extremes(kind, dtype, better, way):
+    values = numbers_of(dtype, (3, 4, 9)).copy()
+    if dtype.is_float:
+        values[0, 0, 3] = values[0, 0, 5] = values[2, 3, 0] = NAN
+    a = arrange(values, way=way)
+    for dim in range(3):
+        out = blank(tuple(1 if d == dim else n for d, n in enumerate(values.shape)), i64)
+        hold(kind, lambda b, dim=dim, out=out: b.argreduce(better, out[1], a[1], dim), out, [a])
+
+
+# ---- products
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 7, 3), (1, 40, 9), (33, 65, 17), (4, 0, 3), (0, 2, 3)], ids=str)
+def test_matrix_products_of_every_layout(kind, shape, way):
+    m, k, n = shape
+    a, b = arrange(numbers_of(f32, (m, k)), way=way), arrange(numbers_of(f32, (k, n), 1), way=way)
+    out = blank((m, n), f32)
+    hold(kind, lambda backend: backend.matmul(out[1], a[1], b[1]), out, [a, b])
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_matrix_products_of_every_dtype(kind, dtype):
+    a, b = arrange(numbers_of(dtype, (5, 6))), arrange(numbers_of(dtype, (6, 7), 1))
+    out = blank((5, 7), dtype)
+    hold(kind, lambda backend: backend.matmul(out[1], a[1], b[1]), out, [a, b])
+
+
+def test_matrix_products_of_batches_and_of_any_numbers(kind):
+    rng = np.random.default_rng(0)
+    a, b = (arrange(rng.standard_normal(s).astype(np.float32)) for s in ((2, 1, 9, 31), (3, 31, 8)))
+    operands = [broadcast(a, (2, 3, 9, 31)), broadcast(b, (2, 3, 31, 8))]
+    out = blank((2, 3, 9, 8), f32)
+    hold(kind, lambda backend: backend.matmul(out[1], *(s for _, s in operands)), out, operands, rtol=2e-5, atol=2e-6)
+
+
+# ---- indexing
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [bool_, i64, bf16, f32], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_indexing_along_every_dim(kind, dim, dtype, way):
+    shape = (3, 4, 5)
+    rng = np.random.default_rng(dim)
+    a, src = (arrange(numbers_of(dtype, shape, s), way=way) for s in (0, 1))
+    full = arrange(rng.integers(-shape[dim], shape[dim], shape).astype(np.int32), way=way)
+    flat = arrange(rng.integers(-shape[dim], shape[dim], 6), way=way)
+    taken = (*shape[:dim], 6, *shape[dim + 1 :])
+    out, short, slices = blank(shape, dtype), blank(taken, dtype), arrange(numbers_of(dtype, taken, 2), way=way)
+    hold(kind, lambda b: b.gather(out[1], a[1], full[1], dim), out, [a, full])
+    hold(kind, lambda b: b.scatter_add(out[1], a[1], full[1], src[1], dim), out, [a, full, src])
+    hold(kind, lambda b: b.index_select(short[1], a[1], flat[1], dim), short, [a, flat])
+    hold(kind, lambda b: b.index_add(out[1], a[1], flat[1], slices[1], dim), out, [a, flat, slices])
+
+
+def test_repeated_positions_add_in_index_order(kind):
+    # 1e8 + 1 is 1e8 in float32, so any other order gives another sum.
+    a, index = arrange(np.zeros(2, np.float32)), arrange(np.int64([0, 0, 0, 0, -1]))
+    src, out = arrange(np.float32([1, 1e8, -1e8, 1, 5])), blank((2,), f32)
+    hold(kind, lambda b: b.scatter_add(out[1], a[1], index[1], src[1], 0), out, [a, index, src])
+    hold(kind, lambda b: b.index_add(out[1], a[1], index[1], src[1], 0), out, [a, index, src])
+
+
+@pytest.mark.parametrize("dtype", [i32, bf16, f32], ids=str)
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (0, 1), (3, 2), (-1, 1)], ids=str)
+def test_view_add_through_any_view(kind, strides, dtype):
+    g, out = arrange(numbers_of(dtype, (3, 4)), way="transposed"), blank((20,), dtype)
+    view = Spec(Layout.make((3, 4), strides, 4), dtype)
+    hold(kind, lambda b: b.view_add(out[1], g[1], view), out, [g])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [u8, i32, i64], ids=str)
+def test_index_bounds(kind, dtype, way):
+    buffer, spec = arrange(np.random.default_rng(0).integers(3, 90, (3, 50)), dtype, way)
+    device = as_device(kind)
+    backend = backend_of(device)
+    store = backend.from_host(buffer, dtype, device)
+    found = backend.index_bounds(spec)(store.buffer)
+    assert tuple(map(int, found)) == backend_of(as_device("reference")).index_bounds(spec)(buffer)
+
+
+# ---- filling
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_filling_and_counting(kind, dtype):
+    for way in WAYS:
+        out = blank((3, 4), dtype, way)
+        hold(kind, lambda b, out=out: b.fill(out[1]), out, args=(1,))
+    out = blank((40,), dtype, "flipped")
+    hold(kind, lambda b: b.arange(out[1]), out, args=(0, 3))
+    if dtype.is_float:
+        hold(kind, lambda b: b.arange(out[1]), out, args=(-1.5, 0.1))
+
+
+@pytest.mark.parametrize("way", ["dense", "transposed"])
+@pytest.mark.parametrize(
+    ("draw", "dtype"),
+    [
+        *itertools.product(["uniform", "normal"], [f16, bf16, f32, f64]),
+        *itertools.product(["integer"], [u8, u32, i32, i64]),
+    ],
+    ids=str,
+)
+def test_random_numbers_are_the_same(kind, draw, dtype, way):
+    out = blank((7, 9), dtype, way)
+    limits = (3, 90) if draw == "integer" else (0.25, 2.0)
+    # Box-Muller goes through the logarithm and the sine of whoever computes it.
+    tolerance = {"rtol": 1e-2 if dtype.itemsize == 2 else 4e-7, "atol": 1e-6} if draw == "normal" else {}
+    hold(kind, lambda b: b.random(draw, out[1]), out, args=((5 << 33) + 1, 2**32 - 3, *limits), **tolerance)

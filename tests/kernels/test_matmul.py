@@ -1,0 +1,221 @@
+"""Matrix products straight from the CPU backend, held to NumPy over shapes, strides and dtypes."""
+
+import numba
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from minigrad.backends.cpu.matmul import SMALL, matmul_numbers
+from minigrad.backends.registry import backend_of
+from minigrad.config import override
+from minigrad.core.device import as_device
+from minigrad.core.dtype import ALL, bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+
+backend = backend_of(as_device("cpu"))
+rng = np.random.default_rng(0)
+
+
+def whole_numbers(size, dtype, low=-3, high=4):
+    """Small integers, which every dtype multiplies exactly, as they lie in memory."""
+    low = max(low, 0) if dtype.kind in ("bool", "uint") else low
+    return rng.integers(low, 2 if dtype is bool_ else high, size).astype(dtype.numpy).view(dtype.storage)
+
+
+def seen(buffer, layout, dtype):
+    """The NumPy view of a layout."""
+    values = to_logical(buffer, dtype)
+    strides = tuple(s * values.itemsize for s in layout.strides)
+    return as_strided(values[layout.offset :], layout.shape, strides)
+
+
+def expected(x, y, dtype):
+    if dtype is bool_:
+        return (x.astype(int) @ y.astype(int)) > 0
+    if dtype.is_float:
+        return (x.astype(np.float64) @ y.astype(np.float64)).astype(dtype.numpy)
+    return x @ y
+
+
+def multiply(a, b, dtype, left=None, right=None, fill=7):
+    """The product of two layouts over random buffers; returns (result, NumPy's)."""
+    left = whole_numbers(a.span()[1] if a.numel else 1, dtype) if left is None else left
+    right = whole_numbers(b.span()[1] if b.numel else 1, dtype) if right is None else right
+    shape = (*a.shape[:-1], b.shape[-1])
+    out = Layout.contiguous(shape, 3)
+    buffer = np.full(out.numel + 6, fill, dtype.storage)
+    backend.matmul(Spec(out, dtype), Spec(a, dtype), Spec(b, dtype))(left, right, buffer)
+    untouched = np.full(3, fill, dtype.storage)
+    assert buffer[:3].tobytes() == untouched.tobytes() == buffer[-3:].tobytes(), "written outside of the output"
+    return seen(buffer, out, dtype), expected(seen(left, a, dtype), seen(right, b, dtype), dtype)
+
+
+EDGES = [
+    (1, 1, 1), (1, 300, 100), (300, 1, 100), (13, 31, 14), (14, 32, 15), (15, 33, 13), (31, 13, 32), (32, 15, 33),
+    (33, 14, 31), (100, 100, 1), (100, 33, 300), (300, 100, 31), (14, 64, 384), (28, 33, 385), (15, 1030, 20),
+    (2, 3, 769),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+@pytest.mark.parametrize(("m", "n", "k"), EDGES)
+def test_sizes_at_the_edges_of_the_tile(m, n, k, dtype):
+    for a in (Layout.contiguous((m, k)), Layout.contiguous((k, m)).transpose(0, 1)):
+        for b in (Layout.contiguous((k, n)), Layout.contiguous((n, k)).transpose(0, 1)):
+            for threshold in (0, 1 << 40):
+                with override(parallel_threshold=threshold):
+                    result, right = multiply(a, b, dtype)
+                assert np.array_equal(result, right)
+
+
+@pytest.mark.parametrize("dtype", [f16, bfloat16], ids=str)
+@pytest.mark.parametrize(("m", "n", "k"), [(3, 4, 5), (15, 33, 13), (31, 40, 100), (15, 1030, 20), (28, 33, 400)])
+def test_halves_accumulate_in_float32_and_round_once(m, n, k, dtype):
+    for b in (Layout.contiguous((k, n)), Layout.contiguous((n, k)).transpose(0, 1)):
+        result, right = multiply(Layout.contiguous((m, k)), b, dtype)
+        assert np.array_equal(result, right)
+
+
+def test_a_long_half_sum_does_not_stop_at_2048():
+    """In float16 arithmetic 2048 + 1 is 2048; 4000 ones must give 4000."""
+    ones = np.ones(4000 * 4, np.float16).view(np.uint16)
+    a, b = Layout.contiguous((4, 4000)), Layout.contiguous((4000, 4))
+    result, _ = multiply(a, b, f16, ones, ones)
+    assert (result == 4000).all()
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_float], ids=str)
+def test_integers_and_bools_multiply_at_any_size(dtype):
+    for m, n, k in ((3, 4, 5), (40, 30, 50)):
+        for a in (Layout.contiguous((m, k)), Layout.contiguous((k, m)).transpose(0, 1)):
+            result, right = multiply(a, Layout.contiguous((k, n)), dtype)
+            assert np.array_equal(result, right)
+
+
+def test_integers_wrap_around():
+    full = np.full(16, 100, np.int8)
+    result, right = multiply(Layout.contiguous((4, 4)), Layout.contiguous((4, 4)), i8, full, full)
+    assert (result == np.int8(40_000 % 256 - 256 if 40_000 % 256 > 127 else 40_000 % 256)).all()
+    assert np.array_equal(result, right)
+
+
+def test_a_bool_product_is_any_of_and():
+    a = np.array([1, 0, 0, 0], np.bool_)
+    result, _ = multiply(Layout.contiguous((2, 2)), Layout.contiguous((2, 2)), bool_, a, np.ones(4, np.bool_))
+    assert result.tolist() == [[True, True], [False, False]]
+
+
+BASE = Layout.contiguous((3, 40, 50), 5)
+PATTERNS = {
+    "stepped": BASE.slice(1, 1, None, 2).slice(2, None, None, 3),
+    "flipped": BASE.flip(),
+    "rows repeated": BASE.narrow(1, 7, 1).expand((3, 20, 50)),
+    "columns repeated": BASE.narrow(2, 7, 1).expand((3, 40, 20)),
+    "batch repeated": BASE.narrow(0, 1, 1).expand((4, 40, 50)),
+    "batch innermost": BASE.permute((2, 0, 1)),
+    "one number": BASE.narrow(0, 0, 1).narrow(1, 0, 1).narrow(2, 0, 1).expand((2, 30, 33)),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("size", [2, 33])
+def test_operands_of_any_strides(name, size):
+    pattern = PATTERNS[name]
+    batch, _, k = pattern.shape
+    other = Layout.contiguous((batch, k, size))
+    for a, b in ((pattern, other), (other.transpose(1, 2), pattern.transpose(1, 2))):
+        result, right = multiply(a, b, f32)
+        assert np.array_equal(result, right)
+
+
+@pytest.mark.parametrize("m", [4, 30])
+def test_batches_may_stretch_either_operand(m):
+    a = Layout.contiguous((2, 1, 3, m, 20)).expand((2, 5, 3, m, 20))
+    b = Layout.contiguous((5, 1, 20, 35)).expand((2, 5, 3, 20, 35))
+    for dtype in (f32, i32):
+        result, right = multiply(a, b, dtype)
+        assert np.array_equal(result, right)
+
+
+def test_a_batch_with_one_right_operand_is_one_tall_matrix():
+    a = Layout.contiguous((8, 10, 6))
+    b = Layout.contiguous((6, 4)).expand((8, 6, 4))
+    numbers = matmul_numbers(Layout.contiguous((8, 10, 4)), a, b)
+    assert numbers[:3].tolist() == [80, 4, 6] and numbers[10] == 1
+    result, right = multiply(a, b, f64)
+    assert np.array_equal(result, right)
+
+
+def test_a_right_operand_that_is_repeated_is_packed_once():
+    b = Layout.contiguous((2, 1, 6, 4)).expand((2, 8, 6, 4))
+    numbers = matmul_numbers(Layout.contiguous((2, 8, 10, 4)), Layout.contiguous((2, 8, 10, 6)), b)
+    assert numbers[10:12].tolist() == [16, 2]
+
+
+@pytest.mark.parametrize("dtype", [f32, f16, i64, bool_], ids=str)
+@pytest.mark.parametrize("size", [3, 40])
+def test_an_empty_inner_dim_gives_zeros(dtype, size):
+    result, _ = multiply(Layout.contiguous((size, 0)), Layout.contiguous((0, size)), dtype)
+    assert result.shape == (size, size) and not result.astype(np.float64).any()
+
+
+@pytest.mark.parametrize("shapes", [((0, 4), (4, 3)), ((3, 4), (4, 0)), ((0, 3, 4), (0, 4, 5))], ids=str)
+def test_empty_outer_dims_give_an_empty_result(shapes):
+    result, _ = multiply(*map(Layout.contiguous, shapes), f32)
+    assert result.size == 0
+
+
+def test_nan_in_the_output_buffer_is_overwritten():
+    for size, k in ((3, 3), (40, 500)):
+        result, right = multiply(Layout.contiguous((size, k)), Layout.contiguous((k, size)), f32, fill=np.nan)
+        assert np.array_equal(result, right)
+
+
+def test_infinity_times_zero_stays_inside_its_row_and_column():
+    """Padding a tile with zeros must not touch real elements."""
+    left, right = np.zeros(33 * 33, np.float32), np.ones(33 * 33, np.float32)
+    left[32 * 33 + 5] = np.inf
+    a = Layout.contiguous((33, 33))
+    result, _ = multiply(a, a, f32, left, right)
+    assert np.isinf(result[32]).all() and not result[:32].any()
+
+
+@pytest.mark.parametrize("dtype", [f32, f16], ids=str)
+def test_the_number_of_threads_does_not_change_a_bit(dtype):
+    values = rng.standard_normal(400 * 90).astype(dtype.numpy).view(dtype.storage)
+    a, b = Layout.contiguous((90, 400)), Layout.contiguous((90, 400)).transpose(0, 1)
+    results = []
+    for threads, threshold in ((1, 0), (2, 0), (1, 1 << 40)):
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        with override(parallel_threshold=threshold):
+            results.append(multiply(a, b, dtype, values, values)[0].tobytes())
+    assert results[0] == results[1] == results[2]
+
+
+def test_many_small_products_do_not_depend_on_the_number_of_threads():
+    a, b = Layout.contiguous((50, 10, 9)), Layout.contiguous((50, 9, 8))
+    assert SMALL > 10 * 9 * 8
+    for threads in (1, 2):
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        with override(parallel_threshold=0):
+            result, right = multiply(a, b, f32)
+        assert np.array_equal(result, right)
+
+
+def test_random_numbers_agree_with_numpy_to_rounding():
+    a, b = rng.standard_normal((70, 900)).astype(np.float32), rng.standard_normal((900, 50)).astype(np.float32)
+    result, _ = multiply(Layout.contiguous((70, 900)), Layout.contiguous((900, 50)), f32, a.reshape(-1), b.reshape(-1))
+    assert np.allclose(result, a.astype(np.float64) @ b.astype(np.float64), atol=2e-4)
+
+
+@pytest.mark.parametrize(("left", "right", "out"), [(i32, f32, f32), (f16, f32, f32), (u8, i32, i32)], ids=str)
+@pytest.mark.parametrize("size", [5, 40])
+def test_mixed_operands_meet_in_the_dtype_of_the_result(left, right, out, size):
+    layout = Layout.contiguous((size, size))
+    x, y = whole_numbers(size * size, left), whole_numbers(size * size, right)
+    buffer = np.empty(size * size, out.storage)
+    backend.matmul(Spec(layout, out), Spec(layout, left), Spec(layout, right))(x, y, buffer)
+    square = (size, size)
+    product = to_logical(x, left).reshape(square).astype(np.float64) @ to_logical(y, right).reshape(square)
+    assert np.array_equal(buffer.reshape(square), product)
