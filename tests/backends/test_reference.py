@@ -168,9 +168,9 @@ def whole_division(a, b):
 
 @pytest.mark.parametrize(
     ("a", "b", "exact"),
-    [(3, 4, 81), (3, 50, 3**50), (-2, 63, -(2**63)), (2, 64, 2**64), (0, 0, 1)]
-    + [(2, -1, 0), (1, -5, 1), (-1, -3, -1), (-1, -2, 1), (0, -1, 0)],
-)
+    [(3, 4, 81), (3, 50, 3**50), (-2, 63, -(2**63)), (2, 64, 2**64), (0, 0, 1),
+     (2, -1, 0), (1, -5, 1), (-1, -3, -1), (-1, -2, 1), (0, -1, 0)],
+)  # fmt: skip
 def test_integer_powers_wrap_and_lose_their_fraction_below_0(a, b, exact):
     assert int(one("pow", a, b, compute=np.int64)) % 2**64 == exact % 2**64
 
