@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +43,28 @@ class Matmul(Family):
         numbers = matmul_numbers(out.layout, a.layout, b.layout)
         small = int(numbers[0]) * int(numbers[1]) * inner <= SMALL
         parallel = out.layout.numel * inner >= WORK * settings.parallel_threshold
-        dtypes = (a.dtype, b.dtype, out.dtype)
         if small or not out.dtype.is_float:
-            copy = b.dtype.storage != out.dtype.compute
-            kernel = self.kernel(write_plain, *dtypes, copy, parallel=parallel)
+            copy = b.dtype.storage != out.dtype.compute or numbers[9] != 1
+            kernel = self.kernel(write_plain, a.dtype, b.dtype, out.dtype, bool(copy), parallel=parallel)
+        elif a.dtype is b.dtype:
+            kernel = self.kernel(write_packed, a.dtype, out.dtype, parallel=parallel)
         else:
-            kernel = self.kernel(write_packed, *dtypes, parallel=parallel)
+            return self._matmul_of_mixed_dtypes(out, a, b)
         return bind(kernel, numbers, 2)
+
+    def _matmul_of_mixed_dtypes(self, out: Spec, a: Spec, b: Spec) -> Launch:
+        """Both operands cast to the result's dtype first: rare enough to have no kernel of its own."""
+        dense = [Spec(Layout.contiguous(x.shape), out.dtype) for x in (a, b)]
+        copy_a, copy_b = self.copy(dense[0], a), self.copy(dense[1], b)
+        multiply = self.matmul(out, *dense)
+
+        def launch(left: NDArray[Any], right: NDArray[Any], buffer: NDArray[Any]) -> None:
+            cast = [np.empty(x.layout.numel, out.dtype.storage) for x in dense]
+            copy_a(left, cast[0])
+            copy_b(right, cast[1])
+            multiply(*cast, buffer)
+
+        return launch
 
 
 def matmul_numbers(out: Layout, a: Layout, b: Layout) -> NDArray[np.int64]:
@@ -69,56 +85,49 @@ def matmul_numbers(out: Layout, a: Layout, b: Layout) -> NDArray[np.int64]:
     batches = int(np.prod(sizes, dtype=np.int64))
     block = min(m, max(16, TASK // (n * k)))
     numbers = [m, n, k, out.offset, a.offset, am, a.strides[-1], b.offset, b.strides[-2], b.strides[-1]]
-    numbers += [batches, places.numel, block, len(sizes), *sizes, *steps_a, *steps_b, *sizes_b, *steps_packed]
+    numbers += [batches, places.numel, block, len(sizes), *sizes, *steps_a, *steps_b, *steps_packed, *sizes_b]
     return np.array(numbers, np.int64)
 
 
 def write_plain(a: DType, b: DType, out: DType, copy: bool, parallel: bool) -> Launch:
-    """Write, compile and import the plain loop nest.  copy: the right operand is always copied, to be widened."""
+    """Write, compile and import the plain loop nest.  copy: the right operand is copied, to be dense and wide."""
     truth = out.kind == "bool"
     # Numba widens integer sums to 64 bits; the cast back wraps around.
     muladd = "{0} or ({1} and {2})" if truth else "T({0} + {1} * {2})"
+    label = f"{'copy' if copy else 'rows'}_{'par' if parallel else 'ser'}"
     text = write_kernel(
-        f"matmul: {a}, {b} -> {out}, plain, {'parallel' if parallel else 'serial'}.",
+        f"matmul: {a}, {b} -> {out}, plain, {label}.",
         matmul.plain,
         operands=(a, b),
         out=out,
         compute=out.compute,
         macros={"MULADD": expression_macro(muladd)},
-        constants={"ZERO": "False" if truth else "T(0)", "COPY": "True" if copy else "bn != 1"},
+        constants={"ZERO": "False" if truth else "T(0)", "COPY": str(copy)},
         parallel=parallel,
-        signature=signature(a, b, out),
-        helpers=(matmul.batch_offset,),
+        signature=f"void({array_type(a)}, {array_type(b)}, {array_type(out)}, int64[::1])",
     )
-    launch: Launch = load(f"matmul_plain_{a.short}_{b.short}_{out.short}_{'par' if parallel else 'ser'}", text).kernel
+    launch: Launch = load(f"matmul_plain_{a.short}_{b.short}_{out.short}_{label}", text).kernel
     return launch
 
 
-def write_packed(a: DType, b: DType, out: DType, parallel: bool) -> Launch:
-    """Write, compile and import the packed loop nest of a float dtype."""
+def write_packed(a: DType, out: DType, parallel: bool) -> Launch:
+    """Write, compile and import the packed loop nest of a float dtype; both operands have dtype `a`."""
     direct = out.storage == out.compute
     text = write_kernel(
-        f"matmul: {a}, {b} -> {out}, packed, {'parallel' if parallel else 'serial'}.",
+        f"matmul: {a}, {a} -> {out}, packed, {'parallel' if parallel else 'serial'}.",
         matmul.packed,
-        operands=(a, b),
+        operands=(a, a),
         out=out,
         compute=out.compute,
         macros={},
         constants={"DIRECT": str(direct), "WIDENED": str(not direct)},
         parallel=parallel,
-        signature=signature(a, b, out),
+        signature=f"void({array_type(a)}, {array_type(a)}, {array_type(out)}, int64[::1])",
         imports=tile_header(str(out.compute)),
-        helpers=(
-            matmul.batch_offset, matmul.pack_right, matmul.pack_left, matmul.rows_of_a_task, matmul.multiply,
-        ),
-    )  # fmt: skip
-    launch: Launch = load(f"matmul_packed_{a.short}_{b.short}_{out.short}_{'par' if parallel else 'ser'}", text).kernel
+        helpers=(matmul.pack,),
+    )
+    launch: Launch = load(f"matmul_packed_{a.short}_{out.short}_{'par' if parallel else 'ser'}", text).kernel
     return launch
-
-
-def signature(a: DType, b: DType, out: DType) -> str:
-    """The Numba signature of both nests."""
-    return f"void({array_type(a)}, {array_type(b)}, {array_type(out)}, int64[::1])"
 
 
 def tile_header(compute: str) -> str:

@@ -2,8 +2,8 @@
 
 `register_tile` makes an intrinsic that multiplies a packed panel of A with a packed panel of B and keeps the whole
 `rows x columns` result in vector registers: per step of k it loads a row of B once, spreads each element of A over a
-vector, and issues one multiply-add per register.  `tile_shape` fits the tile to the host's registers.  Only the generated matmul modules
-import this file; they carry its hash, because Numba's cache does not see a change in it.
+vector, and issues one multiply-add per register.  `tile_shape` fits the tile to the host's registers.  Only generated
+matmul modules import this file; they carry its hash, because Numba's cache does not see a change in it.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the split
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
@@ -29,7 +29,7 @@ def tile_shape(dtype: str) -> tuple[int, int, int]:
     28 of 32 registers accumulate with AVX-512, 12 of 16 with AVX2, 16 of 32 with NEON, 8 of 16 with SSE; the rest hold
     the row of B and the spread element of A.
     """
-    features = binding.get_host_cpu_features() if not config.DISABLE_JIT else {}
+    features = binding.get_host_cpu_features()
     size = np.dtype(dtype).itemsize
     if features.get("avx512f"):
         return 64 // size, 14, 2
@@ -45,7 +45,7 @@ def register_tile(dtype: str, lanes: int, rows: int, vectors: int) -> Callable[.
     `ldc`.  `first` stores, else the product is added to what c holds.  All arrays have one dimension and this dtype.
     With NUMBA_DISABLE_JIT=1 it is plain NumPy.
     """
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_tile(rows, vectors * lanes)
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
