@@ -1,9 +1,9 @@
 """How a fold walks its operand: kept dims and folded dims, each merged, and the numbers that a kernel reads.
 
-A plan is a pure function of layouts.  The innermost walk is a contiguous stretch that belongs to `cols` outputs in
-turn, so a row of accumulators serves a sum over the last dim (one output, many lanes) and over the first (one lane
-an output) alike.  Long folds with few outputs are cut into pieces here, from shapes alone; their partial results are
-folded by a second stage.  `core/plan.py` is the same for elementwise loops, `kernels/cpu/reduction.py` reads `numbers`.
+A plan is a pure function of layouts.  The operand is read in the order of its memory where that pays: "run" is one
+stretch, "along" folds stretches to one output each, "across" adds rows onto a row of outputs.  Long folds with few
+outputs are cut into pieces here, from shapes alone, and a second stage folds the partial results.  `core/plan.py` is
+the same for elementwise loops, `kernels/cpu/reduction.py` reads `numbers`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import CHUNK, pieces
 from minigrad.core.strides import merge_dims
 
-LANES = 256  # accumulators side by side: they stay in the first-level cache and hide the latency of an addition
-COLUMNS = 512  # outputs that one row of accumulators serves where the kept dim is long
+LANES = 256  # accumulators side by side in a "run": they hide the latency of an addition
+COLUMNS = 512  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
 PIECE = 32768  # elements a piece of a long fold
-SHORT = 16  # below this many elements a stretch is not worth a row of accumulators
+SHORT = 16  # dims shorter than this are not worth being the innermost loop
 FEW = 16  # with fewer groups of outputs than this a long fold is cut, so that many threads find work
 
 Ints = tuple[int, ...]
@@ -32,14 +32,20 @@ Ints = tuple[int, ...]
 class FoldPlan:
     """One launch of a fold.
 
-    kind: "run" (all of the operand is one stretch), "blocks" (many, of step 1) or "stepped" (many, of any step).
-    numel: elements that are read.  partial: elements of the workspace that is written, 0 if it is the output itself.
+    kind: "run", "along" or "across".  unit_step: the innermost step is 1, so it is pasted into the kernel.
+    partial: elements of the workspace that is written, 0 if it is the output itself.
     """
 
     kind: str
+    unit_step: bool
     numel: int
     partial: int
     numbers: NDArray[np.int64]
+
+    @property
+    def label(self) -> str:
+        """ "along1" or "along": the kind, and the step where it is pasted into the kernel."""
+        return self.kind + ("1" if self.unit_step else "")
 
 
 @dataclass(slots=True)
@@ -50,9 +56,22 @@ class Axes:
     strides: list[Ints]
     shifts: list[int]
 
-    def drop(self, d: int) -> None:
-        self.dims = self.dims[:d] + self.dims[d + 1 :]
-        self.strides = [s[:d] + s[d + 1 :] for s in self.strides]
+    def pick(self) -> int:
+        """The dim for the innermost loop: the shortest step among those long enough, else the longest dim."""
+        for d in range(len(self.dims) - 1, -1, -1):
+            if self.dims[d] >= SHORT and self.strides[0][d]:
+                return d
+        return max(range(len(self.dims)), key=lambda d: self.dims[d], default=-1)
+
+    def take(self, d: int) -> tuple[int, Ints]:
+        """Remove a dim: its size and its stride in each layout.  Dim -1 of no dims has size 1."""
+        if not self.dims:
+            return 1, (1,) * len(self.strides)
+        size, steps = self.dims[d], tuple(s[d] for s in self.strides)
+        rest = [k for k in range(len(self.dims)) if k != d % len(self.dims)]
+        self.dims = tuple(self.dims[k] for k in rest)
+        self.strides = [tuple(s[k] for k in rest) for s in self.strides]
+        return size, steps
 
 
 def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True) -> Axes:
@@ -71,89 +90,83 @@ def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True) -> A
     return Axes(merged, list(steps), shifts)
 
 
-def prefer_first(a: Axes, b: Axes) -> bool:
-    """Whether the innermost walk should be a's last dim rather than b's, the operand being layout 0 of both."""
-    if not a.dims or not b.dims:
-        return bool(a.dims)
-    first = (abs(a.strides[0][-1]) or inf) <= (abs(b.strides[0][-1]) or inf)
-    near, far = (a, b) if first else (b, a)
-    return first if near.dims[-1] >= min(SHORT, far.dims[-1]) else not first
-
-
-@dataclass(slots=True)
-class Inner:
-    """The innermost walk: `times` rows of `cols` neighbours, `step` apart in the operand; `out_step` in the output."""
-
-    cols: int
-    times: int
-    step: int
-    out_step: int
-
-
-def take_inner(kept: Axes, folded: Axes) -> Inner:
-    """Take the innermost walk out of the dims."""
-    if prefer_first(folded, kept):
-        inner = Inner(1, folded.dims[-1], folded.strides[0][-1], 1)
-        folded.drop(len(folded.dims) - 1)
-        return inner
-    if not kept.dims:
-        return Inner(1, 1, 1, 1)
-    inner = Inner(kept.dims[-1], 1, kept.strides[0][-1], kept.strides[1][-1])
-    kept.drop(len(kept.dims) - 1)
-    if inner.cols <= LANES and inner.cols * inner.step in folded.strides[0]:
-        d = folded.strides[0].index(inner.cols * inner.step)
-        inner.times = folded.dims[d]
-        folded.drop(d)
-    return inner
+def goes_along(kept: Axes, folded: Axes) -> bool:
+    """Whether the innermost loop runs over a folded dim: one output at a time."""
+    if not kept.dims or not folded.dims:
+        return not kept.dims
+    k, f = kept.pick(), folded.pick()
+    ranks = [(axis.dims[d] < SHORT, abs(axis.strides[0][d]) or inf) for axis, d in ((folded, f), (kept, k))]
+    if ranks[0][0] and ranks[1][0]:
+        return folded.dims[f] >= kept.dims[k]
+    return ranks[0] <= ranks[1]
 
 
 def plan_fold(out: Layout, a: Layout, dims: Sequence[int]) -> list[FoldPlan]:
     """The stages of a fold of `a` over `dims` into `out`, which has length 1 there."""
-    plan = plan_stage(out, a, dims)
+    kept, folded = kept_axes(out, a, dims), axes([a], list(dims))
+    count = prod(a.shape[d] for d in dims)
+    plan = plan_run(kept, folded, out, a, count) or plan_walk(kept, folded, out, a, count)
     if not plan.partial:
         return [plan]
     # The workspace holds the results of all pieces, one copy of the output after the other.
     work = Layout.contiguous((plan.partial // out.numel, *out.shape))
-    plan = plan_stage(work.select(0, 0), a, dims)
     return [plan, *plan_fold(out.unsqueeze(0), work, [0])]
 
 
-def plan_stage(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
-    """One launch; cut into pieces if the fold is long and the outputs are few."""
-    kept = axes([a, out], [d for d in range(a.ndim) if d not in dims])
-    folded = axes([a], list(dims))
-    offset, out_offset = a.offset + kept.shifts[0] + folded.shifts[0], out.offset + kept.shifts[1]
-    count = prod(a.shape[d] for d in dims)
-    if count == 0:
-        folded = Axes((0,), [(0,)], [0])
-    if count == 0 and kept.dims:
-        inner = Inner(kept.dims[-1], 1, kept.strides[0][-1], kept.strides[1][-1])
-        kept.drop(len(kept.dims) - 1)
-    else:
-        inner = take_inner(kept, folded)
-    if inner.step == 1 and not kept.dims and not folded.dims and inner.cols <= LANES:
-        return plan_run(inner, offset, out_offset, count)
-    cols, col_blocks = (inner.cols, 1) if inner.times > 1 else pieces(inner.cols, COLUMNS)
-    width = cols * max(1, min(LANES // cols, inner.times))
-    block, blocks = pieces(inner.times * cols, CHUNK // width * width)
-    block = -(-block // width) * width
-    units, groups = prod(folded.dims) * blocks, prod(kept.dims) * col_blocks
-    cut = groups < FEW and units * block >= 2 * PIECE
-    piece, parts = pieces(units, max(1, PIECE // block) if cut else units)
-    chunk, chunks = pieces(groups, max(1, CHUNK // max(1, piece * block)))
-    numbers = [
-        len(kept.dims), len(folded.dims), cols, inner.cols, col_blocks, width, inner.times, block, blocks, units,
-        piece, parts, groups, chunk, chunks, offset, inner.step, out_offset, inner.out_step, out.numel, count,
-    ]  # fmt: skip
-    numbers += [*kept.dims, *kept.strides[0], *kept.strides[1], *folded.dims, *folded.strides[0]]
-    kind = "blocks" if inner.step == 1 else "stepped"
-    return FoldPlan(kind, a.numel, parts * out.numel if parts > 1 else 0, np.array(numbers, np.int64))
+def kept_axes(out: Layout, a: Layout, dims: Sequence[int]) -> Axes:
+    """The kept dims of the operand, of one copy of the output in a workspace, and of the output."""
+    return axes([a, Layout.contiguous(out.shape), out], [d for d in range(a.ndim) if d not in dims])
 
 
-def plan_run(inner: Inner, offset: int, out_offset: int, count: int) -> FoldPlan:
-    """The whole operand is one stretch.  Its pieces are combined in the same launch."""
-    n = inner.cols * inner.times if count else 0
-    width = inner.cols * max(1, min(LANES // inner.cols, inner.times))
+def plan_argfold(out: Layout, a: Layout, dim: int) -> tuple[FoldPlan, NDArray[np.int64]]:
+    """One launch that visits the elements along `dim` in the order of their index, and the numbers of the choice
+    among its pieces."""
+    kept, folded = kept_axes(out, a, [dim]), axes([a], [dim], flip=False)
+    offset, out_offset = a.offset + kept.shifts[0], out.offset + kept.shifts[2]
+    numbers = [len(kept.dims), out.numel, 1, a.strides[dim], offset, kept.shifts[1], out_offset, *kept.dims]
+    for strides in kept.strides:
+        numbers += strides
+    plan = plan_walk(kept, folded, out, a, a.shape[dim])
+    numbers[2] = plan.partial // out.numel
+    return plan, np.array(numbers, np.int64)
+
+
+def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> FoldPlan | None:
+    """The plan if the operand is one stretch of rows of few outputs; its pieces are combined in the same launch."""
+    if len(kept.dims) > 1 or len(folded.dims) > 1:
+        return None
+    cols, step, out_step = (kept.dims[0], kept.strides[0][0], kept.strides[2][0]) if kept.dims else (1, 1, 1)
+    if step != 1 or cols > LANES or (folded.dims and folded.strides[0][0] != cols):
+        return None
+    n = cols * count
+    width = cols * max(1, min(LANES // cols, count))
     piece, parts = pieces(-(-n // width), PIECE // width)
-    numbers = [n, inner.cols, width, piece * width, parts, offset, out_offset, inner.out_step, count]
-    return FoldPlan("run", n, 0, np.array(numbers, np.int64))
+    offset, out_offset = a.offset + kept.shifts[0] + folded.shifts[0], out.offset + kept.shifts[2]
+    numbers = [n, cols, width, piece * width, parts, offset, out_offset, out_step, count]
+    return FoldPlan("run", True, n, 0, np.array(numbers, np.int64))
+
+
+def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> FoldPlan:
+    """The plan of "along" and "across"; takes the innermost dims out of `kept` and `folded`."""
+    along = goes_along(kept, folded)
+    cols, steps = (1, (1, 1, 1)) if along else kept.take(kept.pick())
+    rows, (row_step,) = folded.take(folded.pick())
+    if not count:
+        rows, row_step, folded = 0, 0, Axes((), [()], [0])
+    col_block, col_blocks = pieces(cols, COLUMNS)
+    groups, fold = prod(kept.dims) * col_blocks, count * col_block
+    cut = groups < FEW and fold >= 2 * PIECE
+    block, blocks = pieces(rows, max(1, PIECE // col_block) if cut else rows)
+    units = prod(folded.dims) * blocks
+    piece, parts = pieces(units, max(1, PIECE // (block * col_block)) if cut else units)
+    chunk, chunks = pieces(groups, max(1, CHUNK // max(1, fold // parts)))
+    offset = a.offset + kept.shifts[0] + folded.shifts[0]
+    to, out_offset = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])
+    numbers = [
+        len(kept.dims), len(folded.dims), groups, chunk, chunks, units, piece, parts, rows, block, blocks, row_step,
+        cols, col_block, col_blocks, steps[0], steps[to], offset, out_offset, out.numel, count,
+        *kept.dims, *kept.strides[0], *kept.strides[to], *folded.dims, *folded.strides[0],
+    ]  # fmt: skip
+    inner = row_step if along else steps[0]
+    partial = parts * out.numel if parts > 1 else 0
+    return FoldPlan("along" if along else "across", inner == 1, a.numel, partial, np.array(numbers, np.int64))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
-from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.fold import FoldPlan, plan_fold
+from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.fold import FoldPlan, plan_argfold, plan_fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.specialize import array_type, expression_macro, load, scalar_macro, write_kernel
@@ -50,16 +50,31 @@ class Reduction(Family):
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
             dtypes = (wide if k else a.dtype, out.dtype if last else wide)
-            plan.numbers[COUNT[plan.kind]] = count
+            plan.numbers[reduction.COUNT[plan.kind]] = count
             kernel = self.kernel(
-                write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.kind,
+                write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.label,
                 parallel=plan.numel >= settings.parallel_threshold,
             )  # fmt: skip
             launches.append(bind(kernel, plan.numbers, 1))
         return launches[0] if len(launches) == 1 else chained(launches, stages, compute)
 
+    def argreduce(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        plan, choice = plan_argfold(out.layout, a.layout, dim)
+        parallel = plan.numel >= settings.parallel_threshold
+        search = self.kernel(write_search, better, (a.dtype,), plan.label, parallel=parallel)
+        if not plan.partial:
+            return bind(search, plan.numbers, 1)
+        choose = self.kernel(write_search, better, (a.dtype, int64), "choose", parallel=False)
+        size, numbers = plan.partial, plan.numbers
 
-COUNT = {"run": 8, "blocks": 20, "stepped": 20}  # where `numbers` holds the count of folded elements
+        def launch(a: NDArray[Any], out: NDArray[Any]) -> None:
+            winners = np.empty(size, np.int64)
+            search(a, winners, numbers)
+            choose(a, winners, out, choice)
+
+        return launch
 
 
 def chained(launches: list[Launch], stages: list[FoldPlan], compute: np.dtype[Any]) -> Launch:
@@ -73,6 +88,11 @@ def chained(launches: list[Launch], stages: list[FoldPlan], compute: np.dtype[An
             a = target
 
     return launch
+
+
+def lanes(compute: np.dtype[Any]) -> int:
+    """Accumulators side by side: 512 bytes are as many registers as hide the latency of an addition."""
+    return min(128, 512 // compute.itemsize)
 
 
 def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
@@ -94,21 +114,41 @@ def write_fold(
     compute: np.dtype[Any],
     a: DType,
     out: DType,
-    kind: str,
+    label: str,
     parallel: bool,
 ) -> Launch:
     """Write, compile and import one fold."""
     mode = "parallel" if parallel else "serial"
     text = write_kernel(
-        f"{scalar.name}: {a} -> {out} in {compute}; {kind}, {mode}.",
-        reduction.run if kind == "run" else reduction.blocks,
+        f"{scalar.name}: {a} -> {out} in {compute}; {label}, {mode}.",
+        getattr(reduction, label.rstrip("1")),
         operands=(a,),
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute), "FINISH": expression_macro(finish)},
-        constants={"IDENTITY": neutral, "STEP": "step" if kind == "stepped" else "1"},
+        constants={"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"},
         parallel=parallel,
         signature=f"void({array_type(a)}, {array_type(out)}, int64[::1])",
     )
-    launch: Launch = load(f"{scalar.name}_{a.short}_{out.short}_{kind}_{mode[:3]}", text).kernel
+    launch: Launch = load(f"{scalar.name}_{a.short}_{out.short}_{label}_{mode[:3]}", text).kernel
+    return launch
+
+
+def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, parallel: bool) -> Launch:
+    """Write, compile and import one search for the place of an extreme."""
+    mode, a = "parallel" if parallel else "serial", operands[0]
+    unit_step = label.endswith("1")
+    text = write_kernel(
+        f"Place of the first {better.name} of {a}; {label}, {mode}.",
+        getattr(reduction, "arg_" + label.rstrip("1")),
+        operands=operands,
+        out=int64,
+        compute=a.compute,
+        macros={"F": scalar_macro(better, a.compute)},
+        # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
+        constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
+        parallel=parallel,
+        signature=f"void({', '.join(map(array_type, operands))}, int64[::1], int64[::1])",
+    )
+    launch: Launch = load(f"{better.name}_{a.short}_{label}_{mode[:3]}", text).kernel
     return launch

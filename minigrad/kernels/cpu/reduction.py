@@ -1,14 +1,14 @@
-"""Folds: one stretch of memory, many stretches, and the positions of extremes.
+"""Folds: a whole stretch of memory, along the operand's memory, across it; and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1
-or the step at run time, `RANGE` range or prange.  Accumulators stand in a row, and element i of a stretch goes to
-accumulator i modulo the width: the loop vectorises without re-associating anything, and the order is that of
-`core/fold.py` for any number of threads.
+or the step at run time, `RANGE` range or prange.  Accumulators stand in a row that is combined at the end, so the
+loops vectorise without a licence to re-associate, and the order is that of `core/fold.py` for any number of threads.
 """
 
-# ruff: noqa: F821
 import numpy as np
+
+COUNT = {"run": 8, "along": 20, "across": 20}  # where `numbers` holds the count that a mean divides by
 
 
 def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -17,14 +17,13 @@ def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
     n = numbers[0]
     cols = numbers[1]
     width = numbers[2]
-    piece = numbers[3]
     lanes = np.empty(numbers[4] * width, T)
     for p in RANGE(numbers[4]):
         acc = lanes[p * width : (p + 1) * width]
         for j in range(width):
             acc[j] = IDENTITY
-        stop = numbers[5] + min(n, (p + 1) * piece)
-        for i in range(numbers[5] + p * piece, stop, width):
+        stop = numbers[5] + min(n, (p + 1) * numbers[3])
+        for i in range(numbers[5] + p * numbers[3], stop, width):
             x = in_0[i : min(i + width, stop)]
             for j in range(len(x)):
                 acc[j] = T(F(acc[j], LOAD_0(x[j])))
@@ -35,28 +34,24 @@ def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
         out[numbers[6] + j * numbers[7]] = STORE(FINISH(lanes[j], numbers[8]))
 
 
-def blocks(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `core.fold.plan_stage`.  A group is up to `cols` neighbouring outputs, a unit one block of one
-    stretch of the operand; a task folds one piece, some units, for some groups."""
+def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers as in `core.fold.plan_walk`.  A group is one output, a unit one block of one stretch that it folds; a
+    task folds one piece, some units, for some groups."""
     kept = numbers[0]
     folded = numbers[1]
-    cols = numbers[2]
-    width = numbers[5]
-    block = numbers[7]
-    units = numbers[9]
-    pieces = numbers[11]
-    step = numbers[16]
+    rows = numbers[8]
+    block = numbers[9]
+    step = numbers[11]
     first = 21 + 3 * kept
-    for t in RANGE(numbers[14] * pieces):
-        c = t // pieces
-        p = t - c * pieces
-        acc = np.empty(width, T)
-        for g in range(c * numbers[13], min(numbers[12], (c + 1) * numbers[13])):
-            place = g // numbers[4]
-            col = (g - place * numbers[4]) * cols
-            count = min(cols, numbers[3] - col)
-            base = numbers[15] + col * step
-            to = numbers[17] + col * numbers[18] + p * numbers[19]
+    width = min(LANES, (block + 7) // 8 * 8)
+    for t in RANGE(numbers[4] * numbers[7]):
+        c = t // numbers[7]
+        p = t - c * numbers[7]
+        acc = np.empty(LANES, T)
+        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+            place = g
+            base = numbers[17]
+            to = numbers[18] + p * numbers[19]
             for d in range(kept - 1, -1, -1):
                 index = place % numbers[21 + d]
                 place //= numbers[21 + d]
@@ -64,10 +59,10 @@ def blocks(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 to += index * numbers[21 + 2 * kept + d]
             for j in range(width):
                 acc[j] = IDENTITY
-            for u in range(p * numbers[10], min(units, (p + 1) * numbers[10])):
-                place = u // numbers[8]
-                start = (u - place * numbers[8]) * block
-                length = min(block, numbers[6] * count - start)
+            for u in range(p * numbers[6], min(numbers[5], (p + 1) * numbers[6])):
+                place = u // numbers[10]
+                start = (u - place * numbers[10]) * block
+                length = min(block, rows - start)
                 at = base + start * step
                 for d in range(folded - 1, -1, -1):
                     index = place % numbers[first + d]
@@ -77,8 +72,154 @@ def blocks(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     x = in_0[at + i * STEP :]
                     for j in range(min(width, length - i)):
                         acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))
-            for k in range(cols, width, cols):
-                for j in range(count):
+            for k in range(8, width, 8):
+                for j in range(8):
                     acc[j] = T(F(acc[j], acc[k + j]))
+            total = IDENTITY
+            for j in range(min(8, width)):
+                total = T(F(total, acc[j]))
+            out[to] = STORE(FINISH(total, numbers[20]))
+
+
+def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers as in `core.fold.plan_walk`.  A group is a row of up to `cols` outputs, a unit some rows of the operand
+    that are added onto it; a task folds one piece, some units, for some groups."""
+    kept = numbers[0]
+    folded = numbers[1]
+    cols = numbers[13]
+    step = numbers[15]
+    first = 21 + 3 * kept
+    for t in RANGE(numbers[4] * numbers[7]):
+        c = t // numbers[7]
+        p = t - c * numbers[7]
+        acc = np.empty(cols, T)
+        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+            place = g // numbers[14]
+            col = (g - place * numbers[14]) * cols
+            count = min(cols, numbers[12] - col)
+            base = numbers[17] + col * step
+            to = numbers[18] + p * numbers[19] + col * numbers[16]
+            for d in range(kept - 1, -1, -1):
+                index = place % numbers[21 + d]
+                place //= numbers[21 + d]
+                base += index * numbers[21 + kept + d]
+                to += index * numbers[21 + 2 * kept + d]
             for j in range(count):
-                out[to + j * numbers[18]] = STORE(FINISH(acc[j], numbers[20]))
+                acc[j] = IDENTITY
+            for u in range(p * numbers[6], min(numbers[5], (p + 1) * numbers[6])):
+                place = u // numbers[10]
+                start = (u - place * numbers[10]) * numbers[9]
+                at = base + start * numbers[11]
+                for d in range(folded - 1, -1, -1):
+                    index = place % numbers[first + d]
+                    place //= numbers[first + d]
+                    at += index * numbers[first + folded + d]
+                for _row in range(min(numbers[9], numbers[8] - start)):
+                    x = in_0[at:]
+                    for j in range(count):
+                        acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))
+                    at += numbers[11]
+            for j in range(count):
+                out[to + j * numbers[16]] = STORE(FINISH(acc[j], numbers[20]))
+
+
+def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers as in `core.fold.plan_walk`.  Most elements do not beat the best so far, so a block is first asked
+    whether any does, which vectorises; only then its elements are visited one by one."""
+    kept = numbers[0]
+    step = numbers[11]
+    size = numbers[6] * numbers[9]
+    for t in RANGE(numbers[4] * numbers[7]):
+        c = t // numbers[7]
+        p = t - c * numbers[7]
+        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+            rest = g
+            base = numbers[17]
+            to = numbers[18] + p * numbers[19]
+            for d in range(kept - 1, -1, -1):
+                index = rest % numbers[21 + d]
+                rest //= numbers[21 + d]
+                base += index * numbers[21 + kept + d]
+                to += index * numbers[21 + 2 * kept + d]
+            start = p * size
+            stop = min(numbers[8], start + size)
+            best = LOAD_0(in_0[base + start * step])
+            winner = start
+            for i in range(start, stop, 128):
+                at = base + i * step
+                x = VIEW
+                count = min(128, stop - i)
+                hits = 0
+                for j in range(count):
+                    hits += 1 if F(best, LOAD_0(x[PLACE])) else 0
+                if hits > 0:
+                    for j in range(count):
+                        value = LOAD_0(x[PLACE])
+                        if F(best, value):
+                            best = value
+                            winner = i + j
+            out[to] = winner
+
+
+def arg_across(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers as in `core.fold.plan_walk`.  A row of outputs keeps its best values and their places side by side."""
+    kept = numbers[0]
+    cols = numbers[13]
+    step = numbers[15]
+    size = numbers[6] * numbers[9]
+    for t in RANGE(numbers[4] * numbers[7]):
+        c = t // numbers[7]
+        p = t - c * numbers[7]
+        best = np.empty(cols, T)
+        winner = np.empty(cols, np.int64)
+        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+            rest = g // numbers[14]
+            col = (g - rest * numbers[14]) * cols
+            count = min(cols, numbers[12] - col)
+            at = numbers[17] + col * step + p * size * numbers[11]
+            to = numbers[18] + p * numbers[19] + col * numbers[16]
+            for d in range(kept - 1, -1, -1):
+                index = rest % numbers[21 + d]
+                rest //= numbers[21 + d]
+                at += index * numbers[21 + kept + d]
+                to += index * numbers[21 + 2 * kept + d]
+            x = VIEW
+            for j in range(count):
+                best[j] = LOAD_0(x[PLACE])
+                winner[j] = p * size
+            for i in range(p * size + 1, min(numbers[8], (p + 1) * size)):
+                at += numbers[11]
+                x = VIEW
+                for j in range(count):
+                    held = best[j]
+                    value = LOAD_0(x[PLACE])
+                    wins = F(held, value)
+                    best[j] = value if wins else held
+                    winner[j] = i if wins else winner[j]
+            for j in range(count):
+                out[to + j * numbers[16]] = winner[j]
+
+
+def arg_choose(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers = rank, outputs, pieces, step of the folded dim, offsets of in_0, in_1 and out, kept dims, the strides
+    of each.  in_1 holds the winner of every piece; the first of the best is the winner of all."""
+    rank = numbers[0]
+    for o in RANGE(numbers[1]):
+        rest = o
+        at = numbers[4]
+        piece = numbers[5]
+        to = numbers[6]
+        for d in range(rank - 1, -1, -1):
+            index = rest % numbers[7 + d]
+            rest //= numbers[7 + d]
+            at += index * numbers[7 + rank + d]
+            piece += index * numbers[7 + 2 * rank + d]
+            to += index * numbers[7 + 3 * rank + d]
+        winner = in_1[piece]
+        for p in range(1, numbers[2]):
+            other = in_1[piece + p * numbers[1]]
+            held = LOAD_0(in_0[at + winner * numbers[3]])
+            value = LOAD_0(in_0[at + other * numbers[3]])
+            if F(held, value):
+                winner = other
+        out[to] = winner
