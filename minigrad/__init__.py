@@ -5,6 +5,7 @@ first kernel, graphviz with the first picture.
 """
 
 from minigrad import methods as _methods  # noqa: F401  attaches the ops to Tensor
+from minigrad import testing, viz
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -12,12 +13,14 @@ from minigrad.backends.parallel import get_num_threads, set_num_threads, threadi
 from minigrad.backends.registry import register_backend
 from minigrad.config import debug, override, settings
 from minigrad.core.allocator import Allocator, MemoryStats, empty_cache, get_allocator, memory_stats, set_allocator
-from minigrad.core.device import Device, default_device, set_default_device, as_device as device
+from minigrad.core.device import Device, default_device, set_default_device
+from minigrad.core.device import as_device as device
 from minigrad.core.dtype import (
     DType,
     as_dtype,
     bf16,
     bfloat16,
+    bool_,
     default_float,
     f16,
     f32,
@@ -39,7 +42,8 @@ from minigrad.core.dtype import (
     u32,
     uint8,
     uint32,
-    bool_,
+)
+from minigrad.core.dtype import (
     bool_ as bool,
 )
 from minigrad.core.layout import Layout
@@ -96,7 +100,7 @@ from minigrad.ops.arithmetic import (
     square,
     sub,
 )
-from minigrad.ops.casting import clone, contiguous, cast
+from minigrad.ops.casting import cast, clone, contiguous
 from minigrad.ops.compare import (
     bitwise_and,
     bitwise_or,
@@ -147,7 +151,8 @@ from minigrad.ops.creation import (
     zeros,
     zeros_like,
 )
-from minigrad.ops.declare import elementwise, kernel, reduction, scalar, schema as ops
+from minigrad.ops.declare import elementwise, kernel, reduction, scalar
+from minigrad.ops.declare import schema as ops
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
@@ -186,6 +191,7 @@ from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, ata
 from minigrad.ops.views import flatten, reshape
 from minigrad.tensor import Tensor
 from minigrad.var import Var
+from minigrad.viz.explain import explain
 
 __version__ = "0.1.0"
 
@@ -266,6 +272,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand",
+    "explain",
     "expm1",
     "eye",
     "f16",
@@ -292,16 +299,16 @@ __all__ = [
     "grad",
     "gt",
     "hypot",
+    "i8",
     "i16",
     "i32",
     "i64",
-    "i8",
     "index_add",
     "index_select",
+    "int8",
     "int16",
     "int32",
     "int64",
-    "int8",
     "is_grad_enabled",
     "isfinite",
     "isinf",
@@ -312,9 +319,9 @@ __all__ = [
     "lerp",
     "linspace",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "log_sigmoid",
     "log_softmax",
     "logaddexp",
@@ -400,18 +407,20 @@ __all__ = [
     "tan",
     "tanh",
     "tensor",
+    "testing",
     "threading_layer",
     "transpose",
     "trunc",
-    "u32",
     "u8",
-    "uint32",
+    "u32",
     "uint8",
+    "uint32",
     "unfold",
     "uniform",
     "unsqueeze",
     "var",
     "view",
+    "viz",
     "where",
     "where_cond",
     "zeros",

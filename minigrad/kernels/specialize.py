@@ -19,7 +19,8 @@ import sys
 import tempfile
 import textwrap
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,6 +37,7 @@ from minigrad.kernels.scalar import render
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+watchers: list[list[str]] = []  # lists that want the files of kernels while a plan is prepared: see `watch`
 _lock = threading.RLock()
 _sources: dict[Callable[..., Any], str] = {}
 
@@ -253,6 +255,17 @@ def cache_folder() -> Path:
     if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
     return folder
+
+
+@contextmanager
+def watch() -> Iterator[list[str]]:
+    """Collect the files of the kernels that are prepared inside a `with` block."""
+    seen: list[str] = []
+    watchers.append(seen)
+    try:
+        yield seen
+    finally:
+        watchers.remove(seen)
 
 
 def load(name: str, text: str) -> ModuleType:

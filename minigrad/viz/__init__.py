@@ -1,5 +1,6 @@
-"""What does a computation look like?
+"""Pictures and texts that show what was computed: the op graph, and the road of one value."""
 
-`layered` says where the boxes and arrows of an op graph go, `svg` draws them. Both are pure functions over names, sizes
-and edges: they know no tensors, so they draw a graph of any origin.
-"""
+from minigrad.viz.explain import explain
+from minigrad.viz.graph import Graph, graph
+
+__all__ = ["Graph", "explain", "graph"]

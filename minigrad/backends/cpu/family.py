@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
+from minigrad.kernels.specialize import watchers
 
 
 class Family(HostMemory):
-    """Base of the kernel families: `kernels` maps (writer, arguments) to compiled functions."""
+    """Base of the kernel families: `kernels` maps (writer, arguments) to compiled functions, `files` to their text."""
 
     def __init__(self) -> None:
         self.kernels: dict[Any, Launch] = {}
+        self.files: dict[Any, str] = {}
 
     def kernel(self, writer: Callable[..., Launch], *args: Any, parallel: bool) -> Launch:
         """The kernel that `writer(*args, parallel=...)` writes; compiled once a process, loaded from disk if it can."""
@@ -29,9 +31,12 @@ class Family(HostMemory):
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = writer(*args, parallel=parallel)
+            self.files[key] = getattr(kernel, "py_func", kernel).__code__.co_filename
             if parallel:
                 kernel = guarded(kernel, lambda: self.kernel(writer, *args, parallel=False))
             self.kernels[key] = kernel
+        for seen in watchers:
+            seen.append(self.files[key])
         return kernel
 
 

@@ -1,0 +1,36 @@
+"""`python -m minigrad demo | doctor | kernel NAME`: the main job, a report on this machine, and generated sources."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m minigrad", description="minigrad: autograd to read and to use")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
+    demo.add_argument("--epochs", type=int, default=40, help="training epochs (default 40)")
+    demo.add_argument("--out", default="simple_grad.svg", help="where the picture of the graph goes")
+    commands.add_parser("doctor", help="versions, threads, vector width, cache folder, CUDA or why not")
+    kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
+    kernel.add_argument("name", help="an op, such as mul, exp or sum")
+    kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
+    kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided"), help="layout class")
+    kernel.add_argument("--parallel", action="store_true", help="the variant for large operands")
+    given = parser.parse_args(argv)
+    if given.command == "demo":
+        from minigrad.demo import run
+
+        return run(given.epochs, given.out)
+    from minigrad.doctor import print_kernel, print_report
+
+    if given.command == "doctor":
+        return print_report()
+    return print_kernel(given.name, given.dtype, given.layout, given.parallel)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

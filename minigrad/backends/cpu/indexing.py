@@ -1,0 +1,249 @@
+"""Reading and adding by index on the CPU: gather and scatter_add, and the forms with one index for whole slices.
+
+The loops are in `kernels/cpu/indexing.py`.  `index_select` is a gather and `index_add` a scatter_add whose index is
+repeated with stride 0 along the other dims.  Sums are made in the compute dtype and stored after each addition, so a
+half is rounded each time; equal indices add in index order, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.config import settings
+from minigrad.core.dtype import DType, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.core.strides import merge_dims
+from minigrad.kernels.cpu import indexing
+from minigrad.kernels.specialize import array_type, expression_macro, load, write_kernel
+
+COLUMNS = 32  # columns of a block, where columns are all that threads can share: two cache lines of float32
+UNITS = 16  # tasks from which on the outer dims are enough to share
+
+
+class Indexing(Family):
+    """The preparers of everything that takes an index tensor."""
+
+    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        size, axis = a.layout.shape[dim], a.layout.strides[dim]
+        source = with_stride(a.layout, out.shape, dim)
+        dims, strides, offsets = walk([out.layout, source, index.layout])
+        block, blocks = pieces(dims[-1] if dims else 1, CHUNK)
+        numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
+        rows = inner(strides) == (1, 1, 0)
+        parallel = out.layout.numel >= settings.parallel_threshold
+        kernel = self.kernel(write_gather, a.dtype, index.dtype, rows, parallel=parallel)
+        return bind(kernel, numbers, 2)
+
+    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+        return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim)
+
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        if out.layout.numel == 0:
+            return lambda _a, _index, _src, _out: None
+        copy = self.copy(out, a)
+        if index.layout.numel == 0:
+            return lambda x, _index, _src, result: copy(x, result)
+        add = self._adder(out, index, src, dim)
+
+        def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> None:
+            copy(x, result)
+            add(y, i, result)
+
+        return launch
+
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim)
+
+    def _adder(self, out: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
+        # A scatter may name fewer places than out and src have: the index's shape is walked.
+        layouts = [without(x.layout, index.shape, dim) for x in (out, src, index)]
+        dims, strides, offsets = walk(layouts)
+        cols = dims[-1] if dims else 1
+        parallel = index.layout.numel >= settings.parallel_threshold
+        if inner(strides)[0] != 1:
+            block = 1  # each column runs along the indexed dim on its own, which is nearer in memory
+        else:
+            block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
+        blocks = -(-cols // block)
+        numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
+        numbers = np.append(numbers, [count, src.layout.strides[dim], index.layout.strides[dim]])
+        rows = inner(strides) == (1, 1, 0)
+        return bind(self.kernel(write_scatter_add, out.dtype, index.dtype, rows, parallel=parallel), numbers, 2)
+
+    def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
+        start, end = out.layout.offset, out.layout.offset + out.layout.numel
+        if g.layout.numel == 0:
+            return lambda _g, result: result[start:end].fill(0)
+        units, numbers = view_numbers(view.layout, g.layout)
+        if numbers is None:
+            add = self.copy(Spec(view.layout, out.dtype), g)
+        else:
+            parallel = units > 1 and g.layout.numel >= settings.parallel_threshold
+            add = bind(self.kernel(write_view_add, out.dtype, parallel=parallel), numbers, 1)
+
+        def launch(values: NDArray[Any], result: NDArray[Any]) -> None:
+            result[start:end].fill(0)
+            add(values, result)
+
+        return launch
+
+    def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:
+        layout = index.layout
+        if layout.numel == 0:
+            return lambda _: (0, -1)
+        dims, (steps,) = merge_dims(layout.shape, [layout.strides])
+        cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
+        head = [prod(dims[:-1]), cols, max(len(dims) - 1, 0), layout.offset, step]
+        numbers = np.array([*head, *dims[:-1], *steps[:-1]], np.int64)
+        kernel: Callable[..., Any] = self.kernel(write_bounds, index.dtype, parallel=False)
+        return lambda buffer: kernel(buffer, numbers)
+
+
+def along(index: Layout, shape: tuple[int, ...], dim: int) -> Layout:
+    """A 1-d index as a layout of `shape` that varies along `dim` only."""
+    step = index.strides[0]
+    strides = tuple(step if d == dim else 0 for d in range(len(shape)))
+    return Layout.make(shape, strides, index.offset)
+
+
+def with_stride(a: Layout, shape: tuple[int, ...], dim: int) -> Layout:
+    """`a` walked by another shape, standing still along `dim`."""
+    return Layout.make(shape, tuple(0 if d == dim else s for d, s in enumerate(a.strides)), a.offset)
+
+
+def without(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
+    """A layout walked by another shape, without one dim."""
+    strides = layout.strides
+    return Layout.make((*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), layout.offset)
+
+
+def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The innermost step of each layout; of a single element, as if it were a row of a and out."""
+    return tuple(s[-1] for s in strides) if strides[0] else (1, 1, 0)
+
+
+def unit_numbers(
+    dims: tuple[int, ...],
+    strides: Sequence[tuple[int, ...]],
+    offsets: Sequence[int],
+    block: int,
+    blocks: int,
+    size: int,
+    axis: int,
+) -> NDArray[np.int64]:
+    """The head that `gather` and `scatter_add` share; the docstrings of the templates list it."""
+    outer, cols = dims[:-1], dims[-1] if dims else 1
+    numbers = [blocks * prod(outer), blocks, block, cols, size, axis, len(outer), *outer]
+    for offset, steps, step in zip(offsets, strides, inner(strides)):
+        numbers += [offset, step, *steps[:-1]]
+    return np.array(numbers, np.int64)
+
+
+def view_numbers(view: Layout, g: Layout) -> tuple[int, NDArray[np.int64] | None]:
+    """The units that cannot meet in an element, and what `view_add` reads; None if no two indices can meet.
+
+    A dim is safe to share between threads if its step is longer than all that the finer dims cover, and every coarser
+    dim is safe too.  Safe dims go outside; the others keep their order, in which overlaps are summed.
+    """
+    dims, (to, of) = merge_dims(view.shape, [view.strides, g.strides])
+    safe: list[int] = []
+    reach = 0
+    for d in sorted(range(len(dims)), key=lambda d: abs(to[d])):
+        safe = [*safe, d] if abs(to[d]) > reach else []
+        reach += (dims[d] - 1) * abs(to[d])
+    if len(safe) == len(dims):
+        return 0, None
+    rest = [d for d in range(len(dims)) if d not in safe]
+    order = [*safe, *rest]
+    last = order.pop()
+    units, rows = prod(dims[d] for d in safe), prod(dims[d] for d in rest[:-1])
+    numbers = [units, rows, dims[last], len(order), view.offset, to[last], g.offset, of[last]]
+    numbers += [steps[d] for steps in (dims, to, of) for d in order]
+    return units, np.array(numbers, np.int64)
+
+
+def write_gather(dtype: DType, index: DType, rows: bool, parallel: bool) -> Launch:
+    """Write, compile and import a gather: bits are moved, so there is nothing to convert."""
+    label = f"{'rows' if rows else 'any'}_{'par' if parallel else 'ser'}"
+    text = write_kernel(
+        f"gather: {dtype} by {index}, {label}.",
+        indexing.gather,
+        operands=(),
+        out=dtype,
+        compute=dtype.compute,
+        macros={},
+        constants={"ROWS": str(rows)},
+        parallel=parallel,
+        signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+    )
+    launch: Launch = load(f"gather_{dtype.short}_{index.short}_{label}", text).kernel
+    return launch
+
+
+def sum_text(dtype: DType) -> str:
+    """What `ADD` is: wrap-around for integers, which Numba would widen; `or` for bools."""
+    return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
+
+
+def write_scatter_add(dtype: DType, index: DType, rows: bool, parallel: bool) -> Launch:
+    """Write, compile and import a sum by index."""
+    label = f"{'rows' if rows else 'any'}_{'par' if parallel else 'ser'}"
+    text = write_kernel(
+        f"scatter_add: {dtype} by {index}, {label}.",
+        indexing.scatter_add,
+        operands=(dtype,),
+        out=dtype,
+        compute=dtype.compute,
+        macros={"ADD": expression_macro(sum_text(dtype))},
+        constants={"ROWS": str(rows)},
+        parallel=parallel,
+        signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+    )
+    launch: Launch = load(f"scatter_add_{dtype.short}_{index.short}_{label}", text).kernel
+    return launch
+
+
+def write_view_add(dtype: DType, parallel: bool) -> Launch:
+    """Write, compile and import a sum through an overlapping layout."""
+    text = write_kernel(
+        f"view_add: {dtype}, {'parallel' if parallel else 'serial'}.",
+        indexing.view_add,
+        operands=(dtype,),
+        out=dtype,
+        compute=dtype.compute,
+        macros={"ADD": expression_macro(sum_text(dtype))},
+        constants={},
+        parallel=parallel,
+        signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1])",
+    )
+    launch: Launch = load(f"view_add_{dtype.short}_{'par' if parallel else 'ser'}", text).kernel
+    return launch
+
+
+def write_bounds(index: DType, parallel: bool) -> Launch:
+    """Write, compile and import the look at an index tensor."""
+    text = write_kernel(
+        f"bounds of {index}.",
+        indexing.bounds,
+        operands=(),
+        out=int64,
+        compute=int64.compute,
+        macros={},
+        constants={},
+        parallel=parallel,
+        signature=f"UniTuple(int64, 2)({array_type(index)}, int64[::1])",
+    )
+    launch: Launch = load(f"bounds_{index.short}", text).kernel
+    return launch

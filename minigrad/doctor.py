@@ -1,0 +1,128 @@
+"""What is this machine, and what does minigrad write for it?  The commands `doctor` and `kernel`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata, util
+from pathlib import Path
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.backends.parallel import get_num_threads, threading_layer
+from minigrad.config import settings
+from minigrad.core.layout import Layout
+from minigrad.errors import MinigradError
+from minigrad.kernels.specialize import cache_folder
+from minigrad.ops.declare import schema
+from minigrad.viz.explain import kernel_files
+
+
+def print_report() -> int:
+    """Versions, threads, vector width, cache and CUDA, a line each; returns 1 if no kernel can run."""
+    for name, value in report().items():
+        print(f"{name:18} {value}")
+    return 0 if "kernel" in report() else 1
+
+
+def report() -> dict[str, str]:
+    """The lines of `doctor`.  Runs one parallel kernel, so that the threading layer is the real one."""
+    lines = {"minigrad": mg.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
+    for package in ("numba", "llvmlite", "numpy", "ml_dtypes", "graphviz"):
+        lines[package] = version_of(package)
+    try:
+        with mg.override(parallel_threshold=0):
+            total = (mg.ones(64) + mg.arange(64, dtype=mg.float32)).sum().item()
+        lines["kernel"] = "runs" if total == 2080 else f"WRONG: the sum of 1..64 gave {total}"
+        lines["threads"] = f"{get_num_threads()} of {os.cpu_count()} cores, layer {threading_layer()}"
+        lines["vectors"] = vector_text()
+    except (MinigradError, ImportError) as error:
+        lines["kernel error"] = str(error)
+    lines["kernel cache"] = cache_text()
+    lines["parallel from"] = f"{settings.parallel_threshold} elements"
+    lines["cuda"] = cuda_text()
+    return lines
+
+
+def version_of(package: str) -> str:
+    """An installed version, or "not installed"."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def vector_text() -> str:
+    """The host's vector registers as LLVM sees them."""
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    known = (("avx512f", 512, "AVX-512"), ("avx2", 256, "AVX2"), ("neon", 128, "NEON"), ("sse2", 128, "SSE2"))
+    for name, bits, label in known:
+        if features.get(name):
+            return f"{bits} bits ({label}), {bits // 32} float32 at once, CPU {binding.get_host_cpu_name()}"
+    return f"unknown, CPU {binding.get_host_cpu_name()}"
+
+
+def cache_text() -> str:
+    """The cache folder, what is in it, and its size."""
+    folder = cache_folder()
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    kernels = sum(1 for f in files if f.suffix == ".py")
+    return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
+
+
+def cuda_text() -> str:
+    """Whether CUDA can be used, or why not."""
+    driver = "a driver is loaded" if Path("/proc/driver/nvidia/version").exists() else "no NVIDIA driver is loaded"
+    binding = "numba-cuda is installed" if util.find_spec("numba_cuda") else "numba-cuda is not installed"
+    return f"no: this version has no CUDA backend yet ({driver}, {binding})"
+
+
+def print_kernel(name: str, dtype: str, layout: str, parallel: bool) -> int:
+    """Write, compile and print the kernel of an op; returns 2 for an op that has none."""
+    try:
+        files = files_of(name, dtype, layout, parallel)
+    except MinigradError as error:
+        print(f"kernel: {error}", file=sys.stderr)
+        return 2
+    for path in files:
+        print(f"# {path}\n{Path(path).read_text()}")
+    return 0
+
+
+def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
+    """The files of the kernels that `name` runs on operands of a sample shape."""
+    op = schema.get(name) or schema.get(f"{name}_nd") or schema.get(f"{name}_along")
+    if op is None:
+        raise mg.ArgumentError(f"there is no op {name!r}; there are {', '.join(sorted(schema))}")
+    if op.kind == "view":
+        raise mg.ArgumentError(f"{name} is a view: arithmetic on strides, no kernel runs")
+    shape = (256, 256) if parallel else (8, 8)
+    sample = {
+        "dense": Layout.contiguous(shape),
+        "rows": Layout.contiguous((shape[0], 2 * shape[1])).narrow(1, 0, shape[1]),
+        "strided": Layout.contiguous(shape[::-1]).transpose(0, 1),
+    }[layout]
+    kinds = [operand_dtype(op.name, operand, dtype) for operand in op.operands]
+    specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]
+    return kernel_files(op, specs, mg.default_device(), sample_params(op.name, op.params, shape))
+
+
+def operand_dtype(op: str, operand: str, dtype: str) -> mg.DType:
+    """Conditions are bool, indices int64, all else as asked for."""
+    return mg.bool if operand == "condition" else mg.int64 if operand == "index" else mg.as_dtype(dtype)
+
+
+def index_layout(op: str, operand: str, sample: Layout) -> Layout:
+    """A 1-d index for the ops that take one."""
+    return Layout.contiguous((sample.shape[0],)) if operand == "index" and op.startswith("index_") else sample
+
+
+def sample_params(op: str, params: dict[str, object], shape: tuple[int, ...]) -> dict[str, object]:
+    """Parameters that make sense for a matrix."""
+    known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": mg.default_device(),
+             "shape": shape, "name": "permute", "params": (("dims", (0, 1)),)}  # fmt: skip
+    return {name: known.get(name, np.nan) for name in params}

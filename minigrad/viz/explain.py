@@ -1,0 +1,96 @@
+"""The road of a value, in text: op by op what ran, in which kernel, and what is kept for the way back.
+
+`explain(y)` needs no picture and no program; it names the declaration's line and the very file that the machine code
+was compiled from, so that a reader can open both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.autodiff.engine import reachable
+from minigrad.dispatch import make_plan
+from minigrad.graph import BackpropOp
+from minigrad.kernels.specialize import watch
+from minigrad.tensor import Tensor, describe
+
+LIMIT = 30
+
+
+def explain(y: Tensor, limit: int = LIMIT) -> str:
+    """Describe how y came to be: its memory, then each recorded op from the first to the last.
+
+    limit: the last so many ops are told.  Returns the text; `print(mg.explain(y))`.
+    """
+    lines = [
+        f"{describe(y)} on {y.device}: element [i, j, ...] lies at {address(y)} of a storage of {y.storage.numel} elements",
+        f"  {'contiguous' if y.is_contiguous() else 'not contiguous'}, version {y.storage.version}, "
+        f"{'a Var: gradients end here' if y.is_variable else ''}".rstrip(", "),
+    ]
+    if y.op is None:
+        if not y.is_variable:
+            lines.append("  no op was recorded: a constant, made from no Var or under no_grad")
+        return "\n".join(lines)
+    nodes, leaves = reachable([y.op])
+    told = nodes[:limit][::-1]
+    lines.append(f"recorded: {len(nodes)} ops from {len(leaves)} Vars" + (f", the last {limit}:" if len(nodes) > limit else ":"))
+    for node in told:
+        lines += tell(node)
+    return "\n".join(lines)
+
+
+def address(y: Tensor) -> str:
+    """offset + i*stride + j*stride ... with numbers."""
+    letters = "ijklmnpq"
+    terms = [f"{letters[d % len(letters)]}*{s}" for d, s in enumerate(y.strides)]
+    return " + ".join([str(y.offset), *terms])
+
+
+def tell(node: BackpropOp) -> list[str]:
+    """Three or four lines about one op."""
+    op, plan = node.op, node.plan
+    operands = ", ".join(f"{parent_text(p)} {spec!r}" for p, spec in zip(node.parents, plan.specs, strict=True))
+    lines = [f"#{node.id} {op.name}: {operands} -> {plan.dtype}{plan.layout.shape}"]
+    if node.source:
+        lines.append(f"    called at   {node.source}")
+    lines.append(f"    declared at {op.where}")
+    lines.append(f"    runs        {kernel_text(node)}")
+    lines.append(f"    keeps       {keeps_text(node)}")
+    return lines
+
+
+def parent_text(parent: Any) -> str:
+    if parent is None:
+        return "constant"
+    return f"#{parent.id}" if isinstance(parent, BackpropOp) else (parent.name or f"Var #{parent.id}")
+
+
+def keeps_text(node: BackpropOp) -> str:
+    """What the op keeps until backward."""
+    if node.saved is None:
+        return "nothing any more: backward has freed it"
+    names = ["y" if k < 0 else node.op.operands[k] for k in node.op.saves[node.mask]]
+    return ", ".join(f"{n} ({describe(t)})" for n, t in zip(names, node.saved, strict=True)) or "nothing"
+
+
+def kernel_text(node: BackpropOp) -> str:
+    """The kernel files of an op, found by preparing it again."""
+    if node.plan.launch is None:
+        return "no kernel: a view, arithmetic on strides"
+    files = kernel_files(node.op, [(s.layout, s.dtype) for s in node.plan.specs], node.plan.source, node.params)
+    return ", ".join(files) if files else f"the {node.plan.device} backend, without a kernel file"
+
+
+def kernel_files(op: Any, specs: list[tuple[Any, Any]], device: Any, params: dict[str, Any]) -> list[str]:
+    """The generated modules that a call with these layouts and dtypes runs."""
+    operands = tuple(Bare(layout, dtype, device) for layout, dtype in specs)
+    with watch() as files:
+        make_plan(op, operands, params)  # type: ignore[arg-type]
+    return list(dict.fromkeys(files))
+
+
+class Bare:
+    """An operand without data: what planning looks at."""
+
+    def __init__(self, layout: Any, dtype: Any, device: Any) -> None:
+        self.layout, self.dtype, self.device = layout, dtype, device

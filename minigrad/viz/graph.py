@@ -1,0 +1,219 @@
+"""A picture of the BackpropOp graph: what was computed, from what, and what is kept for the way back.
+
+`graph(y)` walks the recorded ops iteratively into nodes and edges.  The result shows itself in Jupyter and saves to a
+file.  DOT text is built by the `graphviz` package; `dot` renders it where it is installed, our own layered layout
+where it is not, so a picture never fails for want of a program.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from minigrad.autodiff.grads import GradStore
+from minigrad.core.dtype import DType
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.graph import BackpropOp
+from minigrad.tensor import Tensor, describe, host_array
+from minigrad.viz import svg
+
+COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
+SHOWN = 6  # elements of a gradient or a value that a node prints
+
+
+class Graph:
+    """Nodes and edges of a recorded graph, and ways to look at them.
+
+    nodes: id, label, kind ("var", "constant", "op", "view", "output") of each; edges: between ids, from operand to
+    result.
+    """
+
+    def __init__(self, nodes: list[svg.Node], edges: list[svg.Edge], title: str) -> None:
+        self.nodes, self.edges, self.title = nodes, edges, title
+
+    def dot(self) -> Any:
+        """The graph as a `graphviz.Digraph`; building it needs no `dot` program."""
+        import graphviz
+
+        digraph = graphviz.Digraph(self.title, node_attr={"fontname": "Helvetica", "fontsize": "11", "style": "filled"})
+        for node in self.nodes:
+            fill, line = COLOURS[node.kind]
+            shape = "ellipse" if node.kind in ("var", "constant") else "box"
+            digraph.node(node.id, node.label, id=f"node-{node.id}", shape=shape, fillcolor=fill, color=line)
+        for k, edge in enumerate(self.edges):
+            digraph.edge(edge.source, edge.target, label=edge.label or None, id=f"edge-{k}")
+        return digraph
+
+    def svg(self, engine: str | None = None) -> str:
+        """The picture as SVG text.  engine: "dot", "builtin", or None for dot where it is installed."""
+        if choose(engine) == "dot":
+            return self._render("svg").decode()
+        return svg.draw(self.nodes, self.edges, title=self.title)
+
+    def save(self, path: str | Path, engine: str | None = None) -> Path:
+        """Write the picture: .svg always, .dot as text, .png and .pdf where `dot` is installed.
+
+        Raises ArgumentError for another ending, or for a format that needs `dot` where there is none.
+        """
+        target = Path(path)
+        ending = target.suffix.lower().lstrip(".")
+        if ending == "svg":
+            target.write_text(self.svg(engine))
+        elif ending in ("dot", "gv"):
+            target.write_text(self.dot().source)
+        elif ending in ("png", "pdf"):
+            choose("dot")
+            target.write_bytes(self._render(ending))
+        else:
+            raise ArgumentError(f"save: {target.name!r} ends in none of .svg .dot .png .pdf", path=str(target))
+        return target
+
+    def _render(self, ending: str) -> bytes:
+        done = subprocess.run(["dot", f"-T{ending}"], input=self.dot().source.encode(), capture_output=True, check=False)
+        if done.returncode:
+            raise ArgumentError(f"dot failed: {done.stderr.decode().strip()[:200]}")
+        return done.stdout
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self.nodes)} nodes, {len(self.edges)} edges)"
+
+
+def choose(engine: str | None) -> str:
+    """ "dot" or "builtin".  Raises ArgumentError for an unknown engine, or for "dot" where it is not installed."""
+    if engine not in (None, "dot", "builtin"):
+        raise ArgumentError(f"engine: {engine!r} is neither 'dot' nor 'builtin'")
+    found = shutil.which("dot") is not None
+    if engine == "dot" and not found:
+        raise ArgumentError("engine: the program dot is not on PATH; install Graphviz, or use .svg with 'builtin'")
+    return engine or ("dot" if found else "builtin")
+
+
+def graph(y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor] | None = None) -> Graph:
+    """The graph that ends in y: a node for each op with its shape, dtype and what it keeps for backward.
+
+    grads: what backward returned; its gradients are written at the Vars.
+    names: names for Vars that have none of their own; the caller's variables serve when omitted.
+    Raises GradientError for a tensor without a graph.
+    """
+    if not isinstance(y, Tensor) or not y.requires_grad:
+        raise GradientError(f"viz.graph: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
+    labels = {id(t): name for name, t in (names or caller_names()).items()}
+    order, edges = collect(y)
+    root = y.op if y.op is not None else y
+    nodes = []
+    for key, (kind, item) in order.items():
+        if kind == "var":
+            nodes.append(svg.Node(key, var_label(item, grads, labels), "var", describe(item)))
+        elif kind == "constant":
+            nodes.append(svg.Node(key, item, "constant"))
+        else:
+            shown = "output" if item is root else "view" if item.op.kind == "view" else "op"
+            nodes.append(svg.Node(key, op_label(item), shown, hint(item)))
+    return Graph(nodes, edges, f"graph of {describe(y)}")
+
+
+def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
+    """Every vertex under y by name, and the edges; iterative, so that depth does not matter."""
+    seen: dict[str, tuple[str, Any]] = {}
+    edges: list[svg.Edge] = []
+    stack: list[Any] = [y.op if y.op is not None else y]
+    while stack:
+        item = stack.pop()
+        key = name_of(item)
+        if key in seen:
+            continue
+        seen[key] = ("op" if isinstance(item, BackpropOp) else "var", item)
+        if not isinstance(item, BackpropOp):
+            continue
+        for k, parent in enumerate(item.parents):
+            operand = item.op.operands[0] if item.op.variadic else item.op.operands[k]
+            label = operand if len(item.parents) > 1 and not item.op.variadic else ""
+            if parent is None:
+                source = f"c{item.id}_{k}"
+                seen[source] = ("constant", constant_label(item, k))
+            else:
+                source = name_of(parent)
+                stack.append(parent)
+            edges.append(svg.Edge(source, key, label))
+    return seen, edges
+
+
+def name_of(item: Any) -> str:
+    """The id of a vertex in the picture."""
+    return f"op{item.id}" if isinstance(item, BackpropOp) else f"v{item.id}"
+
+
+def op_label(node: BackpropOp) -> str:
+    """Name, result, parameters and saves of an op, a line each."""
+    lines = [node.name, kind_text(node.plan.dtype, node.plan.layout.shape)]
+    for key, value in node.params.items():
+        if value is not None and not isinstance(value, (tuple, dict)) or (isinstance(value, tuple) and len(value) < 6):
+            lines.append(f"{key}={value}")
+    if node.saved is None and node.op.saves[node.mask]:
+        lines.append("saved values freed")
+    elif node.saved:
+        names = ["y" if k < 0 else node.op.operands[k] for k in node.op.saves[node.mask]]
+        lines.append("keeps " + ", ".join(f"{n} {shape_text(t)}" for n, t in zip(names, node.saved, strict=True)))
+    return "\n".join(lines)
+
+
+def hint(node: BackpropOp) -> str:
+    """What the pointer shows: the first line of the op's documentation, and the user's line under debug."""
+    first = node.op.doc.strip().splitlines()[0]
+    return f"{first}  ({node.source})" if node.source else first
+
+
+def shape_text(t: Tensor) -> str:
+    return kind_text(t.dtype, t.shape)
+
+
+def kind_text(dtype: DType, shape: tuple[int, ...]) -> str:
+    """float32(2, 3), as in messages."""
+    return f"{dtype}{shape}"
+
+
+def var_label(x: Any, grads: GradStore | None, labels: Mapping[int, str]) -> str:
+    """A Var's name, shape and, where given, gradient."""
+    lines = [x.name or labels.get(id(x)) or f"Var #{x.id}", shape_text(x)]
+    if x.numel() <= SHOWN:
+        lines.append(values_text(x))
+    if grads is not None:
+        g = grads.get(x)
+        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if g.numel() <= SHOWN else f"|grad| {length(g):.4g}")
+    return "\n".join(lines)
+
+
+def constant_label(node: BackpropOp, k: int) -> str:
+    """A constant operand: its value where it was kept and is one number, else its shape."""
+    spec = node.plan.specs[k]
+    if node.saved is not None and k in node.op.saves[node.mask]:
+        value = node.saved[node.op.saves[node.mask].index(k)]
+        if value.numel() == 1:
+            return values_text(value)
+    return kind_text(spec.dtype, spec.shape)
+
+
+def values_text(x: Tensor) -> str:
+    """A few values in short form."""
+    flat = host_array(x).astype(float).reshape(-1)
+    text = ", ".join(f"{v:.4g}" for v in flat)
+    return text if x.shape == () else f"[{text}]"
+
+
+def length(g: Tensor) -> float:
+    """Euclidean length of a gradient, for a label."""
+    return float((host_array(g).astype(float) ** 2).sum() ** 0.5)
+
+
+def caller_names() -> dict[str, Tensor]:
+    """Tensors by the names that they have where `graph` was called; locals before globals."""
+    frame: Any = sys._getframe(2)
+    found = {**frame.f_globals, **frame.f_locals}
+    return {name: t for name, t in found.items() if isinstance(t, Tensor) and not name.startswith("_")}
