@@ -43,9 +43,7 @@ from minigrad.core.dtype import (
     uint8,
     uint32,
 )
-from minigrad.core.dtype import (
-    bool_ as bool,
-)
+from minigrad.core.dtype import bool_ as bool
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.display import printoptions, set_printoptions
@@ -151,8 +149,7 @@ from minigrad.ops.creation import (
     zeros,
     zeros_like,
 )
-from minigrad.ops.declare import elementwise, kernel, reduction, scalar
-from minigrad.ops.declare import schema as ops
+from minigrad.ops.declare import elementwise, kernel, reduction, scalar, schema
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
@@ -351,7 +348,6 @@ __all__ = [
     "normal",
     "ones",
     "ones_like",
-    "ops",
     "outer",
     "override",
     "permute",
@@ -378,6 +374,7 @@ __all__ = [
     "rsqrt",
     "scalar",
     "scatter_add",
+    "schema",
     "select",
     "set_allocator",
     "set_default_device",

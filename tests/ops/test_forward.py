@@ -90,7 +90,7 @@ ELEMENTWISE = [r for r in ROWS if r.elementwise and len(r.ops) == 1]
 def test_out_and_in_place_equal_the_functional_form(row: Row, device: str) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row), dtype, device)
-    op = mg.ops[row.ops[0]]
+    op = mg.schema[row.ops[0]]
     want = op.public(*given)
     wider = mg.zeros(3, 8, dtype=want.dtype, device=device)
     out = wider[:, ::2]

@@ -89,6 +89,6 @@ def test_what_has_no_gradient_does_not_track(row: Row) -> None:
 
 
 def names(row: Row) -> list[str]:
-    op = mg.ops.get(row.ops[0]) if row.ops else None
+    op = mg.schema.get(row.ops[0]) if row.ops else None
     known = op.operands if op is not None and len(op.operands) == len(row.domains) else ()
     return list(known) or [f"operand {k}" for k in range(len(row.domains))]

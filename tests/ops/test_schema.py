@@ -8,7 +8,7 @@ from op_table import ROWS
 import minigrad as mg
 from minigrad.errors import DeclarationError
 
-OURS = {name: op for name, op in mg.ops.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
+OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
 
 
 def missing(schema: dict[str, object]) -> set[str]:

@@ -1,0 +1,258 @@
+"""Reading and adding by index, straight from the CPU backend, held to NumPy loops over many layouts."""
+
+import numba
+import numpy as np
+import pytest
+from strided import WAYS, arrange, blank, contents
+
+from minigrad.backends.registry import backend_of
+from minigrad.config import override
+from minigrad.core.device import as_device
+from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, i8, i32, i64, u8, u32
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+
+backend = backend_of(as_device("cpu"))
+rng = np.random.default_rng(1)
+
+
+def launch(prepare, out, *operands, dim=None):
+    params = () if dim is None else (dim,)
+    prepare(out[1], *(spec for _, spec in operands), *params)(*(buffer for buffer, _ in operands), out[0])
+    return contents(*out)
+
+
+def whole(shape, dtype):
+    low, high = (0, 2) if dtype is bool_ else (0, 9)
+    return rng.integers(low, high, shape).astype(dtype.numpy)
+
+
+def positions(size, shape):
+    """Indices of both signs."""
+    return rng.integers(-size, size, shape)
+
+
+def numpy_scatter_add(a, index, src, dim):
+    result = a.copy()
+    for place in np.ndindex(index.shape):
+        target = list(place)
+        target[dim] = index[place]
+        result[tuple(target)] += src[place]
+    return result
+
+
+def numpy_index_add(a, index, src, dim):
+    result = a.copy()
+    for j, k in enumerate(index):
+        result[(slice(None),) * dim + (k,)] += src.take(j, dim)
+    return result
+
+
+# ---- reading
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_gather_under_any_layout(way, dim):
+    a, shape = whole((4, 5, 6), f32), [4, 5, 6]
+    shape[dim] = 3
+    index = positions(a.shape[dim], shape)
+    right = np.take_along_axis(a, index, dim)
+    for ways in ((way, "dense", "dense"), ("dense", way, "dense"), ("dense", "dense", way), (way,) * 3):
+        out, x, i = blank(shape, f32, ways[0]), arrange(a, f32, ways[1]), arrange(index, i64, ways[2])
+        assert np.array_equal(launch(backend.gather, out, x, i, dim=dim), right)
+
+
+def test_gather_by_a_shorter_index_reads_the_corner():
+    a, index = whole((4, 6), f32), positions(4, (2, 3))
+    result = launch(backend.gather, blank((2, 3), f32), arrange(a), arrange(index, i64), dim=0)
+    assert np.array_equal(result, a[index, np.arange(3)])
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_gather_moves_every_dtype(dtype):
+    a, index = whole((7,), dtype), np.array([-1, 0, 3, 3, -7])
+    assert np.array_equal(
+        launch(backend.gather, blank((5,), dtype), arrange(a, dtype), arrange(index), dim=0), a[index]
+    )
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=str)
+def test_every_integer_dtype_is_an_index(dtype):
+    index = np.array([2, 0, 1, 1] if dtype.kind == "uint" else [2, -3, 1, -2]).astype(dtype.numpy)
+    a = whole((3, 4), f32)
+    result = launch(backend.index_select, blank((4, 4), f32), arrange(a), arrange(index, dtype), dim=0)
+    assert np.array_equal(result, a[[2, 0, 1, 1]])
+    assert backend.index_bounds(arrange(index, dtype)[1])(arrange(index, dtype)[0]) == (index.min(), index.max())
+
+
+def test_a_nan_keeps_its_payload_on_the_way():
+    a = np.array([0x7FC12345, 0x3F800000], np.uint32).view(np.float32)
+    result = launch(backend.gather, blank((2,), f32), arrange(a), arrange(np.array([1, 0])), dim=0)
+    assert result.view(np.uint32).tolist() == [0x3F800000, 0x7FC12345]
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_index_select_under_any_layout(way, dim):
+    a = whole((4, 5, 6), f32)
+    index = positions(a.shape[dim], 7)
+    right = a.take(index, dim)
+    for ways in ((way, "dense", "dense"), ("dense", way, "dense"), (way, way, "stepped")):
+        out, x, i = blank(right.shape, f32, ways[0]), arrange(a, f32, ways[1]), arrange(index, i64, ways[2])
+        assert np.array_equal(launch(backend.index_select, out, x, i, dim=dim), right)
+
+
+def test_long_rows_are_cut_into_blocks():
+    a, index = whole((3, 20_000), f32), np.array([2, 0, -1])
+    with override(parallel_threshold=0):
+        out = launch(backend.index_select, blank(a.shape, f32), arrange(a), arrange(index), dim=0)
+    assert np.array_equal(out, a[index])
+
+
+# ---- adding
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_scatter_add_under_any_layout(way, dim):
+    a, shape = whole((4, 5, 6), f32), [4, 5, 6]
+    shape[dim] = 8
+    index, src = positions(a.shape[dim], shape), whole(shape, f32)
+    right = numpy_scatter_add(a, index, src, dim)
+    for ways in ((way, "dense", "dense", "dense"), ("dense", way, way, "dense"), ("dense", "dense", "dense", way)):
+        out, x = blank(a.shape, f32, ways[0]), arrange(a, f32, ways[1])
+        i, y = arrange(index, i64, ways[2]), arrange(src, f32, ways[3])
+        assert np.array_equal(launch(backend.scatter_add, out, x, i, y, dim=dim), right)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_index_add_under_any_layout(way, dim):
+    a, shape = whole((4, 5, 6), f32), [4, 5, 6]
+    shape[dim] = 8
+    index, src = positions(a.shape[dim], 8), whole(shape, f32)
+    right = numpy_index_add(a, index, src, dim)
+    for ways in (
+        (way, "dense", "dense", "dense"),
+        ("dense", way, "stepped", "dense"),
+        ("dense", "dense", "dense", way),
+    ):
+        out, x = blank(a.shape, f32, ways[0]), arrange(a, f32, ways[1])
+        i, y = arrange(index, i64, ways[2]), arrange(src, f32, ways[3])
+        assert np.array_equal(launch(backend.index_add, out, x, i, y, dim=dim), right)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_sums_of_every_dtype(dtype):
+    a, index, src = whole((3,), dtype), np.array([0, 2, 2, -1]), whole((4,), dtype)
+    x, i, y = arrange(a, dtype), arrange(index), arrange(src, dtype)
+    result = launch(backend.scatter_add, blank((3,), dtype), x, i, y, dim=0)
+    assert np.array_equal(result, numpy_scatter_add(a, index, src, 0))
+
+
+def test_integer_sums_wrap_around():
+    x, i, y = arrange(np.array([100], np.int8)), arrange(np.array([0])), arrange(np.array([100], np.int8))
+    assert launch(backend.scatter_add, blank((1,), i8), x, i, y, dim=0).tolist() == [-56]
+
+
+def test_a_half_is_rounded_after_each_addition():
+    x, i, y = arrange(np.zeros(1), f16), arrange(np.zeros(3, np.int64)), arrange(np.array([2048.0, 1.0, 1.0]), f16)
+    assert launch(backend.index_add, blank((1,), f16), x, i, y, dim=0).tolist() == [2048.0]
+
+
+def test_equal_indices_add_in_index_order():
+    """1e8 + 1 is 1e8 in float32, so only one order gives 1."""
+    src = np.array([[1e8], [-1e8], [1.0]], np.float32).repeat(40, 1)
+    x, i, y = arrange(np.zeros((2, 40)), f32), arrange(np.ones(3, np.int64)), arrange(src)
+    result = launch(backend.index_add, blank((2, 40), f32), x, i, y, dim=0)
+    assert (result[1] == 1).all() and (result[0] == 0).all()
+
+
+@pytest.mark.parametrize("shape", [(50, 70), (3, 50, 4)], ids=str)
+@pytest.mark.parametrize("method", ["scatter_add", "index_add"])
+def test_the_number_of_threads_does_not_change_a_sum(method, shape):
+    dim = len(shape) - 2
+    a, src = np.zeros(shape, np.float32), rng.standard_normal(shape).astype(np.float32)
+    index = positions(5, shape if method == "scatter_add" else shape[dim])
+    results = []
+    for threads, threshold in ((1, 0), (2, 0), (1, 1 << 40)):
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        with override(parallel_threshold=threshold):
+            x, i, y = arrange(a), arrange(index), arrange(src)
+            results.append(launch(getattr(backend, method), blank(shape, f32), x, i, y, dim=dim).tobytes())
+    assert results[0] == results[1] == results[2]
+
+
+def test_nothing_to_add_is_a_copy():
+    a = whole((3, 4), f32)
+    none = arrange(np.zeros((0, 4)), f32)
+    x, i = arrange(a, f32, "transposed"), arrange(np.zeros(0, np.int64))
+    assert np.array_equal(launch(backend.index_add, blank((3, 4), f32), x, i, none, dim=0), a)
+
+
+# ---- adding through a view
+
+
+def add_through(view, g, dtype=f32, numel=30, offset=2):
+    out = np.full(numel + 4, 7).astype(dtype.storage)
+    values, spec = g
+    backend.view_add(Spec(Layout.contiguous((numel,), offset), dtype), spec, Spec(view, dtype))(values, out)
+    assert (out[:offset] == out[-2]).all() and out[:offset].any() and (out[numel + offset :] == out[-2]).all()
+    return contents(out, Spec(Layout.contiguous((numel,), offset), dtype))
+
+
+def numpy_view_add(view, g, numel=30, offset=2):
+    result = np.zeros(numel + 4, np.float64)
+    np.add.at(result, list(view.offsets()), g.reshape(-1).astype(np.float64))
+    return result[offset : offset + numel]
+
+
+BASE = Layout.contiguous((5, 6), 2)
+VIEWS = {
+    "transposed": BASE.transpose(0, 1),
+    "flipped steps": BASE.slice(1, None, None, -2),
+    "overlapping windows": BASE.unfold(1, 3, 1),
+    "windows in both dims": BASE.unfold(0, 2, 1).unfold(1, 4, 2),
+    "repeated": BASE.narrow(0, 1, 1).expand((4, 6)),
+    "repeated inside": BASE.narrow(1, 2, 1).expand((5, 3)),
+    "one element": BASE.select(0, 1).select(0, 1),
+    "nothing": BASE.narrow(0, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("threshold", [0, 1 << 40])
+def test_view_add_sums_overlaps(name, threshold):
+    view = VIEWS[name]
+    g = whole(view.shape, f32)
+    with override(parallel_threshold=threshold):
+        for way in ("dense", "flipped", "transposed"):
+            assert np.array_equal(add_through(view, arrange(g, f32, way)), numpy_view_add(view, g))
+
+
+@pytest.mark.parametrize("dtype", [f16, bfloat16, i8, i64, bool_], ids=str)
+def test_view_add_in_other_dtypes(dtype):
+    view = VIEWS["overlapping windows"]
+    g = whole(view.shape, dtype)
+    right = numpy_view_add(view, g)
+    result = add_through(view, arrange(g, dtype), dtype)
+    assert np.array_equal(result.astype(np.float64), right > 0 if dtype is bool_ else right)
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_bounds_see_the_view_and_not_the_gaps(way):
+    values = np.array([[3, -2, 5], [0, 7, -6]])
+    buffer, spec = arrange(values, i64, way)
+    assert backend.index_bounds(spec)(buffer) == (-6, 7)
+
+
+@pytest.mark.parametrize("dtype", [u8, u32, i32], ids=str)
+def test_bounds_of_one_number_and_of_none(dtype):
+    buffer, spec = arrange(np.array(200 if dtype is u8 else 1 << 30), dtype)
+    assert backend.index_bounds(spec)(buffer) == (int(buffer[0]), int(buffer[0]))
+    lowest, highest = backend.index_bounds(Spec(Layout.contiguous((0, 3)), dtype))(buffer)
+    assert lowest >= 0 and highest < 0
