@@ -1,9 +1,9 @@
 """How a fold walks its operand: kept dims and folded dims, each merged, and the numbers that a kernel reads.
 
 A plan is a pure function of layouts.  The operand is read in the order of its memory where that pays: "run" is one
-stretch, "along" folds stretches to one output each, "across" adds rows onto a row of outputs.  Long folds with few
-outputs are cut into pieces here, from shapes alone, and a second stage folds the partial results.  `core/plan.py` is
-the same for elementwise loops, `kernels/cpu/reduction.py` reads `numbers`.
+stretch, "along" folds stretches to one output each, "across" adds rows onto a row of outputs; "tiny" lists every
+place.  Long folds with few outputs are cut into pieces here, from shapes alone, and a second stage folds the partial
+results.  `core/plan.py` is the same for elementwise loops, `kernels/cpu/reduction.py` reads `numbers`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import CHUNK, pieces
 from minigrad.core.strides import merge_dims
 
+TINY = 512  # up to so many elements a list of places is walked, whose loop compiles in no time
 LANES = 256  # accumulators side by side in a "run": they hide the latency of an addition
 COLUMNS = 512  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
 PIECE = 32768  # elements a piece of a long fold
@@ -32,7 +33,7 @@ Ints = tuple[int, ...]
 class FoldPlan:
     """One launch of a fold.
 
-    kind: "run", "along" or "across".  unit_step: the innermost step is 1, so it is pasted into the kernel.
+    kind: "tiny", "run", "along" or "across".  unit_step: the innermost step is 1, so it is pasted into the kernel.
     partial: elements of the workspace that is written, 0 if it is the output itself.
     """
 
@@ -103,6 +104,8 @@ def goes_along(kept: Axes, folded: Axes) -> bool:
 
 def plan_fold(out: Layout, a: Layout, dims: Sequence[int]) -> list[FoldPlan]:
     """The stages of a fold of `a` over `dims` into `out`, which has length 1 there."""
+    if a.numel <= TINY and out.numel <= TINY:
+        return [plan_tiny(out, a, dims)]
     kept, folded = kept_axes(out, a, dims), axes([a], list(dims))
     count = prod(a.shape[d] for d in dims)
     plan = plan_run(kept, folded, out, a, count) or plan_walk(kept, folded, out, a, count)
@@ -129,6 +132,15 @@ def plan_argfold(out: Layout, a: Layout, dim: int) -> tuple[FoldPlan, NDArray[np
     plan = plan_walk(kept, folded, out, a, a.shape[dim])
     numbers[2] = plan.partial // out.numel
     return plan, np.array(numbers, np.int64)
+
+
+def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
+    """The places of all outputs and elements, one by one."""
+    kept = [d for d in range(a.ndim) if d not in dims]
+    first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)
+    fold = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))
+    numbers = [out.numel, fold.numel, fold.numel, *out.offsets(), *first.offsets(), *fold.offsets()]
+    return FoldPlan("tiny", False, a.numel, 0, np.array(numbers, np.int64))
 
 
 def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> FoldPlan | None:

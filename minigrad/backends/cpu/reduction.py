@@ -53,7 +53,7 @@ class Reduction(Family):
             plan.numbers[reduction.COUNT[plan.kind]] = count
             kernel = self.kernel(
                 write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.label,
-                parallel=plan.numel >= settings.parallel_threshold,
+                parallel=plan.kind != "tiny" and plan.numel >= settings.parallel_threshold,
             )  # fmt: skip
             launches.append(bind(kernel, plan.numbers, 1))
         return launches[0] if len(launches) == 1 else chained(launches, stages, compute)

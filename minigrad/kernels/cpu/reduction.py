@@ -1,4 +1,4 @@
-"""Folds: a whole stretch of memory, along the operand's memory, across it; and the positions of extremes.
+"""Folds: few elements, a whole stretch of memory, along the operand's memory, across it; and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1
@@ -8,7 +8,19 @@ loops vectorise without a licence to re-associate, and the order is that of `cor
 
 import numpy as np
 
-COUNT = {"run": 8, "along": 20, "across": 20}  # where `numbers` holds the count that a mean divides by
+COUNT = {"run": 8, "tiny": 2, "along": 20, "across": 20}  # where `numbers` holds the count that a mean divides by
+
+
+def tiny(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers = outputs, elements of each, count, where each output lies, where its first element lies, how far each
+    element is from the first.  The shortest text, so it compiles soonest."""
+    outputs = numbers[0]
+    for o in range(outputs):
+        at = numbers[3 + outputs + o]
+        acc = IDENTITY
+        for i in range(numbers[1]):
+            acc = T(F(acc, LOAD_0(in_0[at + numbers[3 + 2 * outputs + i]])))
+        out[numbers[3 + o]] = STORE(FINISH(acc, numbers[2]))
 
 
 def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -145,10 +157,10 @@ def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
             stop = min(numbers[8], start + size)
             best = LOAD_0(in_0[base + start * step])
             winner = start
-            for i in range(start, stop, 128):
-                at = base + i * step
+            for i in range(start, stop, 64):
+                at = base + i * step  # noqa: F841
                 x = VIEW
-                count = min(128, stop - i)
+                count = min(64, stop - i)
                 hits = 0
                 for j in range(count):
                     hits += 1 if F(best, LOAD_0(x[PLACE])) else 0
@@ -204,7 +216,7 @@ def arg_choose(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rank, outputs, pieces, step of the folded dim, offsets of in_0, in_1 and out, kept dims, the strides
     of each.  in_1 holds the winner of every piece; the first of the best is the winner of all."""
     rank = numbers[0]
-    for o in RANGE(numbers[1]):
+    for o in range(numbers[1]):
         rest = o
         at = numbers[4]
         piece = numbers[5]
