@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from minigrad.backends.cpu.elementwise import Elementwise
 from minigrad.backends.cpu.filling import Filling
+from minigrad.backends.cpu.indexing import Indexing
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.reduction import Reduction
 
 
-class CpuBackend(Elementwise, Filling, Matmul, Reduction):
+class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction):
     """Everything that `Backend` asks for, on the host's threads."""
 
 

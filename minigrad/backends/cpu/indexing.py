@@ -80,6 +80,7 @@ class Indexing(Family):
         numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
         numbers = np.append(numbers, [count, src.layout.strides[dim], index.layout.strides[dim]])
         rows = inner(strides) == (1, 1, 0)
+        parallel = parallel and int(numbers[0]) > 1
         return bind(self.kernel(write_scatter_add, out.dtype, index.dtype, rows, parallel=parallel), numbers, 2)
 
     def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
@@ -166,7 +167,7 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, NDArray[np.int64] | None
     if len(safe) == len(dims):
         return 0, None
     rest = [d for d in range(len(dims)) if d not in safe]
-    order = [*safe, *rest]
+    order = [*reversed(safe), *rest]
     last = order.pop()
     units, rows = prod(dims[d] for d in safe), prod(dims[d] for d in rest[:-1])
     numbers = [units, rows, dims[last], len(order), view.offset, to[last], g.offset, of[last]]

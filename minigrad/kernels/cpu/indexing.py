@@ -1,8 +1,8 @@
 """Loops that read or add where an index tensor says.
 
-Free names, filled in by `specialize`: `LOAD_0`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and `ROWS`: the index
-is constant along the innermost dim and both sides step by 1 there, so whole rows move.  Negative indices count from
-the end; bounds have been checked before.  A unit is one task: a block of one innermost row, with the outer indices
+Free names, filled in by `specialize`: `LOAD_0`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and `ROWS`: the
+index is constant along the innermost dim and both sides step by 1 there, so whole rows move.  Negative indices count
+from the end; bounds have been checked before.  A unit is one task: a block of one innermost row, with the outer indices
 found by division.  Sums into one element run in index order inside one unit, so threads cannot change a result.
 """
 
