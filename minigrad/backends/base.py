@@ -68,8 +68,11 @@ class Backend(ABC):
         """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
         if out.dtype.kind == "bool" and a.dtype.kind != "bool":
             return self.elementwise(NONZERO, a.dtype.compute, out, [a])
-        widen = out.dtype.is_float and not a.dtype.is_float or a.dtype.kind == "bool"
-        return self.elementwise(IDENTITY, out.dtype.compute if widen else a.dtype.compute, out, [a])
+        if not a.dtype.is_int or not out.dtype.is_float:
+            compute = out.dtype.compute if a.dtype.kind == "bool" else a.dtype.compute
+        else:  # float32 on the way to a half would round twice
+            compute = out.dtype.compute if out.dtype.itemsize > 2 else np.dtype(np.float64)
+        return self.elementwise(IDENTITY, compute, out, [a])
 
     @abstractmethod
     def reduce(
@@ -87,7 +90,10 @@ class Backend(ABC):
 
     @abstractmethod
     def argreduce(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
-        """Index along `dim` of the first element for which better(best, x) never holds later; out is int64."""
+        """Index along `dim` of the first element for which better(best, x) never holds later.
+
+        `out` is int64 and has length 1 at `dim`.
+        """
 
     @abstractmethod
     def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
@@ -111,7 +117,10 @@ class Backend(ABC):
 
     @abstractmethod
     def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
-        """out (contiguous) = 0, then add g into it through the layout `view` of out's buffer, overlaps summed."""
+        """out (contiguous) = 0, then add g into it through the layout `view`, overlaps summed.
+
+        The offset of `view` counts from the beginning of out's buffer.
+        """
 
     @abstractmethod
     def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:

@@ -87,6 +87,16 @@ def integer_power(a: Any, b: Any) -> int:
     return 0
 
 
+def integer_quotient(a: Any, b: Any) -> int:
+    """The largest whole number not above a/b; 0 for b = 0."""
+    return int(a) // int(b) if b != 0 else 0
+
+
+def integer_remainder(a: Any, b: Any) -> int:
+    """a - b * (a // b), with the sign of b; 0 for b = 0."""
+    return int(a) % int(b) if b != 0 else 0
+
+
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
     """The names that a rendered body may use: T, math, np and _power."""
     number = compute_type(compute)
@@ -100,8 +110,8 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
     functions |= WHOLE if compute.kind == "f" else dict.fromkeys(WHOLE, lambda x: x)
     constants = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
     space = SimpleNamespace(**functions, **constants)
-    power = functions["pow"] if compute.kind == "f" else lambda a, b: number(integer_power(a, b))
-    return {"T": number, "math": space, "np": space, "_power": power}
+    whole = {"int_power": integer_power, "int_divide": integer_quotient, "int_modulo": integer_remainder}
+    return {"T": number, "math": space, "np": space, "_power": functions["pow"], **whole}
 
 
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:

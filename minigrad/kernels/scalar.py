@@ -25,6 +25,8 @@ MATH = {name: f"math.{name}" for name in (
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
 MATH |= {"rint": "np.rint"}
 CONSTANTS = ("pi", "e", "inf", "nan")
+# What these operators become for integers: see `kernels/integer.py`.
+INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
 BINARY = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift,
@@ -114,7 +116,7 @@ class _Check:
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY):
                 self.expression(left)
                 self.expression(right)
-            case ast.UnaryOp(operand=operand) | ast.Compare(left=operand, comparators=[]):
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
                 self.expression(operand)
             case ast.BoolOp(values=values):
                 for value in values:
@@ -186,7 +188,8 @@ class _Render(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        return self.narrow(node)
+        name = INTEGER.get(type(node.op)) if self.kind == "int" else None
+        return self.narrow(node if name is None else ast.Call(ast.Name(name), [node.left, node.right], []))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and self.kind != "bool":
@@ -201,6 +204,8 @@ class _Render(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         args = [self.visit(a) for a in node.args]
         match node.func:
+            case ast.Attribute(attr="floor" | "ceil" | "trunc" | "rint") | ast.Name(id="round") if self.kind != "float":
+                return args[0]  # whole already, and float64 would not hold all of them
             case ast.Attribute(attr=attr):
                 return ast.Call(ast.parse(MATH[attr], mode="eval").body, args, [])
             case ast.Name(id="abs"):
@@ -266,7 +271,7 @@ class _Powers(ast.NodeTransformer):
 def as_python(scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: list[str], store: str) -> Callable[..., Any]:
     """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
 
-    namespace: what the text calls, T, np, math and _power (for `**`).
+    namespace: what the text calls: T, np, math, _power (for `**` of floats) and the names of `INTEGER`.
     loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.
     """
     used = set(scalar.args) | {"T", "np", "math"}

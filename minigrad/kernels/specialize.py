@@ -31,8 +31,8 @@ from minigrad.config import settings
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.errors import KernelError
-from minigrad.kernels import half
-from minigrad.kernels.scalar import render
+from minigrad.kernels import half, integer
+from minigrad.kernels.scalar import INTEGER, render
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
@@ -91,7 +91,9 @@ def saturate_text(dtype: DType) -> str:
 def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     """The source of one pasted helper, without its decorator."""
     kind, _, dtype = name.partition(":")
-    return saturate_text(dtypes[dtype]) if kind == "saturate" else source_of(getattr(half, kind))
+    if kind == "saturate":
+        return saturate_text(dtypes[dtype])
+    return source_of(getattr(half, kind, None) or getattr(integer, kind))
 
 
 # ---- pasting --------------------------------------------------------------------------------------------------------
@@ -219,6 +221,7 @@ def write_kernel(
     names = {"RANGE": "prange" if parallel else "range", **constants}
     body = paste(template, len(operands), all_macros, names)
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
+    conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in body)
     parts = [
         f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
         "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,

@@ -193,17 +193,14 @@ def test_copies_convert_alike(kind, source, target):
 # ---- what compiled kernels do not do yet
 
 
-@pytest.mark.xfail(strict=True, reason="Numba's integer power goes through float64 for exponents above 65536")
 def test_integer_powers_with_large_exponents_wrap(kind):
     hold_elementwise(kind, schema["pow"], [np.int64([3, -1, 7]), np.int64([2**20 + 1, 2**40 + 1, 65537])])
 
 
-@pytest.mark.xfail(strict=True, reason="np.rint of an integer goes through float64")
 def test_large_integers_pass_through_round(kind):
     hold_elementwise(kind, schema["round"], [np.int64([2**60 + 1, -(2**53) - 1])])
 
 
-@pytest.mark.xfail(strict=True, reason="Backend.copy converts integers to float32 first, and bfloat16 rounds again")
 def test_integers_are_rounded_once_to_bfloat16(kind):
     a, out = arrange(np.int32([2**24 + 2**16 + 1])), blank((1,), bf16)
     hold(kind, lambda b: b.copy(out[1], a[1]), out, [a])

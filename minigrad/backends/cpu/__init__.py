@@ -14,6 +14,3 @@ from minigrad.backends.cpu.reduction import Reduction
 
 class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction):
     """Everything that `Backend` asks for, on the host's threads."""
-
-
-CpuBackend.__abstractmethods__ = frozenset()

@@ -1,0 +1,43 @@
+"""Integer power, quotient and remainder that mean the same everywhere, pasted above the loops that use them.
+
+Machine division traps or differs at zero and at the lowest number by -1, and Numba's `**` leaves integers for floats
+above an exponent of 65536.  Here x // 0 = x % 0 = 0 as in NumPy, everything else wraps, and a negative exponent gives
+the whole part of the quotient: 0, but for bases 1 and -1.
+"""
+
+import numpy as np
+
+
+def int_power(base, exponent):  # type: ignore[no-untyped-def]
+    """base to the exponent by repeated squaring, modulo 2**64."""
+    n = np.int64(exponent)
+    b = np.int64(base)
+    if n < 0:
+        if b == 1:
+            return np.int64(1)
+        if b == -1:
+            return np.int64(-1) if n & np.int64(1) else np.int64(1)
+        return np.int64(0)
+    result = np.int64(1)
+    while n > 0:
+        if n & np.int64(1):
+            result = result * b
+        b = b * b
+        n = n >> np.int64(1)
+    return result
+
+
+def int_divide(a, b):  # type: ignore[no-untyped-def]
+    """The largest whole number not above a/b; 0 for b = 0."""
+    if b == 0:
+        return np.int64(0)
+    if b == -1:
+        return np.int64(0) - np.int64(a)
+    return np.int64(a // b)
+
+
+def int_modulo(a, b):  # type: ignore[no-untyped-def]
+    """a - b * (a // b), with the sign of b; 0 for b = 0."""
+    if b == 0 or b == -1:
+        return np.int64(0)
+    return np.int64(a % b)
