@@ -153,7 +153,7 @@ def _target_is_per_operand(code: str) -> bool:
 def _expand_line(
     line: str, operands: int, macros: dict[str, Expand], constants: dict[str, str], used: set[str]
 ) -> list[str]:
-    code, indent = line.strip(), line[: len(line) - len(line.lstrip())]
+    code, indent = line.split("  #")[0].strip(), line[: len(line) - len(line.lstrip())]
     if code.startswith("def "):
         names = ", ".join(f"in_{k}" for k in range(operands))
         return [line.replace("in_K", names)]

@@ -1,0 +1,126 @@
+"""The text of generated modules: what is pasted, what is hashed, what can be stepped through."""
+
+import ast
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minigrad.backends.cpu import matmul as family
+from minigrad.config import override
+from minigrad.core.dtype import f16, f32, i8, i32
+from minigrad.errors import KernelError
+from minigrad.kernels import specialize
+
+
+def twice(x):  # type: ignore[no-untyped-def]
+    """A helper with a free name."""
+    return FACTOR * x  # noqa: F821
+
+
+def template(a, out, numbers):  # type: ignore[no-untyped-def]
+    """out = 2a."""
+    for i in RANGE(numbers[0]):  # noqa: F821
+        out[i] = STORE(twice(LOAD_0(a[i])))  # noqa: F821
+
+
+def text_of(a=f32, out=f32, factor="T(2)", parallel=False, imports=""):
+    return specialize.write_kernel(
+        "doubles.",
+        template,
+        operands=(a,),
+        out=out,
+        compute=out.compute,
+        macros={},
+        constants={"FACTOR": factor},
+        parallel=parallel,
+        signature=f"void({specialize.array_type(a)}, {specialize.array_type(out)}, int64[::1])",
+        imports=imports,
+        helpers=(twice,),
+    )
+
+
+def test_a_helper_is_pasted_with_its_free_names_filled_in():
+    text = text_of()
+    assert "return T(2) * x" in text and "FACTOR" not in text
+    assert text.index("def twice") < text.index("def kernel")
+
+
+def test_a_kernel_with_a_helper_runs_on_halves(tmp_path):
+    with override(cache_dir=tmp_path):
+        kernel = specialize.load("twice_f16", text_of(f16, f16)).kernel
+    values = np.array([1.5, -3.0, 40_000.0], np.float16)
+    out = np.zeros(3, np.uint16)
+    kernel(values.view(np.uint16), out, np.array([3], np.int64))
+    assert out.view(np.float16).tolist() == [3.0, -6.0, np.inf]
+
+
+def test_serial_and_parallel_differ_in_range_only():
+    serial, parallel = (text_of(parallel=p).splitlines() for p in (False, True))
+    differing = [(a.strip(), b.strip()) for a, b in zip(serial, parallel, strict=True) if a != b]
+    assert ("for i in range(numbers[0]):", "for i in prange(numbers[0]):") in differing
+    assert all("parallel=" in a or "range" in a for a, _ in differing)
+
+
+def test_every_generated_text_is_python():
+    for text in (text_of(), text_of(i8, i32), text_of(f16, f32, parallel=True)):
+        ast.parse(text)
+
+
+def test_the_name_of_a_module_follows_its_text(tmp_path):
+    with override(cache_dir=tmp_path):
+        first = specialize.load("same", text_of(factor="T(2)"))
+        second = specialize.load("same", text_of(factor="T(3)"))
+        assert specialize.load("same", text_of(factor="T(2)")) is first
+    assert first.__file__ != second.__file__
+    assert sorted(p.name for p in (tmp_path / "kernels").glob("*.py")) == sorted(
+        os.path.basename(m.__file__) for m in (first, second)
+    )
+
+
+def test_a_changed_tile_makes_a_new_matmul_module(monkeypatch):
+    before = family.tile_header("float32")
+    monkeypatch.setattr(family, "tile_hash", lambda: "0123456789abcdef")
+    assert family.tile_hash() in family.tile_header("float32") != before
+
+
+def test_a_kernel_that_does_not_compile_names_itself_and_its_source(tmp_path):
+    with override(cache_dir=tmp_path), pytest.raises(KernelError, match="broken does not compile") as caught:
+        specialize.load("broken", text_of(factor="no_such_name"))
+    assert os.path.exists(caught.value.path)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners of files are a POSIX matter")
+def test_the_cache_folder_is_closed_to_others(tmp_path):
+    with override(cache_dir=tmp_path):
+        (tmp_path / "kernels").mkdir(mode=0o755)
+        assert specialize.cache_folder().stat().st_mode & 0o777 == 0o700
+
+
+STEPPED = """
+import sys
+import numpy as np
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import as_device
+from minigrad.core.dtype import f16, f32
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+
+backend = backend_of(as_device("cpu"))
+a = Layout.contiguous((25, 30))
+for dtype in (f32, f16):
+    x = (np.arange(750) % 5).astype(dtype.numpy)
+    out = np.empty(625, dtype.storage)
+    layout = Layout.contiguous((25, 25))
+    backend.matmul(Spec(layout, dtype), Spec(a, dtype), Spec(a.transpose(0, 1), dtype))(
+        x.view(dtype.storage), x.view(dtype.storage), out)
+    square = x.reshape(25, 30).astype(np.float64)
+    assert np.array_equal(out.view(dtype.numpy).reshape(25, 25), square @ square.T)
+"""
+
+
+def test_a_packed_product_can_be_stepped_through_without_a_compiler(tmp_path):
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "MINIGRAD_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", STEPPED], env=environment, check=True, timeout=100)
