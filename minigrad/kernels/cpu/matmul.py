@@ -76,8 +76,18 @@ def pack(source, at, step, deep, panel, to, full, width, depth):  # type: ignore
                 z[j] = LOAD_0(x[j])
     else:
         for j in range(full):
-            for k in range(depth):
-                panel[to + k * full + j] = LOAD_0(source[at + k * deep + j * step]) if j < width else T(0)
+            # Unsigned, because a signed index is tested for wrapping around at each element.
+            p = np.uint64(to + j)
+            if j < width:
+                q = at + j * step
+                for _ in range(depth):
+                    panel[p] = LOAD_0(source[np.uint64(q)])
+                    p += np.uint64(full)
+                    q += deep
+            else:
+                for _ in range(depth):
+                    panel[p] = T(0)
+                    p += np.uint64(full)
 
 
 def packed(a, b, out, numbers):  # type: ignore[no-untyped-def]
@@ -158,8 +168,9 @@ def packed(a, b, out, numbers):  # type: ignore[no-untyped-def]
                             if not whole:
                                 for i in range(h):
                                     for j in range(w):
-                                        x = edge[i * NR + j]
-                                        c[at + i * ldc + j] = x if k0 == 0 else x + c[at + i * ldc + j]
+                                        x = edge[np.uint64(i * NR + j)]
+                                        q = np.uint64(at + i * ldc + j)
+                                        c[q] = x if k0 == 0 else x + c[q]
                 if WIDENED:
                     for i in range(height):
                         z = out[numbers[3] + (batch * M + i0 + i) * N + first :]
