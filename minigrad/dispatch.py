@@ -146,7 +146,7 @@ def apply_binary(op: Op, a: Any, b: Any) -> Tensor:
         plan = make_plan(op, (a, b), {})
         remember(op, key, plan)
     storage = plan.backend.allocate(plan.numel, plan.dtype, plan.device)
-    plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)
+    plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
     if mode.enabled and (a.op is not None or b.op is not None or a.is_variable or b.is_variable):
         return record(op, plan, (a, b), {}, storage)
     return Tensor(storage, plan.layout)
@@ -201,6 +201,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> C
 
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """Shapes broadcast, operands are expanded, the result is fresh and contiguous."""
     compute, dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     shape = broadcast_shapes(op.name, *[s.shape for s in specs])
     out = Spec(Layout.contiguous(shape), dtype)
@@ -209,11 +210,13 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """Another layout over the operand's storage; nothing is launched."""
     layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
     return CallPlan(backend, device, specs, Spec(layout, specs[0].dtype), None)
 
 
 def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """The op's own rules say dtype and shape, its body asks the backend for the launch."""
     dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     out = Spec(Layout.contiguous(shape), dtype)
@@ -236,10 +239,13 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
         raise ArgumentError(f"{op.name}: out= is offered by elementwise ops only", op=op.name)
     if out.layout.shape != plan.layout.shape:
         raise ShapeError(
-            f"{op.name}: the result has shape {plan.layout.shape}, out is {describe(out)}; shapes must agree", op=op.name
+            f"{op.name}: the result has shape {plan.layout.shape}, out is {describe(out)}; shapes must agree",
+            op=op.name,
         )
     if out.dtype is not plan.dtype:
-        raise DTypeError(f"{op.name}: the result is {plan.dtype}, out is {describe(out)}; dtypes must agree", op=op.name)
+        raise DTypeError(
+            f"{op.name}: the result is {plan.dtype}, out is {describe(out)}; dtypes must agree", op=op.name
+        )
     if out.device is not plan.device:
         raise DeviceError(f"{op.name}: the operands are on {plan.device}, out on {out.device}", op=op.name)
     check_writable(op.name, out, operands)
@@ -283,6 +289,6 @@ def overlap(a: Layout, b: Layout) -> bool:
     base = np.empty(max(a.span()[1], b.span()[1]), np.uint8)
     views = [np.lib.stride_tricks.as_strided(base[x.offset :], x.shape, x.strides) for x in (a, b)]
     try:
-        return bool(np.shares_memory(*views, max_work=100_000))
+        return bool(np.shares_memory(views[0], views[1], max_work=100_000))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True

@@ -49,10 +49,10 @@ def represent(x: Tensor) -> str:
     if str(x.device) != "cpu":
         notes.append(f"device={str(x.device)!r}")
     if getattr(x, "name", None):
-        notes.append(f"name={x.name!r}")  # type: ignore[attr-defined]
+        notes.append(f"name={x.name!r}")
     if x.op is not None:
         notes.append(f"op={x.op.name}")
     return f"{kind}({', '.join([body, *notes])})"
 
 
-Tensor.__repr__ = represent  # type: ignore[method-assign]
+Tensor.__repr__ = represent  # type: ignore[assignment]

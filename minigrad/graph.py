@@ -43,7 +43,8 @@ class BackpropOp:
         self, op: Op, plan: Any, params: dict[str, Any], parents: tuple[Any, ...], mask: int, saved: tuple[Any, ...]
     ) -> None:
         self.id = next(ids)
-        self.op, self.plan, self.params, self.parents, self.mask, self.saved = op, plan, params, parents, mask, saved
+        self.op, self.plan, self.params, self.parents, self.mask = op, plan, params, parents, mask
+        self.saved: tuple[Any, ...] | None = saved
         self.versions = tuple([t.storage.version for t in saved])
         self.source: str | None = None
 

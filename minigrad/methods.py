@@ -13,14 +13,37 @@ import numpy as np
 
 from minigrad.autodiff.engine import backward
 from minigrad.core.dtype import (
-    DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
 )  # fmt: skip
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.dispatch import check_writable
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops import (
-    activation, arithmetic, casting, compare, composed, creation, explog, indexing, joining, linalg, reduce, rounding,
-    trigonometry, views,
+    activation,
+    arithmetic,
+    casting,
+    compare,
+    composed,
+    creation,
+    explog,
+    indexing,
+    joining,
+    linalg,
+    reduce,
+    rounding,
+    trigonometry,
+    views,
 )  # fmt: skip
 from minigrad.ops.declare import schema
 from minigrad.tensor import Tensor, describe, host_array
@@ -57,7 +80,8 @@ ALIASES = {
     "sqr": "square", "recip": "reciprocal", "powf": "pow", "to_dtype": "to", "astype": "to", "broadcast_as": "expand",
     "broadcast_to": "expand", "sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin",
     "copy": "clone", "to_vec0": "item", "to_scalar": "item", "to_vec1": "tolist", "to_vec2": "tolist",
-    "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten", "log_sum_exp": "logsumexp",
+    "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten", 
+    "log_sum_exp": "logsumexp",
     "broadcast_matmul": "matmul", "gelu_erf": "gelu", "elem_count": "numel", "to_device": "to", "mul_scalar": "mul",
     "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "swapaxes": "transpose", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
@@ -72,7 +96,9 @@ ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq
 def view(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
     if len(shape) == 1 and isinstance(shape[0], DType):
-        raise ArgumentError("view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view")
+        raise ArgumentError(
+            "view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view"
+        )
     return views.as_view(x, shape=as_shape(shape, "view", hole=True))
 
 
@@ -325,7 +351,8 @@ def attach() -> None:
         "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": indexing.get_item,
         "__setitem__": indexing.set_item, "__iter__": iterate, "__bool__": truth, "__float__": lambda x: float(item(x)),
-        "__int__": lambda x: int(item(x)), "__index__": as_index, "backward": backward, "mT": property(matrix_transpose),
+        "__int__": lambda x: int(item(x)), "__index__": as_index, "backward": backward, 
+        "mT": property(matrix_transpose),
         "T": property(full_transpose), "dims": property(lambda x: x.shape), "rank": property(lambda x: x.ndim),
     }  # fmt: skip
     for name, value in special.items():

@@ -19,9 +19,6 @@ from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.graph import BackpropOp, ids
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class Tensor:
     """An n-dimensional array of one dtype on one device.
@@ -107,7 +104,15 @@ class Tensor:
 
     if TYPE_CHECKING:  # attached by methods.py
 
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+        def __getattr__(self, name: str) -> Any: ...
+        def __eq__(self, other: Any) -> Any: ...
+        def __ne__(self, other: Any) -> Any: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
         def __sub__(self, other: Any) -> Tensor: ...
@@ -126,7 +131,18 @@ def describe(x: Any) -> str:
     """An operand as messages name it: `float32(2, 3)`, or the Python value."""
     if isinstance(x, Tensor):
         return f"{x.dtype}{x.shape}"
-    return f"{type(x).__name__} {x!r:.40}"
+    if isinstance(x, np.ndarray):
+        return f"ndarray {x.dtype}{x.shape}"
+    if isinstance(x, int) and abs(x) >= 1 << 80:
+        return f"an int of {x.bit_length()} bits"
+    return f"{type(x).__name__} {' '.join(repr(x).split()):.40}"
+
+
+def expect_tensors(name: str, *values: Any) -> None:
+    """Raise DTypeError unless all values are tensors: for functions that ask for `ndim` before they call an op."""
+    for x in values:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=name)
 
 
 def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, Layout]:
@@ -188,11 +204,12 @@ def host_numbers(data: Any, shape: tuple[int, ...]) -> tuple[Any, DType]:
         kinds.add(type(leaves[k]))
     if not kinds <= {bool, int, float}:
         wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
-        raise DTypeError(f"tensor: {wrong!r:.40} of type {type(wrong).__name__} is no number; give bool, int or float")
+        raise DTypeError(f"tensor: {describe(wrong)} is no number; give bool, int or float")
     kind = float if float in kinds or not leaves else int if int in kinds else bool
     dtype = as_dtype(kind)
     try:
         array = np.array(leaves, np.float64 if kind is float else np.int64 if kind is int else np.bool_)
     except OverflowError as error:
-        raise DTypeError(f"tensor: {max(leaves, key=abs)} does not fit int64; give a float dtype") from error
+        widest = describe(max(leaves, key=abs))
+        raise DTypeError(f"tensor: {widest} does not fit {dtype}; give numbers that do") from error
     return array.reshape(shape), dtype

@@ -15,7 +15,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError, ShapeError, StorageError
-from minigrad.tensor import Tensor, store
+from minigrad.tensor import Tensor, describe, store
 
 
 class Var(Tensor):
@@ -61,7 +61,7 @@ class Var(Tensor):
         storage, layout = store(value, self.dtype, self.device)
         if layout.shape != self.shape:
             raise ShapeError(
-                f"set: a value of shape {layout.shape} does not fit the Var {self.dtype}{self.shape}; shapes must agree",
+                f"set: a value of shape {layout.shape} does not fit the Var {describe(self)}; shapes must agree",
                 op="set",
                 lhs=self.shape,
                 rhs=layout.shape,

@@ -43,7 +43,8 @@ class Row:
     ops: the names in the schema that the row proves.  shapes: operand shapes, None for elementwise (any shape).
     dtypes: of the operands that work; the others must raise DTypeError.  result: result dtype by operand dtype, when
     it is not the operand's own.  refuses: whether the others must raise.
-    constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked; order2: second derivatives too.
+    constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked; order2:
+    second derivatives too.
     """
 
     name: str
@@ -117,7 +118,8 @@ ELEMENTWISE = [
     *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
                               "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
            smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],
-    *[_row(name, getattr(np, name), dtypes=ALL, result="bool", smooth=False) for name in ("isnan", "isinf", "isfinite")],
+    *[_row(name, getattr(np, name), dtypes=ALL, result="bool", smooth=False)
+      for name in ("isnan", "isinf", "isfinite")],
     *[_row(name, getattr(np, name), "bool", "bool", dtypes=ALL, result="bool", smooth=False)
       for name in ("logical_and", "logical_or", "logical_xor")],
     _row("logical_not", np.logical_not, "bool", dtypes=ALL, result="bool", smooth=False),
@@ -207,6 +209,11 @@ def _window(x: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(x, 3, 1)[:, ::2]
 
 
+def _strided(x: np.ndarray) -> np.ndarray:
+    flat = np.ascontiguousarray(x).reshape(-1)[1:]
+    return np.lib.stride_tricks.as_strided(flat, (4, 2, 3), tuple(s * x.itemsize for s in (2, 7, 5)))
+
+
 def _view(name: str, fn: Callable[..., Any], numpy: Callable[..., Any], *ops: str, **more: Any) -> Row:
     more.setdefault("shapes", ((3, 5, 4),))
     return Row(name, fn, numpy, ("real",), ops or (name,), dtypes=ALL, **more)
@@ -228,10 +235,10 @@ VIEWS = [
     _view("slice", lambda x: x[::2, 4:0:-2], lambda x: x[::2, 4:0:-2]),
     _view("diagonal", lambda x: x.diagonal(1, 0, 1), lambda x: np.diagonal(x, 1, 0, 1)),
     _view("unfold", lambda x: x.unfold(1, 3, 2), _window),
-    _view("as_strided", lambda x: x.clone().as_strided((4, 2, 3), (2, 7, 5), 1), lambda x: np.lib.stride_tricks.as_strided(
-        np.ascontiguousarray(x).reshape(-1)[1:], (4, 2, 3), tuple(s * x.itemsize for s in (2, 7, 5)))),
+    _view("as_strided", lambda x: x.clone().as_strided((4, 2, 3), (2, 7, 5), 1), _strided),
     _view("index", lambda x: x[..., None, 1:, 2], lambda x: x[..., None, 1:, 2], "select"),
-    _view("chunk", lambda x: mg.cat(x.chunk(2, 1)[::-1], 1), lambda x: np.concatenate([x[:, 3:], x[:, :3]], 1), "cat_along"),
+    _view("chunk", lambda x: mg.cat(x.chunk(2, 1)[::-1], 1), lambda x: np.concatenate([x[:, 3:], x[:, :3]], 1),
+          "cat_along"),
     _view("split", lambda x: x.split([1, 4], 1)[1], lambda x: x[:, 1:], "narrow"),
     _view("roll", lambda x: x.roll(2, 1), lambda x: np.roll(x, 2, 1), "cat_along"),
     _view("repeat", lambda x: x.repeat(2, 1, 3), lambda x: np.tile(x, (2, 1, 3)), "expand"),
@@ -292,7 +299,8 @@ LINALG = [
     Row("matmul", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4, 5)), dtypes=ALL, tolerance=4),
     Row("matmul-batch", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((2, 1, 3, 4), (3, 4, 2)), dtypes=ALL,
         tolerance=4),
-    Row("matmul-vectors", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((4,), (4,)), dtypes=ALL, tolerance=4),
+    Row("matmul-vectors", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((4,), (4,)), dtypes=ALL,
+        tolerance=4),
     Row("mv", mg.mv, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4,)), dtypes=ALL, tolerance=4),
     Row("outer", mg.outer, np.outer, ("real", "real"), (), ((3,), (4,)), dtypes=ALL),
 ]  # fmt: skip

@@ -15,8 +15,8 @@ from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast, clone
-from minigrad.ops.reduce import sum_to
 from minigrad.ops.creation import ones
+from minigrad.ops.reduce import sum_to
 from minigrad.tensor import Tensor, describe
 
 Node = Any  # BackpropOp, or a Var where a graph ends
@@ -193,7 +193,7 @@ def step(
 ) -> None:
     """Push the gradient of one node to its parents; with `wanted`, to those in it only."""
     op, plan = node.op, node.plan
-    saved = dict(zip(op.saves[node.mask], node.saved, strict=True))
+    saved = dict(zip(op.saves[node.mask], node.saved or (), strict=True))
     if create and -1 in saved:
         saved[-1] = Tensor(saved[-1].storage, saved[-1].layout, node)
     values = {"y" if k < 0 else op.operands[k]: value for k, value in saved.items()}

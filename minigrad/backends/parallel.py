@@ -74,7 +74,7 @@ def set_num_threads(n: int) -> None:
     """Use n threads for parallel kernels from this Python thread on.  Raises ArgumentError out of range."""
     import numba
 
-    limit = int(numba.config.NUMBA_NUM_THREADS)
+    limit = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if not isinstance(n, int) or not 1 <= n <= limit:
         raise ArgumentError(f"set_num_threads: {n!r} is not between 1 and {limit}, the threads of this process", n=n)
     numba.set_num_threads(n)

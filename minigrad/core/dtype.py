@@ -207,7 +207,10 @@ def promote(a: DType, b: DType) -> DType:
         >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
         (mg.int16, mg.float16, mg.float32)
     """
-    return _promotions[a, b]
+    try:
+        return _promotions[a, b]
+    except KeyError:
+        return _promotions[as_dtype(a), as_dtype(b)]
 
 
 def promote_number(dtype: DType, number: object) -> DType:
@@ -232,19 +235,24 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     A float for an integer dtype is converted by the cast rules: towards zero, saturating, nan to 0.
 
     Raises:
-        DTypeError: an int outside the range of an integer dtype.
+        DTypeError: an int outside the range of an integer dtype, or what is no number.
     """
+    if not isinstance(number, (bool, int, float, np.generic)):
+        raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
     if dtype.is_float:
         try:
             return float(number)
         except OverflowError:
-            raise DTypeError(f"the int {number} is too large for any float", number=number, dtype=dtype) from None
+            raise DTypeError(
+                f"an int of {number.bit_length()} bits is too large for any float", number=number, dtype=dtype
+            ) from None
     if dtype is bool_:
         return bool(number != 0)
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
+            shown = number if abs(number) < 1 << 80 else f"an int of {number.bit_length()} bits"
             raise DTypeError(
-                f"{number} does not fit {dtype}, which holds {dtype.lowest} to {dtype.highest}",
+                f"{shown} does not fit {dtype}, which holds {dtype.lowest} to {dtype.highest}",
                 number=number,
                 dtype=dtype,
             )

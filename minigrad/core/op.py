@@ -62,16 +62,18 @@ class Op:
     saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the output.
     linear: the op is its own jvp.
     variadic: it takes any number of operands, and its one rule serves each.
+    label: the name that a user called it by, for messages.
     where: file and line of the declaration.
     """
 
     __slots__ = (
-        "check", "doc", "dtype_rule", "identity", "kind", "linear", "name", "operands", "params", "plans",
+        "check", "doc", "dtype_rule", "identity", "kind", "label", "linear", "name", "operands", "params", "plans",
         "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
         self.name, self.kind, self.operands, self.params, self.where = name, kind, operands, params, where
+        self.label = name
         self.doc = ""
         self.scalar: ScalarFn | None = None
         self.identity: str | None = None

@@ -21,7 +21,7 @@ Strides = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """kind: "dense", "rows" or "strided"; steps: the inner step of each operand (without out), 0 or 1 unless strided."""
+    """kind: "dense", "rows" or "strided"; steps: the inner step of each operand, 0 or 1 unless strided."""
 
     kind: str
     steps: tuple[int, ...]

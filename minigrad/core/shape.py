@@ -46,8 +46,10 @@ def as_int(value: Any, what: str, op: str) -> int:
         raise ArgumentError(f"{op}: {what} must be an int, not {value!r}", op=op, value=value) from None
 
 
-def normalize_dim(dim: int, ndim: int, op: str, shape: Shape | None = None) -> int:
+def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
     """`dim` counted from the front; negative ones count from the end.
+
+    owner: what has the dims, for the message: a shape, or a tensor, which is then named with its dtype.
 
     Raises:
         IndexOutOfRange: there is no such dim.
@@ -55,13 +57,21 @@ def normalize_dim(dim: int, ndim: int, op: str, shape: Shape | None = None) -> i
     found = as_int(dim, "dim", op)
     if -ndim <= found < ndim:
         return found + ndim if found < 0 else found
-    where = f"shape {shape}" if shape is not None else f"{ndim} dims"
     valid = f"valid are {-ndim} to {ndim - 1}" if ndim else "a scalar has no dims"
-    raise IndexOutOfRange(f"{op}: dim {dim} is out of range for {where}; {valid}", op=op, dim=dim, shape=shape)
+    raise IndexOutOfRange(
+        f"{op}: dim {dim} is out of range for {_named(owner, ndim)}; {valid}",
+        op=op, dim=dim, shape=getattr(owner, "shape", owner),
+    )  # fmt: skip
 
 
-def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, shape: Shape | None = None) -> Shape:
-    """The dims counted from the front, sorted; None means all of them.
+def _named(owner: Any, ndim: int) -> str:
+    if owner is None:
+        return f"{ndim} dims"
+    return f"shape {owner}" if isinstance(owner, tuple) else f"{owner.dtype}{owner.shape}"
+
+
+def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: Any = None) -> Shape:
+    """The dims counted from the front, sorted; None means all of them.  `owner` as in `normalize_dim`.
 
     Raises:
         IndexOutOfRange: there is no such dim.
@@ -70,12 +80,12 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, shape: 
     if dims is None:
         return tuple(range(ndim))
     listed = tuple(dims) if isinstance(dims, Iterable) else (dims,)
-    found = sorted(normalize_dim(dim, ndim, op, shape) for dim in listed)
+    found = sorted(normalize_dim(dim, ndim, op, owner) for dim in listed)
     for left, right in pairwise(found):
         if left == right:
             raise ShapeError(
-                f"{op}: dim {left} is named twice in {listed} for shape {shape}",
-                op=op, dim=left, dims=listed, shape=shape,
+                f"{op}: dim {left} is named twice in {listed} for {_named(owner, ndim)}",
+                op=op, dim=left, dims=listed, shape=getattr(owner, "shape", owner),
             )  # fmt: skip
     return tuple(found)
 

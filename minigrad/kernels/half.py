@@ -9,7 +9,7 @@ how the tests hold all 65,536 patterns against NumPy and ml_dtypes.  Source of t
 import numpy as np
 
 
-def half_to_float(h):  # type: ignore[no-untyped-def]
+def half_to_float(h):
     """float16 bits to float32, exact; subnormals, infinities and nan payloads included."""
     magnitude = np.uint32(np.uint32(h) & np.uint32(0x7FFF))
     # The exponent field moves over with a bias that is 112 too small; the product repairs it, subnormals too.
@@ -19,7 +19,7 @@ def half_to_float(h):  # type: ignore[no-untyped-def]
     return np.uint32(np.float32(scaled).view(np.uint32) | special | sign).view(np.float32)
 
 
-def float_to_half(x):  # type: ignore[no-untyped-def]
+def float_to_half(x):
     """float32 to float16 bits, to the nearest, ties to even; beyond 65504 to infinity, nan to a quiet nan."""
     bits = np.float32(x).view(np.uint32)
     sign = np.uint32((bits >> np.uint32(16)) & np.uint32(0x8000))
@@ -36,12 +36,12 @@ def float_to_half(x):  # type: ignore[no-untyped-def]
     return np.uint16(sign | result)
 
 
-def bfloat_to_float(h):  # type: ignore[no-untyped-def]
+def bfloat_to_float(h):
     """bfloat16 bits to float32, exact."""
     return np.uint32(np.uint32(h) << np.uint32(16)).view(np.float32)
 
 
-def float_to_bfloat(x):  # type: ignore[no-untyped-def]
+def float_to_bfloat(x):
     """float32 to bfloat16 bits, to the nearest, ties to even; nan to a quiet nan."""
     bits = np.uint64(np.float32(x).view(np.uint32))
     rounded = (bits + np.uint64(0x7FFF) + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)
@@ -49,7 +49,7 @@ def float_to_bfloat(x):  # type: ignore[no-untyped-def]
     return np.uint16(quiet if x != x else rounded)
 
 
-def round_to_odd(x):  # type: ignore[no-untyped-def]
+def round_to_odd(x):
     """float64 to float32, inexact results to the odd neighbour, so that rounding again to a half is exact.
 
     Source: Boldo and Melquiond, "When double rounding is odd", IMACS 2005.

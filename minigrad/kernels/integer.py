@@ -8,7 +8,7 @@ the whole part of the quotient: 0, but for bases 1 and -1.
 import numpy as np
 
 
-def int_power(base, exponent):  # type: ignore[no-untyped-def]
+def int_power(base, exponent):
     """base to the exponent by repeated squaring, modulo 2**64."""
     n = np.int64(exponent)
     b = np.int64(base)
@@ -27,7 +27,7 @@ def int_power(base, exponent):  # type: ignore[no-untyped-def]
     return result
 
 
-def int_divide(a, b):  # type: ignore[no-untyped-def]
+def int_divide(a, b):
     """The largest whole number not above a/b; 0 for b = 0."""
     if b == 0:
         return np.int64(0)
@@ -36,7 +36,7 @@ def int_divide(a, b):  # type: ignore[no-untyped-def]
     return np.int64(a // b)
 
 
-def int_modulo(a, b):  # type: ignore[no-untyped-def]
+def int_modulo(a, b):
     """a - b * (a // b), with the sign of b; 0 for b = 0."""
     if b == 0 or b == -1:
         return np.int64(0)

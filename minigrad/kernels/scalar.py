@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -35,7 +34,7 @@ BINARY = (
 _trees: dict[tuple[str, int], ast.Module] = {}
 
 
-def definition(function: FunctionType) -> tuple[ast.FunctionDef, str]:
+def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     """The parsed `def` of a function, and "file:line".  Works for files and notebook cells.
 
     Raises DeclarationError where Python keeps no source, as at a bare `python` prompt.
@@ -60,7 +59,7 @@ def definition(function: FunctionType) -> tuple[ast.FunctionDef, str]:
     raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
 
 
-def parse(function: FunctionType) -> ScalarFn:
+def parse(function: Callable[..., Any]) -> ScalarFn:
     """Check a function against the dialect and keep it.  Raises DeclarationError with file and line."""
     node, where = definition(function)
     spec = node.args
@@ -86,7 +85,9 @@ class _Check:
     def fail(self, node: ast.AST, message: str) -> None:
         path, _, _ = self.scalar.where.rpartition(":")
         line = getattr(node, "lineno", self.scalar.node.lineno)
-        raise DeclarationError(f"{path}:{line}: {message} in the scalar function {self.scalar.name}", op=self.scalar.name)
+        raise DeclarationError(
+            f"{path}:{line}: {message} in the scalar function {self.scalar.name}", op=self.scalar.name
+        )
 
     def body(self) -> None:
         statements = strip_docstring(self.scalar.node.body)
@@ -118,24 +119,24 @@ class _Check:
                 self.expression(right)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
                 self.expression(operand)
-            case ast.BoolOp(values=values):
-                for value in values:
-                    self.expression(value)
+            case ast.BoolOp(values=parts):
+                self.expressions(parts)
             case ast.Compare(left=left, comparators=others):
-                for value in (left, *others):
-                    self.expression(value)
+                self.expressions([left, *others])
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                for value in (test, body, orelse):
-                    self.expression(value)
+                self.expressions([test, body, orelse])
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 if attr not in CONSTANTS:
                     self.fail(node, f"math.{attr} is no constant of the dialect ({', '.join(CONSTANTS)})")
             case ast.Call(func=func, args=args, keywords=[]):
                 self.callee(func)
-                for value in args:
-                    self.expression(value)
+                self.expressions(args)
             case _:
                 self.fail(node, f"{kind_of(node)} is outside the scalar dialect")
+
+    def expressions(self, nodes: list[ast.expr]) -> None:
+        for node in nodes:
+            self.expression(node)
 
     def callee(self, func: ast.expr) -> None:
         match func:
@@ -213,7 +214,9 @@ class _Render(ast.NodeTransformer):
             case ast.Name(id="round"):
                 return ast.Call(ast.parse("np.rint", mode="eval").body, args, [])
             case ast.Name(id=name):
-                lines, expr = render(self.scalar.helpers[name], args, self.kind, self.used, prefix=f"{name.strip('_')}_")
+                lines, expr = render(
+                    self.scalar.helpers[name], args, self.kind, self.used, prefix=f"{name.strip('_')}_"
+                )
                 self.out.extend(lines)
                 return expr
         raise AssertionError(ast.dump(node))
@@ -268,7 +271,9 @@ class _Powers(ast.NodeTransformer):
         return ast.Call(ast.Name("_power", ast.Load()), [node.left, node.right], [])
 
 
-def as_python(scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: list[str], store: str) -> Callable[..., Any]:
+def as_python(
+    scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: list[str], store: str
+) -> Callable[..., Any]:
     """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
 
     namespace: what the text calls: T, np, math, _power (for `**` of floats) and the names of `INTEGER`.

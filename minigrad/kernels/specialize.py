@@ -55,6 +55,7 @@ def source_of(function: Callable[..., Any]) -> str:
 
 def load_text(dtype: DType, compute: np.dtype[Any]) -> tuple[str, tuple[str, ...]]:
     """How a stored value becomes a compute value: an expression in `{}`, and the helpers that it calls."""
+    helpers: tuple[str, ...]
     if dtype.name == "float16":
         text, helpers = "half_to_float({})", ("half_to_float",)
     elif dtype.name == "bfloat16":

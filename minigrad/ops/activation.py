@@ -55,7 +55,7 @@ def silu(x):
     return x * logistic(x)
 
 
-def silu_rule(g, x):  # type: ignore[no-untyped-def]
+def silu_rule(g, x):
     """The gradient of silu."""
     s = x.sigmoid()
     return g * s * (x * (1.0 - s) + 1.0)
@@ -78,7 +78,7 @@ def gelu_exact(x):
     return 0.5 * x * math.erfc(-x * 0.7071067811865476)
 
 
-def gelu_slope(x):  # type: ignore[no-untyped-def]
+def gelu_slope(x):
     """Phi(x) + x*phi(x)."""
     density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))
     return (x * -math.sqrt(0.5)).erfc() * 0.5 + x * density
@@ -90,7 +90,7 @@ def gelu_tanh(x):
     return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 
-def gelu_tanh_slope(x):  # type: ignore[no-untyped-def]
+def gelu_tanh_slope(x):
     """The derivative of gelu_tanh."""
     square = x * x
     t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()

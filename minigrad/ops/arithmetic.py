@@ -97,12 +97,12 @@ def pow(a, b):
     return a**b
 
 
-def pow_base_rule(g, a, b):  # type: ignore[no-untyped-def]
+def pow_base_rule(g, a, b):
     """d(a**b)/da: the product with b is cut at b = 0, where a**(b-1) may be infinite."""
     return (b == 0.0).where(0.0, g * b * a ** (b == 0.0).where(1.0, b - 1.0))
 
 
-def pow_exponent_rule(g, a, b, y):  # type: ignore[no-untyped-def]
+def pow_exponent_rule(g, a, b, y):
     """d(a**b)/db: 0 at a = 0 for b >= 0, the limit of a**b * log(a)."""
     flat = (a == 0.0) & (b >= 0.0)
     return flat.where(0.0, g * y * flat.where(1.0, a).log())
@@ -137,7 +137,7 @@ def minimum(a, b):
     return a if a < b or a != a else b
 
 
-def half_at_ties(wins, ties, g):  # type: ignore[no-untyped-def]
+def half_at_ties(wins, ties, g):
     """1 where an operand wins, 1/2 where both are equal, 0 where it loses."""
     return wins.to(g.dtype) + ties.to(g.dtype) * 0.5
 

@@ -124,4 +124,3 @@ def slice_scatter(x: Tensor, src: Tensor, dim: int = 0, start: int = 0) -> Tenso
     before = narrow(x, dim=d, start=0, length=start)
     after = narrow(x, dim=d, start=start + length, length=x.shape[d] - start - length)
     return cat([before, src, after], d)
-

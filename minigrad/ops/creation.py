@@ -74,7 +74,9 @@ def _shifted(first: Any, low: int, count: int) -> Any:
 # ---- filled ---------------------------------------------------------------------------------------------------------
 
 
-def full(shape: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    shape: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
     kind = as_dtype(dtype) if dtype is not None else as_dtype(type(fill_value))
     fit_number(fill_value, kind)
@@ -164,8 +166,6 @@ def linspace(
     return tensor(values, dtype or default_float(), device, requires_grad)
 
 
-def eye(
-    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
     return tensor(np.eye(n, m), dtype or default_float(), device, requires_grad)

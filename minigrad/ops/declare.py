@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from minigrad.core.op import Op, Rule, ScalarFn
+from minigrad.core.op import Op, Rule
 from minigrad.core.shape import normalize_dims
 from minigrad.dispatch import apply, apply_binary
 from minigrad.errors import DeclarationError
@@ -99,7 +99,7 @@ def publish(op: Op, function: FunctionType, public: Function) -> Function:
 # ---- the decorators -------------------------------------------------------------------------------------------------
 
 
-def scalar(function: FunctionType) -> ScalarFn:
+def scalar(function: Callable[..., Any]) -> Any:
     """A helper that other scalar functions may call; it is expanded in place."""
     return parse(function)
 

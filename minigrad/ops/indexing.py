@@ -6,7 +6,7 @@ allocated.  `x[...]` with ints, slices, None and Ellipsis is a view; one 1-d (or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,14 @@ import numpy as np
 from minigrad.backends.base import Backend
 from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import DType
-from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
 from minigrad.dispatch import check_writable, number
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from minigrad.ops.creation import tensor, zeros
+from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
-from minigrad.ops.reduce import sum as sum_
 from minigrad.ops.rules import common
-from minigrad.ops.views import expand, narrow, select, slice_, unsqueeze
+from minigrad.ops.views import expand, select, slice_, unsqueeze
 from minigrad.tensor import Tensor, describe
 
 # ---- rules ----------------------------------------------------------------------------------------------------------

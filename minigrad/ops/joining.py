@@ -27,7 +27,8 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
             n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim
         ):
             raise ShapeError(
-                f"cat: operand 0 is {specs[0]!r} and operand {k} is {spec!r}; the shapes must agree except along dim {dim}",
+                f"cat: operand 0 is {specs[0]!r} and operand {k} is {spec!r}; "
+                f"the shapes must agree except along dim {dim}",
                 op="cat",
                 lhs=first,
                 rhs=spec.shape,

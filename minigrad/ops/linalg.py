@@ -88,4 +88,6 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
 
 def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
     if (a.ndim, b.ndim) != dims:
-        raise ShapeError(f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}")
+        raise ShapeError(
+            f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}"
+        )

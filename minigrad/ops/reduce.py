@@ -128,12 +128,12 @@ def _kept(out: Spec, x: Spec, dim: int) -> Spec:
     return Spec(out.layout.unsqueeze(dim), out.dtype)
 
 
-def greater(best, x):  # type: ignore[no-untyped-def]
+def greater(best, x):
     """Whether x takes the place of `best` as the largest: the first nan stays, ties go to the first."""
     return (x > best and best == best) or (x != x and best == best)
 
 
-def less(best, x):  # type: ignore[no-untyped-def]
+def less(best, x):
     """Whether x takes the place of `best` as the smallest."""
     return (x < best and best == best) or (x != x and best == best)
 

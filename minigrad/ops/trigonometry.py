@@ -49,7 +49,10 @@ def atan(x):
     vjp=(lambda g, a, b: g * b / (a * a + b * b), lambda g, a, b: -(g * a) / (a * a + b * b)),
 )
 def atan2(a, b):
-    """The angle of the point (b, a), in (-pi, pi].  Gradient: g*b/(a**2+b**2) and -g*a/(a**2+b**2); nan at the origin."""
+    """The angle of the point (b, a), in (-pi, pi].
+
+    Gradient: g*b/(a**2+b**2) and -g*a/(a**2+b**2); nan at the origin.
+    """
     return math.atan2(a, b)
 
 

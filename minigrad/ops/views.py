@@ -183,5 +183,7 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     """
     offset = x.offset if storage_offset is None else storage_offset
     if x.requires_grad and is_grad_enabled() and not (x.is_contiguous() and x.offset == 0):
-        raise GradientError(f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides}")
+        raise GradientError(
+            f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides}"
+        )
     return as_strided(x, size=as_shape((size,)), stride=tuple(stride), storage_offset=offset)

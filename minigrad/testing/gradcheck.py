@@ -65,9 +65,7 @@ def gradcheck(
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:
         raise GradientError("gradcheck: no output of the function requires a gradient")
-    analytic = grad(
-        [y for y, _ in tracked], [given[k] for k in checked], [s for _, s in tracked], allow_unused=True
-    )
+    analytic = grad([y for y, _ in tracked], [given[k] for k in checked], [s for _, s in tracked], allow_unused=True)
     for k, got in zip(checked, analytic, strict=True):
         a = np.zeros(given[k].shape) if got is None else host_array(got)
         quotient = Quotients(function, given, k, cotangents, eps)
@@ -103,9 +101,7 @@ def gradgradcheck(
         return tuple(g for g in found if g is not None)
 
     everything = labels + [f"cotangent {k}" for k in range(len(cotangents))]
-    return gradcheck(
-        gradients, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything
-    )
+    return gradcheck(gradients, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything)
 
 
 class Quotients:

@@ -43,7 +43,7 @@ def negative(x: Tensor) -> Tensor:
 
 def offset(x: Tensor) -> Tensor:
     """Inside a larger buffer, not at its beginning."""
-    y: Any = x.reshape(1) if x.ndim == 0 else x  # type: ignore[operator]
+    y: Any = x.reshape(1) if x.ndim == 0 else x
     inside = cat([y, y, y], 0).narrow(0, y.shape[0], y.shape[0])
     return inside.select(0, 0) if x.ndim == 0 else inside
 

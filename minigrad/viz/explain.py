@@ -23,7 +23,8 @@ def explain(y: Tensor, limit: int = LIMIT) -> str:
     limit: the last so many ops are told.  Returns the text; `print(mg.explain(y))`.
     """
     lines = [
-        f"{describe(y)} on {y.device}: element [i, j, ...] lies at {address(y)} of a storage of {y.storage.numel} elements",
+        f"{describe(y)} on {y.device}: element [i, j, ...] lies at {address(y)} "
+        f"of a storage of {y.storage.numel} elements",
         f"  {'contiguous' if y.is_contiguous() else 'not contiguous'}, version {y.storage.version}, "
         f"{'a Var: gradients end here' if y.is_variable else ''}".rstrip(", "),
     ]
@@ -33,7 +34,8 @@ def explain(y: Tensor, limit: int = LIMIT) -> str:
         return "\n".join(lines)
     nodes, leaves = reachable([y.op])
     told = nodes[:limit][::-1]
-    lines.append(f"recorded: {len(nodes)} ops from {len(leaves)} Vars" + (f", the last {limit}:" if len(nodes) > limit else ":"))
+    shown = f", the last {limit}:" if len(nodes) > limit else ":"
+    lines.append(f"recorded: {len(nodes)} ops from {len(leaves)} Vars{shown}")
     for node in told:
         lines += tell(node)
     return "\n".join(lines)
@@ -60,6 +62,7 @@ def tell(node: BackpropOp) -> list[str]:
 
 
 def parent_text(parent: Any) -> str:
+    """A parent by number or name."""
     if parent is None:
         return "constant"
     return f"#{parent.id}" if isinstance(parent, BackpropOp) else (parent.name or f"Var #{parent.id}")

@@ -73,7 +73,8 @@ class Graph:
         return target
 
     def _render(self, ending: str) -> bytes:
-        done = subprocess.run(["dot", f"-T{ending}"], input=self.dot().source.encode(), capture_output=True, check=False)
+        text = self.dot().source.encode()
+        done = subprocess.run(["dot", f"-T{ending}"], input=text, capture_output=True, check=False)
         if done.returncode:
             raise ArgumentError(f"dot failed: {done.stderr.decode().strip()[:200]}")
         return done.stdout
@@ -171,6 +172,7 @@ def hint(node: BackpropOp) -> str:
 
 
 def shape_text(t: Tensor) -> str:
+    """A tensor's dtype and shape."""
     return kind_text(t.dtype, t.shape)
 
 
@@ -186,7 +188,8 @@ def var_label(x: Any, grads: GradStore | None, labels: Mapping[int, str]) -> str
         lines.append(values_text(x))
     if grads is not None:
         g = grads.get(x)
-        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if g.numel() <= SHOWN else f"|grad| {length(g):.4g}")
+        small = g is not None and g.numel() <= SHOWN
+        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length(g):.4g}")
     return "\n".join(lines)
 
 

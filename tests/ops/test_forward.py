@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from op_table import ALL, DEVICES, FLOATS, ROWS, Row
 from op_support import arrays, assert_close, operands, wide
+from op_table import ALL, DEVICES, FLOATS, ROWS, Row
 
 import minigrad as mg
 from minigrad.errors import DTypeError

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from op_table import DEVICES, ROWS, Row
 from op_support import arrays
+from op_table import DEVICES, ROWS, Row
 
 import minigrad as mg
 from minigrad.errors import GradientError
