@@ -1,0 +1,156 @@
+"""Break every derivative rule on purpose, and require the gradient check to notice.
+
+Each rule's source is parsed; one mutant at a time a term is dropped, a factor is dropped, operands are swapped or a
+sign is flipped, in the rule itself and in the functions that it calls.  A mutant that survives is a hole in the op
+table, or a term that the rule does not need.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from op_support import arrays
+from op_table import ROWS, Row
+
+import minigrad as mg
+from minigrad.core.op import Op, Rule
+from minigrad.errors import MinigradError
+from minigrad.testing import GradcheckError, gradcheck, gradgradcheck
+
+ROW_OF: dict[str, list[Row]] = {}
+for row in ROWS:
+    for name in row.ops:
+        if row.smooth:
+            ROW_OF.setdefault(name, []).append(row)
+
+OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
+
+
+def variants(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Every single-step mutant of an expression or function: a description and the changed tree."""
+    places = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp | ast.UnaryOp)]
+    for k, node in enumerate(places):
+        for what, change in changes(node):
+            mutant = copy.deepcopy(tree)
+            target = [n for n in ast.walk(mutant) if isinstance(n, ast.BinOp | ast.UnaryOp)][k]
+            yield f"{what} in `{ast.unparse(node)}`", Replace(target, change(target)).visit(mutant)
+
+
+def changes(node: ast.AST) -> list[tuple[str, Any]]:
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub()):
+            flipped = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            return [
+                ("dropped right term", lambda n: n.left),
+                ("dropped left term", lambda n: n.right),
+                ("flipped sign", lambda n: ast.BinOp(n.left, flipped, n.right)),
+            ]
+        case ast.BinOp(op=ast.Mult()):
+            return [("dropped right factor", lambda n: n.left), ("dropped left factor", lambda n: n.right)]
+        case ast.BinOp(op=ast.Div() | ast.Pow() | ast.MatMult()):
+            return [("swapped operands", lambda n: ast.BinOp(n.right, n.op, n.left))]
+        case ast.UnaryOp(op=ast.USub()):
+            return [("dropped sign", lambda n: n.operand)]
+    return []
+
+
+class Replace(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def lambdas(op: Op) -> list[ast.Lambda | None]:
+    """The parsed rules of a declaration, in order."""
+    path, _, line = op.where.rpartition(":")
+    tree = ast.parse("".join(linecache.getlines(path)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.decorator_list and node.decorator_list[0].lineno == int(line):
+            given = {k.arg: k.value for k in node.decorator_list[0].keywords}["vjp"]  # type: ignore[attr-defined]
+            return [n if isinstance(n, ast.Lambda) else None for n in given.elts]  # type: ignore[attr-defined]
+    raise AssertionError(op.where)
+
+
+def build(tree: ast.AST, scope: dict[str, Any], path: str) -> Any:
+    """A mutant as a function that sees its module's names."""
+    if isinstance(tree, ast.FunctionDef):
+        namespace = dict(scope)
+        tree.decorator_list = []
+        exec(compile(ast.fix_missing_locations(ast.Module([tree], [])), path, "exec"), namespace)
+        return namespace[tree.name]
+    return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), path, "eval"), scope)  # type: ignore[arg-type]
+
+
+def helpers(tree: ast.AST, scope: dict[str, Any]) -> list[str]:
+    """Functions of the same module that a rule calls."""
+    names = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    found = [scope[n] for n in sorted(names) if inspect.isfunction(scope.get(n))]
+    return [f.__name__ for f in found if f.__module__ == scope["__name__"] and not hasattr(f, "op")]
+
+
+def caught(op: Op) -> bool:
+    """Whether some row of the op fails its gradient check now."""
+    for row in ROW_OF.get(op.name, []):
+        values = arrays(row)
+        given = [
+            mg.tensor(v, device="reference") if v.dtype == bool else mg.Var(v, "float64", "reference") for v in values
+        ]
+        try:
+            gradcheck(row.fn, given)
+            if row.order2:
+                gradgradcheck(row.fn, given)
+        except (GradcheckError, MinigradError, IndexError, TypeError, AttributeError, ValueError):
+            return True
+    return False
+
+
+def mutants() -> list[Any]:
+    """(op, operand, description, kind, name, tree) of everything that is broken in turn."""
+    found = []
+    for name, op in OURS.items():
+        if not op.differentiable:
+            continue
+        for k, (rule, tree) in enumerate(zip(op.rules, lambdas(op), strict=True)):
+            if rule is None or tree is None:
+                continue
+            scope = rule.fn.__globals__
+            label = op.operands[k]
+            if ast.unparse(tree.body) != "g * 0.0":  # the negative of zero is zero
+                found.append((name, k, f"{name}-{label}: negated", "negate", "", None))
+            for what, mutant in variants(tree):
+                found.append((name, k, f"{name}-{label}: {what}", "rule", "", mutant))
+            for helper in helpers(tree, scope):
+                source = ast.parse(inspect.getsource(scope[helper])).body[0]
+                for what, mutant in variants(source):
+                    found.append((name, k, f"{name}-{label}: {helper}: {what}", "helper", helper, mutant))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "operand", "what", "kind", "helper", "tree"), mutants(), ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_a_broken_rule_is_noticed(
+    name: str, operand: int, what: str, kind: str, helper: str, tree: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    op = OURS[name]
+    rule = op.rules[operand]
+    scope = rule.fn.__globals__
+    if kind == "helper":
+        monkeypatch.setitem(scope, helper, build(tree, scope, "<mutant>"))
+    else:
+        fn = rule.fn
+        broken = (lambda g, *a, **k: -fn(g, *a, **k)) if kind == "negate" else build(tree, scope, "<mutant>")
+        changed = list(op.rules)
+        changed[operand] = Rule(broken, rule.saves, rule.facts)
+        monkeypatch.setattr(op, "rules", tuple(changed))
+    assert caught(op), f"no row of {name} notices: {what}"
