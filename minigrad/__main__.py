@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    given = read_arguments(argv)
+    try:
+        status = run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough, as in `python -m minigrad kernel sum | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
+        status = 0
+    return status
+
+
+def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line, checked."""
     parser = argparse.ArgumentParser(prog="python -m minigrad", description="minigrad: autograd to read and to use")
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
@@ -20,11 +33,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
     kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided"), help="layout class")
     kernel.add_argument("--parallel", action="store_true", help="the variant for large operands")
-    given = parser.parse_args(argv)
-    if given.command == "demo":
-        from minigrad.demo import run
+    return parser.parse_args(argv)
 
-        return run(given.epochs, given.out)
+
+def run(given: argparse.Namespace) -> int:
+    """The command that was given; only its own module is imported."""
+    if given.command == "demo":
+        from minigrad.demo import run as run_demo
+
+        return run_demo(given.epochs, given.out)
     from minigrad.doctor import print_kernel, print_report
 
     if given.command == "doctor":

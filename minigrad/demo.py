@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tqdm import tqdm
-
 import minigrad as mg
 from minigrad.data import load_digits
 
@@ -41,18 +39,18 @@ class Perceptron:
 
     def __init__(self, hidden: int = 128) -> None:
         self.w1 = self.weight(64, hidden)
-        self.b1 = mg.zeros(hidden, requires_grad=True)
+        self.b1 = mg.Var(mg.zeros(hidden))
         self.w2 = self.weight(hidden, 10)
-        self.b2 = mg.zeros(10, requires_grad=True)
+        self.b2 = mg.Var(mg.zeros(10))
 
     @staticmethod
-    def weight(inputs: int, outputs: int) -> mg.Tensor:
+    def weight(inputs: int, outputs: int) -> mg.Var:
         """Uniform in +-sqrt(6 / inputs).  Source: He et al., arXiv 1502.01852, equation 10."""
         bound = (6.0 / inputs) ** 0.5
-        return mg.uniform((inputs, outputs), -bound, bound, requires_grad=True)
+        return mg.Var(mg.uniform((inputs, outputs), -bound, bound))
 
     @property
-    def variables(self) -> list[mg.Tensor]:
+    def variables(self) -> list[mg.Var]:
         return [self.w1, self.b1, self.w2, self.b2]
 
     def __call__(self, x: mg.Tensor) -> mg.Tensor:
@@ -66,6 +64,8 @@ def cross_entropy(logits: mg.Tensor, labels: mg.Tensor) -> mg.Tensor:
 
 def train_digits(epochs: int, batch: int = 64, rate: float = 0.1, momentum: float = 0.9, seed: int = 0) -> float:
     """Train by stochastic gradient descent with momentum; prints and returns the accuracy on the held-out fifth."""
+    from tqdm import tqdm
+
     mg.manual_seed(seed)
     images, labels, test_images, test_labels = (mg.tensor(a) for a in load_digits())
     net = Perceptron()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import platform
 import sys
@@ -14,6 +15,7 @@ import minigrad as mg
 from minigrad.backends.parallel import get_num_threads, threading_layer
 from minigrad.config import settings
 from minigrad.core.layout import Layout
+from minigrad.core.op import Op
 from minigrad.errors import MinigradError
 from minigrad.kernels.specialize import cache_folder
 from minigrad.ops.declare import schema
@@ -95,11 +97,9 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool) -> int:
 
 def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
     """The files of the kernels that `name` runs on operands of a sample shape."""
-    op = schema.get(name) or schema.get(f"{name}_nd") or schema.get(f"{name}_along")
-    if op is None:
-        raise mg.ArgumentError(f"there is no op {name!r}; there are {', '.join(sorted(schema))}")
+    op = find_op(name)
     if op.kind == "view":
-        raise mg.ArgumentError(f"{name} is a view: arithmetic on strides, no kernel runs")
+        raise mg.ArgumentError(f"{name} is a view: arithmetic on strides (declared at {op.where}), no kernel runs")
     shape = (256, 256) if parallel else (8, 8)
     sample = {
         "dense": Layout.contiguous(shape),
@@ -109,6 +109,23 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
     kinds = [operand_dtype(op.name, operand, dtype) for operand in op.operands]
     specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]
     return kernel_files(op, specs, mg.default_device(), sample_params(op.name, op.params, shape))
+
+
+def find_op(name: str) -> Op:
+    """The op of that name; `matmul` finds `matmul_nd`, which the public function calls.
+
+    Raises ArgumentError for a function that is composed of other ops, and for an unknown name with its neighbours.
+    """
+    longer = sorted(other for other in schema if other.startswith(f"{name}_"))
+    if name in schema or longer:
+        return schema[name if name in schema else longer[0]]
+    function = getattr(mg, name, None)
+    if callable(function) and getattr(function, "__module__", "").startswith("minigrad.ops."):
+        where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        raise mg.ArgumentError(f"{name} is composed of other ops at {where}; ask for the kernel of one of those")
+    near = difflib.get_close_matches(name, schema, n=3, cutoff=0.5)
+    meant = f"do you mean {' or '.join(near)}? " if near else ""
+    raise mg.ArgumentError(f"there is no op {name!r}; {meant}`sorted(mg.schema)` lists all {len(schema)}")
 
 
 def operand_dtype(op: str, operand: str, dtype: str) -> mg.DType:

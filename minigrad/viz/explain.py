@@ -1,7 +1,7 @@
 """The road of a value, in text: op by op what ran, in which kernel, and what is kept for the way back.
 
-`explain(y)` needs no picture and no program; it names the declaration's line and the very file that the machine code
-was compiled from, so that a reader can open both.
+`explain(y)` prints it and needs no picture and no program; it names the declaration's line and the very file that the
+machine code was compiled from, so that a reader can open both.  `explanation(y)` gives the same text.
 """
 
 from __future__ import annotations
@@ -17,35 +17,46 @@ from minigrad.tensor import Tensor, describe
 LIMIT = 30
 
 
-def explain(y: Tensor, limit: int = LIMIT) -> str:
-    """Describe how y came to be: its memory, then each recorded op from the first to the last.
+def explain(y: Tensor, limit: int = LIMIT) -> None:
+    """Print how y came to be: its memory, then each recorded op from the first to the last.
 
-    limit: the last so many ops are told.  Returns the text; `print(mg.explain(y))`.
+    limit: the last so many ops are told.
     """
-    lines = [
-        f"{describe(y)} on {y.device}: element [i, j, ...] lies at {address(y)} "
-        f"of a storage of {y.storage.numel} elements",
-        f"  {'contiguous' if y.is_contiguous() else 'not contiguous'}, version {y.storage.version}, "
-        f"{'a Var: gradients end here' if y.is_variable else ''}".rstrip(", "),
-    ]
+    print(explanation(y, limit))
+
+
+def explanation(y: Tensor, limit: int = LIMIT) -> str:
+    """What `explain` prints, as text."""
+    order = "contiguous" if y.is_contiguous() else "not contiguous"
+    writes = count(y.storage.version, "time")
+    lines = [f"{describe(y)} on {y.device}: {address(y)}", f"    {order}, written to {writes} since it was made"]
     if y.op is None:
-        if not y.is_variable:
-            lines.append("  no op was recorded: a constant, made from no Var or under no_grad")
-        return "\n".join(lines)
+        end = "a Var: gradients end here" if y.is_variable else "a constant: made from no Var, or under no_grad"
+        return "\n".join([*lines, f"    {end}"])
     nodes, leaves = reachable([y.op])
     told = nodes[:limit][::-1]
     shown = f", the last {limit}:" if len(nodes) > limit else ":"
-    lines.append(f"recorded: {len(nodes)} ops from {len(leaves)} Vars{shown}")
+    lines.append(f"recorded: {count(len(nodes), 'op')} from {count(len(leaves), 'Var')}{shown}")
     for node in told:
         lines += tell(node)
     return "\n".join(lines)
 
 
+def count(n: int, what: str) -> str:
+    """3 ops, 1 Var."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 def address(y: Tensor) -> str:
-    """offset + i*stride + j*stride ... with numbers."""
-    letters = "ijklmnpq"
-    terms = [f"{letters[d % len(letters)]}*{s}" for d, s in enumerate(y.strides)]
-    return " + ".join([str(y.offset), *terms])
+    """Where an element lies: "element [i, j] lies at 5 + 3*i - j of its storage"."""
+    letters = ["ijklmnpq"[d] if y.ndim <= 8 else f"i{d}" for d in range(y.ndim)]
+    place = str(y.offset)
+    for letter, stride in zip(letters, y.strides, strict=True):
+        if stride:
+            times = "" if abs(stride) == 1 else f"{abs(stride)}*"
+            place += f" {'-' if stride < 0 else '+'} {times}{letter}"
+    element = f"element [{', '.join(letters)}]" if letters else "its element"
+    return f"{element} lies at {place.removeprefix('0 + ')} of the storage"
 
 
 def tell(node: BackpropOp) -> list[str]:
@@ -70,10 +81,12 @@ def parent_text(parent: Any) -> str:
 
 def keeps_text(node: BackpropOp) -> str:
     """What the op keeps until backward."""
-    if node.saved is None:
+    if node.saved is None and node.op.saves[node.mask]:
         return "nothing any more: backward has freed it"
+    if not node.saved:
+        return "nothing: its rules need no values"
     names = ["y" if k < 0 else node.op.operands[k] for k in node.op.saves[node.mask]]
-    return ", ".join(f"{n} ({describe(t)})" for n, t in zip(names, node.saved, strict=True)) or "nothing"
+    return ", ".join(f"{n} ({describe(t)})" for n, t in zip(names, node.saved, strict=True))
 
 
 def kernel_text(node: BackpropOp) -> str:

@@ -154,9 +154,8 @@ def name_of(item: Any) -> str:
 def op_label(node: BackpropOp) -> str:
     """Name, result, parameters and saves of an op, a line each."""
     lines = [node.name, kind_text(node.plan.dtype, node.plan.layout.shape)]
-    for key, value in node.params.items():
-        if value is not None and not isinstance(value, (tuple, dict)) or (isinstance(value, tuple) and len(value) < 6):
-            lines.append(f"{key}={value}")
+    given = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
+    lines += [f"{key}={value}" for key, value in given if not isinstance(value, (tuple, dict)) or len(value) < 6]
     if node.saved is None and node.op.saves[node.mask]:
         lines.append("saved values freed")
     elif node.saved:
@@ -200,7 +199,7 @@ def constant_label(node: BackpropOp, k: int) -> str:
         value = node.saved[node.op.saves[node.mask].index(k)]
         if value.numel() == 1:
             return values_text(value)
-    return kind_text(spec.dtype, spec.shape)
+    return f"constant\n{kind_text(spec.dtype, spec.shape)}"
 
 
 def values_text(x: Tensor) -> str:
