@@ -79,6 +79,7 @@ from minigrad.methods import (
     view,
     where_cond,
 )
+from minigrad.ops import rules
 from minigrad.ops.activation import log_sigmoid, relu, sigmoid, silu
 from minigrad.ops.arithmetic import (
     abs,
@@ -372,6 +373,7 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "rules",
     "scalar",
     "scatter_add",
     "schema",

@@ -6,10 +6,12 @@ machine code was compiled from, so that a reader can open both.  `explanation(y)
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.engine import reachable
 from minigrad.dispatch import make_plan
+from minigrad.errors import GradientError
 from minigrad.graph import BackpropOp
 from minigrad.kernels.specialize import watch
 from minigrad.tensor import Tensor, describe
@@ -89,11 +91,26 @@ def keeps_text(node: BackpropOp) -> str:
     return ", ".join(f"{n} ({describe(t)})" for n, t in zip(names, node.saved, strict=True))
 
 
-def kernel_text(node: BackpropOp) -> str:
+def kernels(y: Tensor) -> list[Path]:
+    """The generated source files that the op which made y runs: to read, or to set a breakpoint in.
+
+    Empty for a view and for a backend that writes no files.  Raises GradientError for a tensor without a recorded op.
+    """
+    if y.op is None:
+        raise GradientError(f"viz.kernels: no op is recorded for {describe(y)}; compute it from a mg.Var")
+    return [] if y.op.plan.launch is None else [Path(file) for file in files_of(y.op)]
+
+
+def files_of(node: BackpropOp) -> list[str]:
     """The kernel files of an op, found by preparing it again."""
+    return kernel_files(node.op, [(s.layout, s.dtype) for s in node.plan.specs], node.plan.source, node.params)
+
+
+def kernel_text(node: BackpropOp) -> str:
+    """The kernel files of an op, or why there is none."""
     if node.plan.launch is None:
         return "no kernel: a view, arithmetic on strides"
-    files = kernel_files(node.op, [(s.layout, s.dtype) for s in node.plan.specs], node.plan.source, node.params)
+    files = files_of(node)
     return ", ".join(files) if files else f"the {node.plan.device} backend, without a kernel file"
 
 

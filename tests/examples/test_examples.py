@@ -1,0 +1,83 @@
+"""Every example runs as its reader runs it: in a process of its own, and prints the numbers that it promises."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def run(name, *arguments):
+    """What an example prints; a failure shows what it complained about."""
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / name), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_run_here():
+    assert [path.stem for path in EXAMPLES] == ["custom_op", "digits_mlp", "simple_grad", "visualize_graph"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_fits_on_two_screens_and_uses_the_public_names_only(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 120
+    assert "import minigrad as mg" in text
+    assert set(re.findall(r"from (minigrad[\w.]*) import", text)) <= {"minigrad.data"}
+    assert not re.search(r"\bmg\.(\w+\.)?_", text)
+
+
+def test_simple_grad_prints_2x_plus_5():
+    assert run("simple_grad.py").splitlines() == [
+        "x     = [3.0, 1.0, 4.0]",
+        "y     = [28.0, 10.0, 40.0]",
+        "dy/dx = [11.0, 7.0, 13.0]",
+    ]
+
+
+def test_visualize_graph_draws_before_and_after_backward(tmp_path):
+    text = run("visualize_graph.py", tmp_path)
+    recorded, gradients = ((tmp_path / f"{name}.svg").read_text() for name in ("recorded", "gradients"))
+    for picture in (recorded, gradients):
+        ElementTree.fromstring(picture)
+        assert all(name in picture for name in ("w1", "b1", "w2", "tanh", "mean"))
+    assert "keeps y" in recorded and "grad" not in re.sub("<title>.*?</title>", "", recorded)
+    assert "saved values freed" in gradients and "grad" in gradients
+    assert "recorded: 7 ops from 3 Vars:" in text
+    assert "keeps       nothing: its rules need no values" in text
+    assert re.search(r"\|dloss/dw2\| = \d\.\d{4}\n", text)
+
+
+def test_custom_op_is_right_on_every_layout_and_its_broken_twin_is_caught():
+    text = run("custom_op.py")
+    errors = [float(error) for error in re.findall(r"off by (\S+)", text)]
+    assert len(errors) == 6 and max(errors) < 1e-6
+    assert "mish(1) = 0.865098" in text
+    assert text.count("True") == 3
+    assert "z[i] = x * math.tanh(s)" in text
+    assert "gradcheck: the gradient of 'x' is worst at (1, 2)" in text
+
+
+@pytest.mark.slow
+def test_digits_mlp_learns_and_shows_its_mistakes():
+    text = run("digits_mlp.py", 12)
+    losses = [float(loss) for loss in re.findall(r"epoch +\d+: loss (\S+),", text)]
+    assert len(losses) == 12 and losses[-1] < 0.1 < losses[0]
+    assert float(re.search(r"test accuracy (\S+)", text).group(1)) >= 0.96
+    wrong = int(re.search(r"(\d+) of 355 test images are wrong", text).group(1))
+    assert wrong <= 14
+    assert text.count("taken for a") == min(3, wrong)
