@@ -24,7 +24,8 @@ def _default_cache() -> Path:
 class Settings:
     """The switches of this process.
 
-    parallel_threshold: elements from which a kernel runs on all threads (0: always).
+    parallel_threshold: additions from which a kernel runs on all threads (0: always); an op that calls `exp` counts
+        each element as several.
     cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
@@ -33,7 +34,7 @@ class Settings:
     __slots__ = ("cache_dir", "debug", "parallel_threshold", "plan_limit")
 
     def __init__(self) -> None:
-        self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "16384"))
+        self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "65536"))
         self.cache_dir = _default_cache()
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")

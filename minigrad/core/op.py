@@ -17,15 +17,17 @@ from minigrad.core.layout import Layout
 class ScalarFn:
     """A checked scalar function: the inner line of a loop.
 
-    `node` is its parsed definition, `helpers` the other scalar functions that it calls, `where` its file and line.
+    `node` is its parsed definition, `helpers` the other scalar functions that it calls, `where` its file and line,
+    `cost` about how many additions one call is worth.
     """
 
-    __slots__ = ("args", "helpers", "name", "node", "where")
+    __slots__ = ("args", "cost", "helpers", "name", "node", "where")
 
     def __init__(
         self, name: str, args: tuple[str, ...], node: ast.FunctionDef, helpers: dict[str, ScalarFn], where: str
     ) -> None:
         self.name, self.args, self.node, self.helpers, self.where = name, args, node, helpers, where
+        self.cost = 1
 
 
 class Spec:

@@ -23,6 +23,8 @@ MATH = {name: f"math.{name}" for name in (
     "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
 MATH |= {"rint": "np.rint"}
+CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
+CALL_COST = 7  # additions that a call such as exp is worth at the least: 2.5 ns an element against 0.1 to 0.25
 CONSTANTS = ("pi", "e", "inf", "nan")
 # What these operators become for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
@@ -31,7 +33,7 @@ BINARY = (
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift,
 )  # fmt: skip
 
-_trees: dict[tuple[str, int], ast.Module] = {}
+_definitions: dict[tuple[str, int], dict[tuple[str, int], ast.FunctionDef]] = {}
 
 
 def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
@@ -48,15 +50,19 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
             op=function.__name__,
         )
     key = (code.co_filename, hash(tuple(lines)))
-    tree = _trees.get(key)
-    if tree is None:
-        tree = _trees[key] = ast.parse("".join(lines))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno:
-                return node, where
-    raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
+    found = _definitions.get(key)
+    if found is None:
+        found = _definitions[key] = definitions("".join(lines))
+    node = found.get((function.__name__, code.co_firstlineno))
+    if node is None:
+        raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
+    return node, where
+
+
+def definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Every `def` of a source text, by name and first line (that of its first decorator)."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return {(n.name, min([n.lineno, *(d.lineno for d in n.decorator_list)])): n for n in nodes}
 
 
 def parse(function: Callable[..., Any]) -> ScalarFn:
@@ -143,6 +149,7 @@ class _Check:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 if attr not in MATH:
                     self.fail(func, f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})")
+                self.scalar.cost += 0 if attr in CHEAP else CALL_COST
             case ast.Name(id="abs" | "round"):
                 pass
             case ast.Name(id=name):
@@ -152,6 +159,7 @@ class _Check:
                     self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
                 else:
                     self.scalar.helpers[name] = helper
+                    self.scalar.cost += helper.cost - 1
             case _:
                 self.fail(func, f"a call of {kind_of(func)} is outside the scalar dialect")
 

@@ -30,7 +30,7 @@ class Elementwise(Family):
             return nothing
         plan = plan_elementwise(out.layout, [a.layout for a in operands])
         dtypes = tuple(a.dtype for a in operands)
-        parallel = plan.numel >= settings.parallel_threshold
+        parallel = plan.numel * scalar.cost >= settings.parallel_threshold
         kernel = self.kernel(write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, parallel=parallel)
         return bind(kernel, plan.numbers, len(operands))
 

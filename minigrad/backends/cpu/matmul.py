@@ -26,7 +26,7 @@ from minigrad.kernels.cpu import matmul
 from minigrad.kernels.specialize import array_type, expression_macro, load, write_kernel
 
 SMALL = 24**3  # multiply-adds of one matrix up to which packing costs more than it saves
-WORK = 64  # multiply-adds that weigh as much as one element of an elementwise loop
+WORK = 16  # multiply-adds that weigh as much as one element of an elementwise loop
 TASK = 1 << 16  # multiply-adds of a task of the plain nest
 
 
