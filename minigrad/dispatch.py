@@ -9,6 +9,7 @@ functions that end here.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,22 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.storage import Storage
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, StorageError
+from minigrad.errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    MinigradError,
+    ShapeError,
+    StorageError,
+)  # fmt: skip
 from minigrad.graph import BackpropOp, mode, user_line
 from minigrad.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 _numbers: dict[Any, Tensor] = {}
 NUMBER_LIMIT = 1024
+INTO_LIMIT = 64
 
 
 class CallPlan:
@@ -36,15 +46,17 @@ class CallPlan:
 
     launch is None for a view: the result shares the operand's storage.
     check: looks at index values before anything is allocated, or None.
+    into: launches that write through other layouts, for out= and the in-place forms.
     """
 
-    __slots__ = ("backend", "check", "device", "dtype", "launch", "layout", "numel", "source", "specs")
+    __slots__ = ("backend", "check", "device", "dtype", "into", "launch", "layout", "numel", "source", "specs")
 
     def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
         self.backend, self.device, self.specs, self.launch = backend, device, specs, launch
         self.source = device
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
         self.check: Any = None
+        self.into: dict[Layout, Launch] = {}
 
     def fact(self, name: str, op: Op, position: int) -> Any:
         """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
@@ -83,7 +95,9 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not tensors:
         shown = ", ".join(describe(x) for x in operands)
-        raise DTypeError(f"{op.name}: at least one operand must be a tensor, got {shown}", op=op.name)
+        raise DTypeError(
+            f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)", op=op.label
+        )
     dtype = tensors[0].dtype
     for x in tensors[1:]:
         dtype = promote(dtype, x.dtype)
@@ -96,9 +110,14 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
         x = x.item()
     if not isinstance(x, (bool, int, float)):
         raise DTypeError(
-            f"{op.name}: {describe(x)} is neither a tensor nor a number; wrap data in mg.tensor(...)", op=op.name
+            f"{op.label}: {describe(x)} next to {describe(like)} is neither a tensor nor a number; "
+            f"wrap data in mg.tensor(...)",
+            op=op.label,
         )
-    return number(x, promote_number(dtype, x), like.device)
+    try:
+        return number(x, promote_number(dtype, x), like.device)
+    except DTypeError as error:
+        raise DTypeError(f"{op.label}: next to {describe(like)}, {error}", op=op.label) from None
 
 
 # ---- the road -------------------------------------------------------------------------------------------------------
@@ -188,9 +207,9 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> C
     for x in operands[1:]:
         if x.device is not device:
             raise DeviceError(
-                f"{op.name}: the operands are on {' and '.join(str(t.device) for t in operands)}; "
+                f"{op.label}: the operands are {' and '.join(f'{describe(t)} on {t.device}' for t in operands)}; "
                 f"move one with .to({str(device)!r})",
-                op=op.name,
+                op=op.label,
             )
     specs = tuple(Spec(x.layout, x.dtype) for x in operands)
     backend = backend_of(device)
@@ -203,7 +222,10 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> C
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
     """Shapes broadcast, operands are expanded, the result is fresh and contiguous."""
     compute, dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
-    shape = broadcast_shapes(op.name, *[s.shape for s in specs])
+    try:
+        shape = broadcast_shapes(op.label, *[s.shape for s in specs])
+    except MinigradError as error:
+        raise with_dtypes(error, specs) from None
     out = Spec(Layout.contiguous(shape), dtype)
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
     return CallPlan(backend, device, specs, out, backend.elementwise(op.scalar, compute, out, expanded))  # type: ignore[arg-type]
@@ -211,7 +233,10 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
     """Another layout over the operand's storage; nothing is launched."""
-    layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
+    try:
+        layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
+    except MinigradError as error:
+        raise with_dtypes(error, specs) from None
     return CallPlan(backend, device, specs, Spec(layout, specs[0].dtype), None)
 
 
@@ -227,6 +252,19 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     return plan
 
 
+def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:
+    """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
+    text = str(error)
+    if len(specs) > 1:
+        text = text.replace("shapes " + " and ".join(str(s.shape) for s in specs), " and ".join(map(repr, specs)))
+    else:
+        shape = re.escape(str(specs[0].shape))
+        text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
+        text = text if found else re.sub(shape, repr(specs[0]), text, count=1)
+    error.args = (text,)
+    return error
+
+
 PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_kernel, "reduction": plan_kernel}
 
 
@@ -236,26 +274,42 @@ PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_k
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Run an elementwise op into `out` (the `out=` and `name_` forms): checks, launch, version."""
     if op.kind != "elementwise":
-        raise ArgumentError(f"{op.name}: out= is offered by elementwise ops only", op=op.name)
+        raise ArgumentError(f"{op.label}: out= is offered by elementwise ops only", op=op.label)
+    if not isinstance(out, Tensor):
+        raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
     if out.layout.shape != plan.layout.shape:
         raise ShapeError(
-            f"{op.name}: the result has shape {plan.layout.shape}, out is {describe(out)}; shapes must agree",
-            op=op.name,
+            f"{op.label}: the result is {Spec(plan.layout, plan.dtype)!r}, out is {describe(out)}; shapes must agree",
+            op=op.label,
         )
     if out.dtype is not plan.dtype:
         raise DTypeError(
-            f"{op.name}: the result is {plan.dtype}, out is {describe(out)}; dtypes must agree", op=op.name
+            f"{op.label}: the result is {Spec(plan.layout, plan.dtype)!r}, out is {describe(out)}; dtypes must agree",
+            op=op.label,
         )
     if out.device is not plan.device:
-        raise DeviceError(f"{op.name}: the operands are on {plan.device}, out on {out.device}", op=op.name)
-    check_writable(op.name, out, operands)
-    if plan.numel:
-        expanded = [Spec(x.layout.expand(out.shape), x.dtype) for x in operands]
-        compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        launch = plan.backend.elementwise(op.scalar, compute, Spec(out.layout, out.dtype), expanded)  # type: ignore[arg-type]
-        launch(*[x.storage.buffer for x in operands], out.storage.buffer)
+        raise DeviceError(
+            f"{op.label}: the operands are on {plan.device}, out {describe(out)} on {out.device}; devices must agree",
+            op=op.label,
+        )
+    check_writable(op.label, out, operands)
+    launch = plan.launch if out.layout is plan.layout else plan.into.get(out.layout)
+    if launch is None:
+        launch = plan_into(op, plan, out)
+    launch(*[x.storage.buffer for x in operands], out.storage.buffer)
     out.storage.bump()
     return out
+
+
+def plan_into(op: Op, plan: CallPlan, out: Tensor) -> Launch:
+    """A launch of `plan` that writes through another layout than a fresh result's; the last few are kept."""
+    expanded = [Spec(s.layout.expand(out.shape), s.dtype) for s in plan.specs]
+    compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
+    launch = plan.backend.elementwise(op.scalar, compute, Spec(out.layout, out.dtype), expanded)  # type: ignore[arg-type]
+    if len(plan.into) >= INTO_LIMIT:
+        plan.into.clear()
+    plan.into[out.layout] = launch
+    return launch
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:

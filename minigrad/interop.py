@@ -24,8 +24,8 @@ def numpy(x: Tensor) -> Any:
 
 def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
-    array = host_array(x)
-    if x.requires_grad and copy is not False:
+    array = numpy(x) if copy is False else host_array(x)
+    if x.requires_grad:
         array = array.copy()
     return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array) if copy else array
 
@@ -39,6 +39,8 @@ def dlpack(x: Tensor, **arguments: Any) -> Any:
 
 def from_dlpack(source: Any) -> Tensor:
     """A tensor that shares memory with any object that has `__dlpack__` on the CPU."""
+    if not hasattr(source, "__dlpack__"):
+        raise DTypeError(f"from_dlpack: {describe(source)} has no __dlpack__; mg.tensor copies lists", op="from_dlpack")
     return from_numpy(np.from_dlpack(source))
 
 

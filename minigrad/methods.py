@@ -46,7 +46,7 @@ from minigrad.ops import (
     views,
 )  # fmt: skip
 from minigrad.ops.declare import schema
-from minigrad.tensor import Tensor, describe, host_array
+from minigrad.tensor import Tensor, describe, expect_tensors, host_array
 
 METHODS: dict[Any, str] = {
     arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt pow floor_divide remainder maximum minimum",
@@ -80,7 +80,7 @@ ALIASES = {
     "sqr": "square", "recip": "reciprocal", "powf": "pow", "to_dtype": "to", "astype": "to", "broadcast_as": "expand",
     "broadcast_to": "expand", "sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin",
     "copy": "clone", "to_vec0": "item", "to_scalar": "item", "to_vec1": "tolist", "to_vec2": "tolist",
-    "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten", 
+    "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten",
     "log_sum_exp": "logsumexp",
     "broadcast_matmul": "matmul", "gelu_erf": "gelu", "elem_count": "numel", "to_device": "to", "mul_scalar": "mul",
     "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
@@ -179,9 +179,10 @@ def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
 
 def movedim(x: Tensor, source: int, destination: int) -> Tensor:
     """A view with one dim moved to another place."""
+    expect_tensors("movedim", x)
     order = list(range(x.ndim))
-    d = order.pop(normalize_dim(source, x.ndim, "movedim", x.shape))
-    order.insert(normalize_dim(destination, x.ndim, "movedim", x.shape), d)
+    d = order.pop(normalize_dim(source, x.ndim, "movedim", x))
+    order.insert(normalize_dim(destination, x.ndim, "movedim", x), d)
     return permute(x, order)
 
 
@@ -196,6 +197,8 @@ VIEWS = (
 
 def matrix_transpose(x: Tensor) -> Tensor:
     """A view with the last two dims swapped."""
+    if x.ndim < 2:
+        raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}", op="mT")
     return views.transpose(x, dim0=-2, dim1=-1)
 
 
@@ -206,6 +209,7 @@ def full_transpose(x: Tensor) -> Tensor:
 
 def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a view."""
+    expect_tensors("t", x)
     if x.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dims, got {describe(x)}; use .mT or transpose", op="t")
     return full_transpose(x)
@@ -227,13 +231,13 @@ def tolist(x: Tensor) -> Any:
 
 def size(x: Tensor, dim: int | None = None) -> Any:
     """The shape, or the length of one dim."""
-    return x.shape if dim is None else x.shape[normalize_dim(dim, x.ndim, "size", x.shape)]
+    return x.shape if dim is None else x.shape[normalize_dim(dim, x.ndim, "size", x)]
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dim."""
     if x.ndim == 0:
-        raise ShapeError("iterating: a tensor of shape () has no elements to walk over; use item()")
+        raise ShapeError(f"iter: {describe(x)} has no dim to walk over; use item()", op="iter")
     return (views.select(x, dim=0, index=k) for k in range(x.shape[0]))
 
 
@@ -272,7 +276,10 @@ def in_place(op: Any) -> Callable[..., Tensor]:
 def fill_(x: Tensor, value: float) -> Tensor:
     """Every element becomes `value`, in place."""
     check_writable("fill_", x)
-    creation.fill_in(x, value)
+    number = item(value) if isinstance(value, Tensor) else value
+    creation.expect_numbers("fill_", value=number)
+    creation.expect_fit("fill_", number, x.dtype)
+    creation.fill_in(x, number)
     x.storage.bump()
     return x
 
@@ -284,7 +291,7 @@ def zero_(x: Tensor) -> Tensor:
 
 def copy_(x: Tensor, source: Any) -> Tensor:
     """The elements of source, broadcast and cast, in place."""
-    indexing.set_item(x, Ellipsis, source)
+    indexing.copy_into(x.detach(), source, "copy_", x)
     return x
 
 
@@ -301,7 +308,7 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def comparison(function: Callable[..., Tensor]) -> Callable[..., Any]:
-    """== and != with what is no number fall back to Python's identity, so that `x in list` works."""
+    """== and != with what is no number fall back to Python's identity, so that `x in list` works; < and > raise."""
 
     def method(x: Tensor, other: Any) -> Any:
         if not isinstance(other, (Tensor, bool, int, float, np.generic)):
@@ -344,14 +351,14 @@ def attach() -> None:
         setattr(Tensor, f"__r{name}__", swapped(function))
         setattr(Tensor, f"__i{name}__", in_place(function.op))  # type: ignore[attr-defined]
     for name, function in COMPARISONS.items():
-        setattr(Tensor, f"__{name}__", comparison(function))
+        setattr(Tensor, f"__{name}__", comparison(function) if name in ("eq", "ne") else function)
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(as_dtype(dtype)))
     special = {
         "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": indexing.get_item,
         "__setitem__": indexing.set_item, "__iter__": iterate, "__bool__": truth, "__float__": lambda x: float(item(x)),
-        "__int__": lambda x: int(item(x)), "__index__": as_index, "backward": backward, 
+        "__int__": lambda x: int(item(x)), "__index__": as_index, "backward": backward,
         "mT": property(matrix_transpose),
         "T": property(full_transpose), "dims": property(lambda x: x.shape), "rank": property(lambda x: x.ndim),
     }  # fmt: skip

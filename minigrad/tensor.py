@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, cast_array, to_logical
+from minigrad.core.dtype import DType, as_dtype, cast_array, name_number, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
@@ -133,8 +133,8 @@ def describe(x: Any) -> str:
         return f"{x.dtype}{x.shape}"
     if isinstance(x, np.ndarray):
         return f"ndarray {x.dtype}{x.shape}"
-    if isinstance(x, int) and abs(x) >= 1 << 80:
-        return f"an int of {x.bit_length()} bits"
+    if isinstance(x, int):
+        return f"{type(x).__name__} {name_number(x)}"
     return f"{type(x).__name__} {' '.join(repr(x).split()):.40}"
 
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
-from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
+from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import ones
 from minigrad.ops.reduce import sum_to
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 Node = Any  # BackpropOp, or a Var where a graph ends
 
@@ -57,8 +57,9 @@ def grad(
     grad_outputs: one cotangent an output (ones when omitted).  Returns a Tensor for a single input, else a tuple.
     Raises GradientError for an input that no output depends on, unless allow_unused, which gives None for it.
     """
-    ys = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    xs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    expect_tensors("grad", *ys, *xs)
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
     if len(given) != len(ys):
         raise GradientError(f"grad: {len(ys)} outputs and {len(given)} grad_outputs; give one for each output")
@@ -66,13 +67,8 @@ def grad(
         if not x.requires_grad:
             raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
     retain = create_graph if retain_graph is None else retain_graph
-    found = {id(x): g for x, g in walk(ys, given, xs, retain, create_graph, "grad")}
+    found = {id(x): g for x, g in walk(ys, given, xs, retain, create_graph, "grad", allow_unused)}
     result = tuple(found.get(id(node_of(x))) for x in xs)
-    for x, g in zip(xs, result, strict=True):
-        if g is None and not allow_unused:
-            raise GradientError(
-                f"grad: the outputs do not depend on the input {describe(x)}; pass allow_unused=True to get None"
-            )
     return result[0] if isinstance(inputs, Tensor) else result
 
 
@@ -86,17 +82,25 @@ def walk(
     retain: bool,
     create: bool,
     name: str,
+    unused: bool = True,
 ) -> list[tuple[Node, Tensor]]:
-    """Pairs (target, gradient): targets are the Vars, or the nodes of `inputs` when given."""
-    seeds = [seed(y, g, name) for y, g in zip(ys, cotangents, strict=True)]
+    """Pairs (target, gradient): targets are the Vars, or the nodes of `inputs` when given.
+
+    Every check comes first: when one fails, nothing has been allocated and no saved value freed.
+    """
+    for y, g in zip(ys, cotangents, strict=True):
+        check_seed(y, g, name)
     nodes, leaves = reachable(node_of(y) for y in ys)
     targets = {id(leaf): leaf for leaf in leaves}
     wanted = None
     if inputs is not None:
         targets = {id(node_of(x)): node_of(x) for x in inputs}
+        if not unused:
+            check_reached(inputs, nodes, leaves)
         wanted = leading_to(nodes, targets)
         nodes = [node for node in nodes if id(node) in wanted]
     check_saved(nodes, name)
+    seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
     found: list[tuple[Node, Tensor]] = []
@@ -121,18 +125,33 @@ def node_of(x: Tensor) -> Node:
     return x.op if x.op is not None else x
 
 
-def seed(y: Tensor, gradient: Tensor | None, name: str) -> Tensor:
-    """The cotangent of y, checked."""
+def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
+    """Raise unless y can be differentiated, and the gradient is one for it."""
+    expect_tensors(name, y)
+    if not y.dtype.is_float:
+        raise GradientError(f"{name}: {describe(y)} carries no gradient; convert with .to(mg.float32) before the op")
     if not y.requires_grad:
         raise GradientError(
             f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, or under mg.no_grad()"
         )
     if gradient is None:
-        return ones((), dtype=y.dtype, device=y.device).expand(y.shape)
+        return
+    expect_tensors(f"{name}: the gradient", gradient)
+    if gradient.device is not y.device:
+        raise DeviceError(
+            f"{name}: the gradient {describe(gradient)} is on {gradient.device} and the output {describe(y)} on "
+            f"{y.device}; move one with .to({str(y.device)!r})"
+        )
     if gradient.shape != y.shape:
         raise ShapeError(f"{name}: the gradient {describe(gradient)} must have the shape of the output {describe(y)}")
     if not gradient.dtype.is_float:
-        raise DTypeError(f"{name}: the gradient {describe(gradient)} must have a floating dtype")
+        raise DTypeError(f"{name}: the gradient {describe(gradient)} for {describe(y)} must have a floating dtype")
+
+
+def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
+    """The cotangent of y: ones, or the given one in the dtype of y."""
+    if gradient is None:
+        return ones((), dtype=y.dtype, device=y.device).expand(y.shape)
     return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
 
@@ -150,6 +169,16 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
         else:
             leaves[node.id] = node
     return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
+
+
+def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
+    """Raise for an input that the walk would not come to."""
+    reached = {id(node) for node in nodes} | {id(leaf) for leaf in leaves}
+    for x in inputs:
+        if id(node_of(x)) not in reached:
+            raise GradientError(
+                f"grad: the outputs do not depend on the input {describe(x)}; pass allow_unused=True to get None"
+            )
 
 
 def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:

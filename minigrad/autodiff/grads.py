@@ -24,7 +24,7 @@ class GradStore:
 
     def get(self, x: Tensor, default: Any = None) -> Any:
         """The gradient of x, or the default."""
-        found = self._grads.get(x.id)
+        found = self._grads.get(x.id) if isinstance(x, Tensor) else None
         return default if found is None else found[1]
 
     def __getitem__(self, x: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ class GradStore:
         return f"the Var {describe(x)} was not reached: the result that was differentiated does not depend on it"
 
     def __contains__(self, x: Tensor) -> bool:
-        return x.id in self._grads
+        return isinstance(x, Tensor) and x.id in self._grads
 
     def __iter__(self) -> Iterator[Tensor]:
         return (x for x, _ in self._grads.values())

@@ -220,10 +220,10 @@ class CpuAllocator(Allocator):
     def _fetch(self, nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
         try:
             buffer = _aligned(nbytes, dtype.storage)
-        except MemoryError:
+        except (MemoryError, ValueError):
             # Blocks of other sizes may be what is missing.
             self._trim(0)
-            buffer = _aligned(nbytes, dtype.storage)
+            buffer = _last_try(nbytes, dtype)
         self._misses += 1
         self._floor += nbytes
         return buffer
@@ -282,6 +282,17 @@ class CpuAllocator(Allocator):
         else:
             # A bool that is neither 0 nor 1 would be undefined behaviour in a kernel, not a visible bug.
             buffer.fill(True)
+
+
+def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
+    try:
+        return _aligned(nbytes, dtype.storage)
+    except (MemoryError, ValueError):  # NumPy's ValueError: more than an address can count
+        raise StorageError(
+            f"allocate: there is no memory for {nbytes // dtype.itemsize} elements of {dtype}, {nbytes} bytes; "
+            f"use a smaller shape or dtype",
+            op="allocate", nbytes=nbytes,
+        ) from None  # fmt: skip
 
 
 def _aligned(nbytes: int, storage: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -229,6 +229,13 @@ def promote_number(dtype: DType, number: object) -> DType:
     raise DTypeError(f"{number!r} is a {type(number).__name__}, and a number is a bool, an int or a float", dtype=dtype)
 
 
+def name_number(number: Any) -> str:
+    """A number as messages show it: Python refuses to write out ints of thousands of digits, and nobody reads them."""
+    if isinstance(number, int) and number.bit_length() > 80:
+        return f"an int of {number.bit_length()} bits"
+    return repr(number)
+
+
 def fit_number(number: Any, dtype: DType) -> bool | int | float:
     """`number` as a Python number of `dtype`; an int that does not fit raises rather than wrap.
 
@@ -239,18 +246,16 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     """
     if not isinstance(number, (bool, int, float, np.generic)):
         raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
+    shown = name_number(number)
     if dtype.is_float:
         try:
             return float(number)
         except OverflowError:
-            raise DTypeError(
-                f"an int of {number.bit_length()} bits is too large for any float", number=number, dtype=dtype
-            ) from None
+            raise DTypeError(f"{shown} is too large for any float", number=number, dtype=dtype) from None
     if dtype is bool_:
         return bool(number != 0)
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
-            shown = number if abs(number) < 1 << 80 else f"an int of {number.bit_length()} bits"
             raise DTypeError(
                 f"{shown} does not fit {dtype}, which holds {dtype.lowest} to {dtype.highest}",
                 number=number,

@@ -233,6 +233,7 @@ class Layout:
                 f"diagonal: dims {dim1} and {dim2} of shape {self.shape} are the same, and a diagonal needs two",
                 op="diagonal", dim=first, shape=self.shape,
             )  # fmt: skip
+        offset = as_int(offset, "offset", "diagonal")
         down, right = max(-offset, 0), max(offset, 0)
         length = max(min(self.shape[first] - down, self.shape[second] - right), 0)
         start = self.offset + (down * self.strides[first] + right * self.strides[second] if length else 0)

@@ -7,13 +7,13 @@ from typing import Any
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
-from minigrad.errors import DTypeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.ops.declare import kernel
-from minigrad.tensor import Tensor
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 
-def _given_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: DType) -> DType:
-    return dtype
+def _given_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
+    return as_dtype(dtype)
 
 
 def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -43,6 +43,7 @@ def clone(backend, out, x):
 
 def contiguous(x: Tensor) -> Tensor:
     """x itself if its elements lie row-major without gaps, else a copy that does."""
+    expect_tensors("contiguous", x)
     return x if x.is_contiguous() else clone(x)
 
 
@@ -52,12 +53,10 @@ def to(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
     Returns x itself when nothing changes, unless copy=True.  Raises DTypeError for an argument that is neither.
     """
     for arg in args:
-        if isinstance(arg, Tensor):
-            dtype, device = arg.dtype, arg.device
-        elif _is_device(arg):
-            device = arg
-        else:
-            dtype = as_dtype(arg)
+        new_dtype, new_device = _target(arg)
+        if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):
+            raise ArgumentError(f"to: {describe(x)} cannot go to two dtypes or two devices, got {args}", op="to")
+        dtype, device = new_dtype or dtype, new_device or device
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     where = x.device if device is None else as_device(device)
     if where is not x.device:
@@ -68,14 +67,21 @@ def to(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
     return clone(x) if copy else x
 
 
-def _is_device(arg: Any) -> bool:
-    if not isinstance(arg, str):
-        return isinstance(arg, Device)
-    try:
-        as_dtype(arg)
-    except DTypeError:
-        return True
-    return False
+def _target(arg: Any) -> tuple[DType | None, Device | None]:
+    """What an argument of `to` asks for: a dtype, a device, or both, as a tensor does."""
+    if isinstance(arg, Tensor):
+        return arg.dtype, arg.device
+    if isinstance(arg, str) and ":" in arg:
+        return None, as_device(arg)
+    for read in (as_dtype, as_device):
+        try:
+            found: Any = read(arg)
+        except (DTypeError, DeviceError):
+            continue
+        return (found, None) if read is as_dtype else (None, found)
+    raise DTypeError(
+        f"to: {describe(arg)} is neither a dtype, as mg.float64, nor a device, as 'cpu', nor a tensor", op="to"
+    )
 
 
 @kernel(dtype=_same_dtype, shape=_same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.shape import normalize_dim
+from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
 from minigrad.ops.arithmetic import clamp_between, maximum, minimum
@@ -15,26 +15,27 @@ from minigrad.ops.joining import cat
 from minigrad.ops.reduce import amax, as_float
 from minigrad.ops.reduce import sum as sum_
 from minigrad.ops.views import narrow
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 
 def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.  Rows of -inf give nan."""
-    x = as_float(x, dtype)
-    e = _shifted(x, dim, "softmax").exp()
-    return e / sum_(e, dim, keepdim=True)
+    expect_tensors("softmax", x)
+    d = normalize_dim(dim, x.ndim, "softmax", x)
+    e = _shifted(as_float(x, dtype, "softmax"), d).exp()
+    return e / sum_(e, d, keepdim=True)
 
 
 def log_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along `dim`, without leaving the logarithm."""
-    x = as_float(x, dtype)
-    shifted = _shifted(x, dim, "log_softmax")
-    return shifted - sum_(shifted.exp(), dim, keepdim=True).log()
+    expect_tensors("log_softmax", x)
+    d = normalize_dim(dim, x.ndim, "log_softmax", x)
+    shifted = _shifted(as_float(x, dtype, "log_softmax"), d)
+    return shifted - sum_(shifted.exp(), d, keepdim=True).log()
 
 
-def _shifted(x: Tensor, dim: int, name: str) -> Tensor:
-    """x minus its maximum along `dim`: the shift is a constant, since both functions are invariant under it."""
-    d = normalize_dim(dim, x.ndim, name, x.shape)
+def _shifted(x: Tensor, d: int) -> Tensor:
+    """x minus its maximum along dim d: the shift is a constant, since both functions are invariant under it."""
     return x if x.shape[d] == 0 else x - amax(x.detach(), d, keepdim=True)
 
 
@@ -48,8 +49,9 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
     Gradient: g inside and at the bounds, 0 outside.  Raises ArgumentError without any bound.
     """
+    expect_tensors("clamp", x)
     if min is None and max is None:
-        raise ArgumentError("clamp: give min, max, or both", op="clamp")
+        raise ArgumentError(f"clamp: {describe(x)} has no bound to keep; give min, max, or both", op="clamp")
     low = float("-inf") if min is None else min
     high = float("inf") if max is None else max
     if not x.dtype.is_float:
@@ -79,7 +81,9 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     Raises ArgumentError for another `approximate`.
     """
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}", op="gelu")
+        raise ArgumentError(
+            f"gelu: approximate of {describe(x)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
+        )
     return gelu_exact(x) if approximate == "none" else gelu_tanh(x)
 
 
@@ -95,11 +99,13 @@ def affine(x: Tensor, mul: float, add: float) -> Tensor:
 
 def lerp(a: Tensor, b: Tensor, weight: Any) -> Tensor:
     """a + weight * (b - a)."""
+    expect_tensors("lerp", a, b)
     return a + (b - a) * weight
 
 
 def hypot(a: Tensor, b: Tensor) -> Tensor:
     """sqrt(a*a + b*b), scaled by the larger so that nothing overflows; 0 with gradient nan at the origin."""
+    expect_tensors("hypot", a, b)
     top, low = maximum(a.abs(), b.abs()), minimum(a.abs(), b.abs())
     ratio = low / top
     return top * (ratio * ratio + 1.0).sqrt()
@@ -107,9 +113,11 @@ def hypot(a: Tensor, b: Tensor) -> Tensor:
 
 def roll(x: Tensor, shifts: int, dims: int) -> Tensor:
     """x moved by `shifts` along a dim; what falls off one end comes in at the other."""
-    d = normalize_dim(dims, x.ndim, "roll", x.shape)
+    expect_tensors("roll", x)
+    d = normalize_dim(dims, x.ndim, "roll", x)
     n = x.shape[d]
-    k = shifts % n if n else 0
+    shift = as_int(shifts, "shifts", "roll")
+    k = shift % n if n else 0
     if k == 0:
         return x
     return cat([narrow(x, dim=d, start=n - k, length=k), narrow(x, dim=d, start=0, length=n - k)], d)
@@ -117,10 +125,16 @@ def roll(x: Tensor, shifts: int, dims: int) -> Tensor:
 
 def slice_scatter(x: Tensor, src: Tensor, dim: int = 0, start: int = 0) -> Tensor:
     """x with src in place of src.shape[dim] positions from `start` along `dim`; both are differentiated."""
-    d = normalize_dim(dim, x.ndim, "slice_scatter", x.shape)
+    expect_tensors("slice_scatter", x, src)
+    d = normalize_dim(dim, x.ndim, "slice_scatter", x)
+    start = as_int(start, "start", "slice_scatter")
     length = src.shape[d] if src.ndim == x.ndim else -1
-    if length < 0 or not 0 <= start <= x.shape[d] - length:
-        raise ShapeError(f"slice_scatter: {describe(src)} does not fit into {describe(x)} at {start} along dim {d}")
+    if src.shape != (*x.shape[:d], length, *x.shape[d + 1 :]) or not 0 <= start <= x.shape[d] - length:
+        raise ShapeError(
+            f"slice_scatter: {describe(src)} does not fit into {describe(x)} at {start} along dim {d}; "
+            f"the other dims must agree, and start + length <= {x.shape[d]} must hold",
+            op="slice_scatter",
+        )
     before = narrow(x, dim=d, start=0, length=start)
     after = narrow(x, dim=d, start=start + length, length=x.shape[d] - start - length)
     return cat([before, src, after], d)

@@ -13,13 +13,13 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import as_dtype, default_float, fit_number, int64
+from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.tensor import Tensor, host_numbers, nested_shape, store
+from minigrad.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape, store
 from minigrad.var import Var
 
 
@@ -78,11 +78,27 @@ def full(
     shape: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
-    kind = as_dtype(dtype) if dtype is not None else as_dtype(type(fill_value))
-    fit_number(fill_value, kind)
-    x = empty(as_shape((shape,)), dtype=kind, device=device, requires_grad=requires_grad)
+    expect_numbers("full", fill_value=fill_value)
+    kind = as_dtype(dtype if dtype is not None else type(fill_value))
+    expect_fit("full", fill_value, kind)
+    x = empty(as_shape((shape,), "full"), dtype=kind, device=device, requires_grad=requires_grad)
     fill_in(x, fill_value)
     return x
+
+
+def expect_numbers(name: str, **values: Any) -> None:
+    """Raise DTypeError unless every argument is a Python or NumPy number."""
+    for argument, value in values.items():
+        if not isinstance(value, (bool, int, float, np.generic)):
+            raise DTypeError(f"{name}: {argument} must be a number, got {describe(value)}", op=name)
+
+
+def expect_fit(name: str, value: float, dtype: DType) -> None:
+    """Raise DTypeError unless `dtype` holds the number."""
+    try:
+        fit_number(value, dtype)
+    except DTypeError as error:
+        raise DTypeError(f"{name}: {error}", op=name) from None
 
 
 def fill_in(x: Tensor, value: float) -> None:
@@ -95,7 +111,7 @@ def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: boo
     """Memory as it comes; read it only after writing it."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
-    layout = Layout.contiguous(as_shape(shape))
+    layout = Layout.contiguous(as_shape(shape, "empty"))
     if requires_grad:
         return Var(np.empty(layout.shape, kind.numpy), kind, where)
     return Tensor(backend_of(where).allocate(layout.numel, kind, where), layout)
@@ -103,16 +119,19 @@ def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: boo
 
 def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""
-    return full(as_shape(shape), 0.0, dtype=dtype or default_float(), device=device, requires_grad=requires_grad)
+    kind = dtype or default_float()
+    return full(as_shape(shape, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
-    return full(as_shape(shape), 1.0, dtype=dtype or default_float(), device=device, requires_grad=requires_grad)
+    kind = dtype or default_float()
+    return full(as_shape(shape, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def empty_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`empty` with the shape, dtype and device of x."""
+    expect_tensors("empty_like", x)
     return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
@@ -130,6 +149,7 @@ def full_like(
     x: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One value with the shape, dtype and device of x."""
+    expect_tensors("full_like", x)
     kind, where = dtype or x.dtype, device or x.device
     return full(x.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
 
@@ -147,11 +167,16 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    if step == 0:
-        raise ArgumentError("arange: the step cannot be zero")
+    expect_numbers("arange", start=start, end=end, step=step)
+    length = (end - start) / step if step else math.nan
+    if not math.isfinite(length):
+        raise ArgumentError(
+            f"arange: start, end and step must be finite and the step cannot be zero, got {start}, {end} and {step}",
+            op="arange",
+        )
     if dtype is None:
         dtype = int64 if all(isinstance(v, int) for v in (start, end, step)) else default_float()
-    count = max(0, math.ceil((end - start) / step))
+    count = max(0, math.ceil(length))
     x = empty(count, dtype=dtype, device=device, requires_grad=requires_grad)
     if count:
         backend_of(x.device).arange(Spec(x.layout, x.dtype))(x.storage.buffer, start, step)
@@ -162,10 +187,13 @@ def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """`steps` values from start to end, both included."""
-    values = np.linspace(start, end, steps)
+    expect_numbers("linspace", start=start, end=end)
+    (count,) = as_shape(steps, "linspace")
+    values = np.linspace(start, end, count)
     return tensor(values, dtype or default_float(), device, requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
-    return tensor(np.eye(n, m), dtype or default_float(), device, requires_grad)
+    rows, columns = as_shape((n, n if m is None else m), "eye")
+    return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)

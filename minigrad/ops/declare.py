@@ -9,6 +9,7 @@ in-place forms, op tests and gradient checks are all driven from the schema.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -19,11 +20,13 @@ from minigrad.dispatch import apply, apply_binary
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
-from minigrad.tensor import Tensor
+from minigrad.tensor import Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
 FACTS = ("shape", "dtype", "layout", "device")
 VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
+# Ops behind a function of another signature have a longer name: `gather` calls `gather_along`.
+INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
 
@@ -41,6 +44,8 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
     if name in schema and function.__module__.startswith("minigrad."):
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     op = Op(name, kind, operands, params, where)
+    if function.__module__.startswith("minigrad."):
+        op.label = INNER.sub("", name)
     op.doc = function.__doc__
     if vjp is not None:
         if len(vjp) != len(operands):
@@ -171,7 +176,9 @@ def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, v
         op.prepare = prepare
 
         def public(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-            return apply(op, x, dims=normalize_dims(dim, x.ndim, op.name, x.shape), keepdim=bool(keepdim))
+            if not isinstance(x, Tensor):
+                expect_tensors(op.name, x)
+            return apply(op, x, dims=normalize_dims(dim, x.ndim, op.name, x), keepdim=bool(keepdim))
 
         return publish(op, function, public)
 
@@ -212,6 +219,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.dtype_rule, op.shape_rule, op.prepare, op.check, op.linear = dtype, shape, function, check, linear
 
         def public(*operands: Any, **given: Any) -> Tensor:
+            if len(operands) != len(op.operands) and not op.variadic:
+                raise TypeError(f"{op.label}() takes {len(op.operands)} tensors, but {len(operands)} were given")
             return apply(op, *operands, **{**params, **given})
 
         return publish(op, function, public)

@@ -16,13 +16,14 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
+from minigrad.core.strides import stretched_strides
 from minigrad.dispatch import check_writable, number
-from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.ops.views import expand, select, slice_, unsqueeze
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -30,7 +31,9 @@ from minigrad.tensor import Tensor, describe
 def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     index = specs[op.operands.index("index")]
     if not index.dtype.is_int:
-        raise DTypeError(f"{op.name}: the index must have an integer dtype, got {index!r}", op=op.name)
+        raise DTypeError(
+            f"{op.label}: the index into {specs[0]!r} must have an integer dtype, got {index!r}", op=op.label
+        )
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
 
@@ -48,9 +51,9 @@ def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[st
         if low < -size or high >= size:
             wrong = low if low < -size else high
             raise IndexOutOfRange(
-                f"{op.name}: index {wrong} is out of range for dim {dim} of size {size} of {specs[0]!r}; "
+                f"{op.label}: index {wrong} is out of range for dim {dim} of size {size} of {specs[0]!r}; "
                 f"positions are {-size} to {size - 1}",
-                op=op.name,
+                op=op.label,
                 index=wrong,
                 dim=dim,
                 size=size,
@@ -70,8 +73,8 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
     )
     if not fits:
         raise ShapeError(
-            f"{op.name}: the index {index!r} must have as many dims as {x!r} and fit inside it except along dim {dim}",
-            op=op.name,
+            f"{op.label}: the index {index!r} must have as many dims as {x!r} and fit inside it except along dim {dim}",
+            op=op.label,
             lhs=x.shape,
             rhs=index.shape,
         )
@@ -80,20 +83,20 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
 def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     _same_but(op, x, index, dim)
     if src.shape != index.shape:
-        raise ShapeError(f"{op.name}: src {src!r} and index {index!r} must have one shape", op=op.name)
+        raise ShapeError(f"{op.label}: src {src!r} and index {index!r} must have one shape", op=op.label)
     return x.shape
 
 
 def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
     if len(index.shape) != 1:
-        raise ShapeError(f"{op.name}: the index must have 1 dim, got {index!r}", op=op.name)
+        raise ShapeError(f"{op.label}: the index into {x!r} must have 1 dim, got {index!r}", op=op.label)
     return (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
 
 
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     wanted = _select_shape(op, x, index, dim=dim)
     if src.shape != wanted:
-        raise ShapeError(f"{op.name}: src {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
+        raise ShapeError(f"{op.label}: src {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
     return x.shape
 
 
@@ -154,23 +157,27 @@ def index_add_along(backend, out, x, index, src, *, dim):
 
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """out[i, j, k] = x[i, index[i, j, k], k] for dim 1, and alike for others."""
-    return gather_along(x, index, dim=normalize_dim(dim, x.ndim, "gather", x.shape))
+    expect_tensors("gather", x)
+    return gather_along(x, index, dim=normalize_dim(dim, x.ndim, "gather", x))
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """x with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
-    return scatter_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "scatter_add", x.shape))
+    expect_tensors("scatter_add", x)
+    return scatter_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "scatter_add", x))
 
 
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of x along `dim` that the 1-d `index` names, in its order."""
-    return index_select_along(x, index, dim=normalize_dim(dim, x.ndim, "index_select", x.shape))
+    expect_tensors("index_select", x)
+    return index_select_along(x, index, dim=normalize_dim(dim, x.ndim, "index_select", x))
 
 
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """x with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+    expect_tensors("index_add", x, index, source)
     src = source if alpha == 1 else source * alpha
-    return index_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "index_add", x.shape))
+    return index_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "index_add", x))
 
 
 # ---- x[...] ---------------------------------------------------------------------------------------------------------
@@ -201,7 +208,7 @@ def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]
     if used > x.ndim:
         raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
     if sum(1 for item in items if item is Ellipsis) > 1:
-        raise ArgumentError("index: more than one Ellipsis (...) in an index", op="index")
+        raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
     spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
     items[spot : spot + 1] = [slice(None)] * (x.ndim - used)
     y, dim, gathers = x, 0, []
@@ -217,7 +224,9 @@ def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]
             y = slice_(y, dim=dim, start=item.start, stop=item.stop, step=1 if item.step is None else item.step)
         dim += 1
     if len(gathers) > 1:
-        raise ArgumentError(f"index: {len(gathers)} index tensors; one is possible, use gather for more", op="index")
+        raise ArgumentError(
+            f"index: {len(gathers)} index tensors for {describe(x)}; one is possible, use gather for more", op="index"
+        )
     return y, gathers
 
 
@@ -228,12 +237,23 @@ def as_index(x: Tensor, item: Any) -> Any:
     if isinstance(item, slice):
         return slice(*(None if v is None else as_int(v) for v in (item.start, item.stop, item.step)))
     if isinstance(item, (list, np.ndarray)):
-        item = tensor(item, device=x.device)
+        numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
+        if numbers.size and numbers.dtype.kind not in "iu":
+            raise not_an_index(x, f"ndarray {numbers.dtype}{numbers.shape}")
+        item = tensor(numbers, dtype=None if numbers.size else "int64", device=x.device)
     if isinstance(item, Tensor):
         if not item.dtype.is_int:
-            raise DTypeError(f"index: an index tensor needs an integer dtype, got {describe(item)}", op="index")
+            raise not_an_index(x, describe(item))
         return int(item.item()) if item.ndim == 0 else item
     return as_int(item)
+
+
+def not_an_index(x: Tensor, shown: str) -> DTypeError:
+    """The error for an index of another dtype, masks among them."""
+    return DTypeError(
+        f"index: an index tensor for {describe(x)} needs an integer dtype, got {shown}; mg.where takes masks",
+        op="index",
+    )
 
 
 def as_int(value: Any) -> int:
@@ -252,19 +272,34 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     """
     y, gathers = read_index(x.detach(), index)
     if gathers:
-        raise ArgumentError("index: assignment takes ints, slices, None and ...; use index_add for tensors", op="index")
-    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
-    check_writable("index", x, (source,))
-    copy_into(y, source)
-
-
-def copy_into(x: Tensor, source: Tensor) -> Tensor:
-    """Write source, broadcast and cast, into x's memory; the caller has checked gradients."""
-    check_writable("copy_", x.detach(), (source.detach(),))
-    layout = source.layout.expand(x.shape)
-    if x.numel():
-        backend_of(x.device).copy(Spec(x.layout, x.dtype), Spec(layout, source.dtype))(
-            source.storage.buffer, x.storage.buffer
+        raise ArgumentError(
+            f"index: assignment to {describe(x)} takes ints, slices, None and ...; use index_add for tensors",
+            op="index",
         )
-    x.storage.bump()
-    return x
+    copy_into(y, value, "index", x)
+
+
+def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
+    check_writable(name, x)
+    check_writable(name, y, (value,) if isinstance(value, Tensor) else ())
+    shape = value.shape if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    if stretched_strides(shape, (0,) * len(shape), y.shape) is None:
+        shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
+        raise ShapeError(
+            f"{name}: {shown} does not broadcast to {describe(y)}; from the right, each size must be equal or 1",
+            op=name,
+        )
+    if isinstance(value, Tensor) and value.device is not x.device:
+        raise DeviceError(
+            f"{name}: {describe(value)} is on {value.device} and {describe(x)} on {x.device}; "
+            f"move one with .to({str(x.device)!r})",
+            op=name,
+        )
+    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
+    layout = source.layout.expand(y.shape)
+    if y.numel():
+        backend_of(y.device).copy(Spec(y.layout, y.dtype), Spec(layout, source.dtype))(
+            source.storage.buffer, y.storage.buffer
+        )
+    y.storage.bump()

@@ -7,13 +7,13 @@ from typing import Any
 
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
-from minigrad.core.shape import normalize_dim
+from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.dispatch import apply
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.ops.views import narrow, unsqueeze
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 
 def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -65,41 +65,48 @@ def cat_along(backend, out, *tensors, dim):
     return launch
 
 
+def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors to join.  Raises ArgumentError for none, and for what is no list or tuple of tensors."""
+    items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+    if items and isinstance(tensors, (list, tuple)) and all(isinstance(x, Tensor) for x in items):
+        return items
+    shown = ", ".join(describe(x) for x in items) or "nothing"
+    raise ArgumentError(f"{name}: expected one tensor or more in a list, got {shown}", op=name)
+
+
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors joined along an existing dim; their dtypes promote.
 
     Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
     """
-    items = list(tensors)
-    if not items or not all(isinstance(x, Tensor) for x in items):
-        shown = ", ".join(describe(x) for x in items) or "nothing"
-        raise ArgumentError(f"cat: expected one tensor or more in a list, got {shown}", op="cat")
-    return apply(cat_along.op, *items, dim=normalize_dim(dim, items[0].ndim, "cat", items[0].shape))  # type: ignore[attr-defined]
+    items = as_list("cat", tensors)
+    return apply(cat_along.op, *items, dim=normalize_dim(dim, items[0].ndim, "cat", items[0]))  # type: ignore[attr-defined]
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
-    items = list(tensors)
-    if not items:
-        raise ArgumentError("stack: expected one tensor or more in a list, got nothing", op="stack")
+    items = as_list("stack", tensors)
     for x in items[1:]:
         if x.shape != items[0].shape:
-            raise ShapeError(f"stack: {describe(items[0])} and {describe(x)} differ in shape", op="stack")
-    d = dim if dim >= 0 else dim + items[0].ndim + 1
+            raise ShapeError(
+                f"stack: {describe(items[0])} and {describe(x)} differ in shape, and all must have one", op="stack"
+            )
+    d = normalize_dim(dim, items[0].ndim + 1, "stack", items[0])
     return cat([unsqueeze(x, dim=d) for x in items], d)
 
 
 def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
-    d = normalize_dim(dim, x.ndim, "split", x.shape)
+    expect_tensors("split", x)
+    d = normalize_dim(dim, x.ndim, "split", x)
     n = x.shape[d]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
+    if not isinstance(split_size_or_sections, (list, tuple)):
+        size = as_int(split_size_or_sections, "the size", "split")
         if size <= 0:
-            raise ArgumentError(f"split: the size must be positive, got {size}", op="split")
+            raise ArgumentError(f"split: the parts of {describe(x)} need a positive size, got {size}", op="split")
         sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
     else:
-        sizes = list(split_size_or_sections)
+        sizes = [as_int(size, "a size", "split") for size in split_size_or_sections]
         if sum(sizes) != n or any(s < 0 for s in sizes):
             raise ShapeError(f"split: the sizes {sizes} must add up to {n}, dim {d} of {describe(x)}", op="split")
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
@@ -108,15 +115,17 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal size along `dim`; the last may be smaller, as in PyTorch."""
-    if chunks <= 0:
-        raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}", op="chunk")
-    d = normalize_dim(dim, x.ndim, "chunk", x.shape)
+    expect_tensors("chunk", x)
+    if as_int(chunks, "the number of chunks", "chunk") <= 0:
+        raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
+    d = normalize_dim(dim, x.ndim, "chunk", x)
     return split(x, max(1, -(-x.shape[d] // chunks)), d)
 
 
 def repeat(x: Tensor, *sizes: Any) -> Tensor:
     """x repeated sizes[d] times along each dim; more sizes than dims add dims in front."""
-    counts = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    expect_tensors("repeat", x)
+    counts = as_shape(sizes, "repeat")
     if len(counts) < x.ndim:
         raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")
     shape = (1,) * (len(counts) - x.ndim) + x.shape

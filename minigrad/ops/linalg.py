@@ -8,7 +8,7 @@ from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 
 def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
@@ -19,14 +19,25 @@ def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
 def matmul_shape(op: Op, a: Spec, b: Spec) -> tuple[int, ...]:
     """(..., m, k) @ (..., k, n) -> (..., m, n).  Raises ShapeError unless k agrees and batch dims broadcast."""
     if a.shape[-1] != b.shape[-2]:
+        raise mismatch(f"{a!r} @ {b!r}", a.shape, b.shape)
+    try:
+        batch = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
+    except ShapeError as error:
+        _, _, reason = str(error).partition(" do not broadcast")
         raise ShapeError(
-            f"matmul: {a!r} @ {b!r}: the last dim of the left, {a.shape[-1]}, must equal the second last of the right, "
-            f"{b.shape[-2]}",
-            op="matmul",
-            lhs=a.shape,
-            rhs=b.shape,
-        )
-    return (*broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+            f"matmul: {a!r} @ {b!r}: the batch dims {a.shape[:-2]} and {b.shape[:-2]} do not broadcast{reason}",
+            op="matmul", lhs=a.shape, rhs=b.shape,
+        ) from None  # fmt: skip
+    return (*batch, a.shape[-2], b.shape[-1])
+
+
+def mismatch(shown: str, left: tuple[int, ...], right: tuple[int, ...]) -> ShapeError:
+    """The error for inner sizes that differ."""
+    which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
+    return ShapeError(
+        f"matmul: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
+        op="matmul", lhs=left, rhs=right,
+    )  # fmt: skip
 
 
 @kernel(dtype=matmul_dtype, shape=matmul_shape, vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g))
@@ -46,14 +57,16 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
     Raises ShapeError for scalars and for inner sizes that differ.
     """
-    for x in (a, b):
-        if not isinstance(x, Tensor) or x.ndim == 0:
-            raise ShapeError(
-                f"matmul: {describe(a)} @ {describe(b)}: both operands need at least one dim; use * for scalars",
-                op="matmul",
-            )
+    expect_tensors("matmul", a, b)
     if a.ndim >= 2 and b.ndim >= 2:
         return matmul_nd(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(
+            f"matmul: {describe(a)} @ {describe(b)}: both operands need at least one dim; use * for scalars",
+            op="matmul",
+        )
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise mismatch(f"{describe(a)} @ {describe(b)}", a.shape, b.shape)
     left = a if a.ndim > 1 else a.unsqueeze(0)
     right = b if b.ndim > 1 else b.unsqueeze(1)
     y = matmul_nd(left, right)
@@ -87,6 +100,7 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
+    expect_tensors(name, a, b)
     if (a.ndim, b.ndim) != dims:
         raise ShapeError(
             f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}"

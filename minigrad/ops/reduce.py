@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim, normalize_dims
-from minigrad.errors import ShapeError
+from minigrad.core.strides import stretched_strides
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.kernels.scalar import parse
 from minigrad.ops.declare import kernel, reduction
 from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
@@ -110,6 +111,11 @@ def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     if x.shape == tuple(shape):
         return x
     lead = x.ndim - len(shape)
+    if stretched_strides(tuple(shape), (0,) * len(shape), x.shape) is None:
+        raise ShapeError(
+            f"sum_to: {describe(x)} is no broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
+            op="sum_to",
+        )
     dims = [*range(lead), *(lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)]
     folded = sum(x, tuple(dims), keepdim=True) if dims else x
     return folded.reshape(shape)
@@ -120,7 +126,9 @@ def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _arg_shape(op: Op, x: Spec, *, dim: int) -> tuple[int, ...]:
     if x.shape[dim] == 0:
-        raise ShapeError(f"{op.name}: {x!r} has no element along dim {dim}, so none is the largest or smallest")
+        raise ShapeError(
+            f"{op.label}: {x!r} has no element along dim {dim}, so none is the largest or smallest", op=op.label
+        )
     return (*x.shape[:dim], *x.shape[dim + 1 :])
 
 
@@ -155,7 +163,8 @@ def argmin_along(backend, out, x, *, dim):
 
 def _positions(along: Any, name: str, x: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
     """argmax or argmin over one dim, a set of dims, or all: several dims count as one, row-major."""
-    dims = normalize_dims(dim, x.ndim, name, x.shape)
+    expect_tensors(name, x)
+    dims = normalize_dims(dim, x.ndim, name, x)
     if len(dims) == 1:
         result = along(x, dim=dims[0])
     else:
@@ -185,7 +194,8 @@ class Extremes(NamedTuple):
 
 
 def _extremes(along: Any, name: str, x: Tensor, dim: int, keepdim: bool) -> Extremes:
-    d = normalize_dim(dim, x.ndim, name, x.shape)
+    expect_tensors(name, x)
+    d = normalize_dim(dim, x.ndim, name, x)
     indices = along(x, dim=d).unsqueeze(d)
     values = x.gather(d, indices)
     return Extremes(values, indices) if keepdim else Extremes(values.squeeze(d), indices.squeeze(d))
@@ -211,16 +221,25 @@ def min(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 # ---- composed -------------------------------------------------------------------------------------------------------
 
 
-def as_float(x: Tensor, dtype: Any = None) -> Tensor:
+def as_float(x: Tensor, dtype: Any, name: str) -> Tensor:
     """x in `dtype`, or for integers in the default float: differences of unsigned numbers would wrap."""
+    expect_tensors(name, x)
     if dtype is not None:
-        return x.to(as_dtype(dtype))
+        kind = as_dtype(dtype)
+        if not kind.is_float:
+            raise DTypeError(f"{name}: {describe(x)} needs a floating dtype for its result, got {kind}", op=name)
+        return x.to(kind)
     return x if x.dtype.is_float else x.to(default_float())
 
 
 def var(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    dims = normalize_dims(dim, x.ndim, "var", x.shape)
+    expect_tensors("var", x)
+    dims = normalize_dims(dim, x.ndim, "var", x)
+    if not x.dtype.is_float:
+        raise DTypeError(f"var: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op="var")
+    if not isinstance(correction, (int, float)):
+        raise ArgumentError(f"var: the correction for {describe(x)} must be a number, got {correction!r}", op="var")
     n = _count(x.shape, dims)
     deviation = x - mean(x, dims, keepdim=True)
     return sum(deviation * deviation, dims, keepdim) / float(n - correction if n > correction else 0)
@@ -233,10 +252,13 @@ def std(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) 
 
 def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
-    dims = normalize_dims(dim, x.ndim, "logsumexp", x.shape)
+    expect_tensors("logsumexp", x)
+    dims = normalize_dims(dim, x.ndim, "logsumexp", x)
     if _count(x.shape, dims) == 0:
-        raise ShapeError(f"logsumexp: {describe(x)} has no element along dims {dims}")
-    x = as_float(x)
+        raise ShapeError(
+            f"logsumexp: {describe(x)} has no element along dims {dims}, and the logarithm of nothing is undefined"
+        )
+    x = as_float(x, None, "logsumexp")
     top = amax(x.detach(), dims, keepdim=True)
     shift = top.isfinite().where(top, 0.0)
     total = sum((x - shift).exp(), dims, keepdim=True).log() + shift
@@ -245,5 +267,7 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 def norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Euclidean (Frobenius) length over `dim`."""
-    x = as_float(x)
-    return sum(x * x, dim, keepdim).sqrt()
+    expect_tensors("norm", x)
+    dims = normalize_dims(dim, x.ndim, "norm", x)
+    x = as_float(x, None, "norm")
+    return sum(x * x, dims, keepdim).sqrt()

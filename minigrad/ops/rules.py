@@ -30,7 +30,7 @@ def common(specs: Sequence[Spec]) -> DType:
 
 def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
     """The error of a dtype rule."""
-    return DTypeError(f"{op.name}: got {', '.join(map(repr, specs))}; {right}", op=op.name)
+    return DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}", op=op.label)
 
 
 # ---- elementwise ----------------------------------------------------------------------------------------------------

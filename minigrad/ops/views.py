@@ -10,13 +10,13 @@ from typing import Any
 
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.shape import as_shape, normalize_dim
-from minigrad.dispatch import apply
-from minigrad.errors import GradientError
+from minigrad.core.shape import as_int, as_shape, normalize_dim
+from minigrad.dispatch import apply, with_dtypes
+from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.graph import is_grad_enabled
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, schema, view
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
 
@@ -152,8 +152,12 @@ def as_strided(layout, *, size, stride, storage_offset=0):
 
 def reshape(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    expect_tensors("reshape", x)
     wanted = as_shape(shape, "reshape", hole=True)
-    layout = x.layout.reshape(wanted)
+    try:
+        layout = x.layout.reshape(wanted)
+    except ShapeError as error:
+        raise with_dtypes(error, (Spec(x.layout, x.dtype),)) from None
     if layout is x.layout:
         return x
     source = x if layout is not None else clone(x)
@@ -162,10 +166,16 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
 
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+    expect_tensors("flatten", x)
     if x.ndim == 0:
         return reshape(x, 1)
-    first = normalize_dim(start_dim, x.ndim, "flatten", x.shape)
-    last = normalize_dim(end_dim, x.ndim, "flatten", x.shape)
+    first = normalize_dim(start_dim, x.ndim, "flatten", x)
+    last = normalize_dim(end_dim, x.ndim, "flatten", x)
+    if first > last:
+        raise ShapeError(
+            f"flatten: start {start_dim} comes after end {end_dim} in {describe(x)}; start <= end must hold",
+            op="flatten",
+        )
     return reshape(x, *x.shape[:first], -1 if x.numel() else _product(x.shape[first : last + 1]), *x.shape[last + 1 :])
 
 
@@ -181,9 +191,19 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
 
     Raises StorageError for strides that leave the storage, GradientError where no gradient can be given.
     """
-    offset = x.offset if storage_offset is None else storage_offset
+    expect_tensors("as_strided", x)
+    sizes = as_shape((size,), "as_strided")
+    given = stride if isinstance(stride, (list, tuple)) else (stride,)
+    steps = tuple(as_int(s, "a stride", "as_strided") for s in given)
+    offset = x.offset if storage_offset is None else as_int(storage_offset, "the offset", "as_strided")
+    if not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
+        raise StorageError(
+            f"as_strided: size {sizes} with strides {steps} from offset {offset} leaves the storage of {describe(x)}, "
+            f"which has {x.storage.numel} elements",
+            op="as_strided",
+        )
     if x.requires_grad and is_grad_enabled() and not (x.is_contiguous() and x.offset == 0):
         raise GradientError(
             f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides}"
         )
-    return as_strided(x, size=as_shape((size,)), stride=tuple(stride), storage_offset=offset)
+    return as_strided(x, size=sizes, stride=steps, storage_offset=offset)
