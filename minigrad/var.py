@@ -15,7 +15,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError, ShapeError, StorageError
-from minigrad.tensor import Tensor, describe, store
+from minigrad.tensor import Tensor, describe, nested_shape, store
 
 
 class Var(Tensor):
@@ -54,18 +54,17 @@ class Var(Tensor):
         """
         if isinstance(value, Tensor) and value.storage is self.storage:
             raise StorageError(
-                "set: a Var cannot be set to a tensor that is derived from its own value and shares its storage; "
-                "clone() it first",
+                f"set: the Var {describe(self)} cannot be set to a tensor that is derived from its own value and "
+                f"shares its storage; clone() it first",
                 op="set",
             )
-        storage, layout = store(value, self.dtype, self.device)
-        if layout.shape != self.shape:
+        shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+        if shape != self.shape:
             raise ShapeError(
-                f"set: a value of shape {layout.shape} does not fit the Var {describe(self)}; shapes must agree",
-                op="set",
-                lhs=self.shape,
-                rhs=layout.shape,
-            )
+                f"set: a value of shape {shape} does not fit the Var {describe(self)}; shapes must agree",
+                op="set", lhs=self.shape, rhs=shape,
+            )  # fmt: skip
+        storage, layout = store(value, self.dtype, self.device)
         spec = Spec(self.layout, self.dtype)
         copy = backend_of(self.device).copy(spec, Spec(layout, self.dtype))
         copy(storage.buffer, self.storage.buffer)
