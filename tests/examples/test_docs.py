@@ -1,0 +1,117 @@
+"""What the documentation says is true: its code runs, the files that it names exist, its docstring examples hold."""
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad.testing.layouts import LAYOUTS
+
+ROOT = Path(__file__).resolve().parents[2]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *DECISIONS]
+# Templates have free names, which specialize fills in; they are imported as text only.
+TEMPLATES = "minigrad.kernels.cpu."
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(mg.__path__, "minigrad.")
+    if not module.name.startswith(TEMPLATES) and not module.name.endswith("__main__")
+]
+
+
+@pytest.fixture
+def schema():
+    """Ops that a page declares go when its test ends."""
+    before = dict(mg.schema)
+    yield mg.schema
+    mg.schema.clear()
+    mg.schema.update(before)
+
+
+def run(page, folder):
+    """Run a page's python blocks as one program with the page's own line numbers; gives its names and its output.
+
+    It is a file, since an op is compiled from the source of its declaration.
+    """
+    inside, lines = False, []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        fence = line.startswith("```")
+        lines.append(line if inside and not fence else "")
+        inside = line == "```python" if fence else inside
+    program = folder / f"{page.stem}.py"
+    program.write_text("\n".join(lines))
+    names, printed = {"__name__": page.stem}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program.read_text(), str(program), "exec"), names)
+    return names, printed.getvalue()
+
+
+def test_the_readme_shows_numbers_that_come_out(schema, tmp_path):
+    _, printed = run(ROOT / "README.md", tmp_path)
+    assert printed.startswith("tensor([28., 10., 40.], op=add)\ntensor([11.,  7., 13.])\n")
+    assert "recorded: 4 ops from 1 Var:" in printed
+
+
+def test_the_tour_runs(tmp_path):
+    names, printed = run(ROOT / "docs" / "tour.md", tmp_path)
+    assert names["y"].tolist() == [28.0, 10.0, 40.0]
+    assert "recorded: 4 ops from 1 Var:" in printed
+
+
+def test_the_minutes_of_the_tour_are_an_hour():
+    minutes = re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "tour.md").read_text(), re.MULTILINE)
+    assert sum(map(int, minutes)) == 60
+
+
+def test_the_op_that_is_added_passes_the_tests_of_every_op(schema, tmp_path):
+    from ops import test_forward, test_gradients
+
+    names, _ = run(ROOT / "docs" / "add_an_op.md", tmp_path)
+    row = names["row"]
+    assert schema["softsign"].public is names["softsign"] and row.ops == ("softsign",)
+    for device in ("reference", "cpu"):
+        for layout in LAYOUTS:
+            test_forward.test_values_do_not_depend_on_the_layout(row, device, layout)
+            test_gradients.test_gradient(row, device, layout)
+        for dtype in row.dtypes:
+            test_forward.test_dtypes(row, device, dtype)
+        test_gradients.test_second_derivative(row, device)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_file_that_a_page_names_exists(page):
+    text = page.read_text(encoding="utf-8")
+    named = set(re.findall(r"(?<![\w./-])(?:minigrad|tests|docs|examples|notebooks)/[\w./-]*\w[\w/]*", text))
+    bare = set(re.findall(r"`([a-z_]+\.py|[a-z]+/)`", text))  # in the README's map: of the package, or beside it
+    folders = (ROOT, ROOT / "minigrad", ROOT / "examples")
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert [path for path in bare if not any((folder / path).exists() for folder in folders)] == []
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_says_context_decision_and_consequences_on_one_screen(page):
+    text = page.read_text(encoding="utf-8")
+    number = page.name[:3]
+    assert text.startswith(f"# {number}: ")
+    assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == ["Context", "Decision", "Consequences"]
+    assert 10 <= len(text.splitlines()) <= 25
+
+
+def test_what_the_page_on_casts_says_holds():
+    assert mg.tensor(300.0).to(mg.uint8).item() == 255
+    assert mg.tensor(300).to(mg.uint8).item() == 44
+    assert mg.tensor([-2.7, float("nan"), float("inf")]).to(mg.int8).tolist() == [-2, 0, 127]
+    assert mg.tensor([0.5, 0.0, float("nan")]).to(mg.bool).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_hold(name):
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module, extraglobs={"mg": mg})
+    assert failed == 0
