@@ -51,7 +51,7 @@ def represent(x: Tensor) -> str:
     if getattr(x, "name", None):
         notes.append(f"name={x.name!r}")
     if x.op is not None:
-        notes.append(f"op={x.op.name}")
+        notes.append(f"op={x.op.op.label}")
     return f"{kind}({', '.join([body, *notes])})"
 
 

@@ -65,7 +65,7 @@ def tell(node: BackpropOp) -> list[str]:
     """Three or four lines about one op."""
     op, plan = node.op, node.plan
     operands = ", ".join(f"{parent_text(p)} {spec!r}" for p, spec in zip(node.parents, plan.specs, strict=True))
-    lines = [f"#{node.id} {op.name}: {operands} -> {plan.dtype}{plan.layout.shape}"]
+    lines = [f"#{node.id} {op.label}: {operands} -> {plan.dtype}{plan.layout.shape}"]
     if node.source:
         lines.append(f"    called at   {node.source}")
     lines.append(f"    declared at {op.where}")

@@ -153,7 +153,7 @@ def name_of(item: Any) -> str:
 
 def op_label(node: BackpropOp) -> str:
     """Name, result, parameters and saves of an op, a line each."""
-    lines = [node.name, kind_text(node.plan.dtype, node.plan.layout.shape)]
+    lines = [node.op.label, kind_text(node.plan.dtype, node.plan.layout.shape)]
     given = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
     lines += [f"{key}={value}" for key, value in given if not isinstance(value, (tuple, dict)) or len(value) < 6]
     if node.saved is None and node.op.saves[node.mask]:

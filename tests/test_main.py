@@ -1,0 +1,49 @@
+"""The command line: what `kernel` and `doctor` print, and how they refuse."""
+
+import subprocess
+import sys
+
+import pytest
+
+from minigrad.__main__ import main
+
+
+def test_kernel_prints_the_file_and_the_loop(capsys):
+    assert main(["kernel", "mul"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# /") and "z[i] = a * b" in text
+
+
+def test_kernel_finds_the_op_behind_a_function_of_another_name(capsys):
+    assert main(["kernel", "matmul"]) == 0
+    assert "def kernel(" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("permute", "permute is a view: arithmetic on strides"),
+        ("softmax", "softmax is composed of other ops at "),
+        ("tanhh", "there is no op 'tanhh'; do you mean tanh "),
+        ("bitwise_and", "bits are defined for bool and integers only"),
+    ],
+)
+def test_kernel_says_in_one_line_why_there_is_none(capsys, name, sentence):
+    assert main(["kernel", name]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
+
+
+def test_doctor_reports_that_kernels_run(capsys):
+    assert main(["doctor"]) == 0
+    lines = {line[:18].rstrip(): line[18:].strip() for line in capsys.readouterr().out.splitlines()}
+    assert lines["kernel"] == "runs" and "cores, layer" in lines["threads"]
+    assert "no CUDA backend yet" in lines["cuda"]
+
+
+def test_a_reader_who_leaves_early_is_no_error():
+    done = subprocess.Popen(
+        [sys.executable, "-m", "minigrad", "kernel", "sum"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    done.stdout.close()
+    assert (done.stderr.read(), done.wait(timeout=60)) == (b"", 0)
