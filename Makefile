@@ -20,9 +20,9 @@ demo: $(STAMP)-run
 	@$(PY) -m minigrad demo
 
 # A few workers only: each of them compiles what the others have not compiled yet, and all share one kernel cache.
-# A file stays with one worker, so its kernels are compiled once.
+# Each begins with a run of neighbouring tests, which want the same kernels, and helps the others at the end.
 test: $(STAMP)-test
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: $(STAMP)-lint
 	@$(PY) -m ruff check .

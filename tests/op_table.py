@@ -114,7 +114,7 @@ ELEMENTWISE = [
     _row("remainder", np.mod, "real", "above1"),
     _row("maximum", np.maximum, "real", "real", dtypes=ALL, order2=False),
     _row("minimum", np.minimum, "real", "real", dtypes=ALL, order2=False),
-    *[Row(f"{name}-ties", getattr(mg, name), getattr(np, name), ("whole", "whole"), (name,), order2=False)
+    *[Row(f"{name}-ties", getattr(mg, name), getattr(np, name), ("whole", "whole"), (name,), dtypes=ALL, order2=False)
       for name in ("maximum", "minimum")],
     _row("clamp", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "low", "high",
          fn=arithmetic.clamp_between, ops=("clamp_between",), dtypes=ALL, order2=False),
