@@ -141,5 +141,5 @@ def index_layout(op: str, operand: str, sample: Layout) -> Layout:
 def sample_params(op: str, params: dict[str, object], shape: tuple[int, ...]) -> dict[str, object]:
     """Parameters that make sense for a matrix."""
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": mg.default_device(),
-             "shape": shape, "name": "permute", "params": (("dims", (0, 1)),)}  # fmt: skip
+             "shape": shape, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     return {name: known.get(name, np.nan) for name in params}

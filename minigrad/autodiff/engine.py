@@ -151,7 +151,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     """The cotangent of y: ones, or the given one in the dtype of y."""
     if gradient is None:
-        return ones((), dtype=y.dtype, device=y.device).expand(y.shape)
+        return ones(y.shape, dtype=y.dtype, device=y.device)
     return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
 

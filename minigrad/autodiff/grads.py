@@ -43,7 +43,9 @@ class GradStore:
             )
         if not x.is_variable:
             return f"{describe(x)} does not require a gradient; make it a mg.Var before the computation"
-        return f"the Var {describe(x)} was not reached: the result that was differentiated does not depend on it"
+        name = getattr(x, "name", None)
+        who = f"the Var {name!r}, {describe(x)}," if name else f"the Var {describe(x)}"
+        return f"{who} was not reached: the result that was differentiated does not depend on it"
 
     def __contains__(self, x: Tensor) -> bool:
         return isinstance(x, Tensor) and x.id in self._grads

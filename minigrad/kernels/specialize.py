@@ -100,6 +100,19 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
 # ---- pasting --------------------------------------------------------------------------------------------------------
 
 
+def fold(node: ast.BinOp) -> ast.expr:
+    """4 + 0 -> 4, i * 1 -> i, i * 0 -> 0, lo + 0 -> lo: pasted steps and positions leave these behind."""
+    left, right = node.left, node.right
+    if not (isinstance(right, ast.Constant) and type(right.value) is int):
+        return node
+    value = right.value
+    if isinstance(left, ast.Constant) and type(left.value) is int and isinstance(node.op, ast.Add | ast.Mult):
+        return ast.Constant(left.value + value if isinstance(node.op, ast.Add) else left.value * value)
+    if (isinstance(node.op, ast.Mult) and value == 1) or (isinstance(node.op, ast.Add) and value == 0):
+        return left
+    return ast.Constant(0) if isinstance(node.op, ast.Mult) and value == 0 and isinstance(left, ast.Name) else node
+
+
 class _Expander(ast.NodeTransformer):
     """Expands macros and constants in the expressions of one template line."""
 
@@ -111,6 +124,10 @@ class _Expander(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         text = self.constants.get(node.id)
         return node if text is None else ast.parse(text, mode="eval").body
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return fold(node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ""

@@ -41,10 +41,11 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
     name = function.__name__.rstrip("_")
     if not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
-    if name in schema and function.__module__.startswith("minigrad."):
+    ours = function.__module__.startswith("minigrad.")
+    if ours and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     op = Op(name, kind, operands, params, where)
-    if function.__module__.startswith("minigrad."):
+    if ours:
         op.label = INNER.sub("", name)
     op.doc = function.__doc__
     if vjp is not None:
@@ -56,7 +57,9 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
             )
         op.rules = tuple(None if fn is None else read_rule(op, fn) for fn in vjp)
     op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
-    schema[name] = op
+    # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
+    taken = not ours and name in schema and schema[name].public.__module__.startswith("minigrad.")
+    schema[f"{function.__module__}.{name}" if taken else name] = op
     return op
 
 
@@ -83,6 +86,17 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
                 f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, `y` nor an operand", op=op.name
             )
     return Rule(fn, tuple(saves), tuple(facts))
+
+
+def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
+    """Raise DeclarationError unless `dtype` is a rule: mg.promote, which joins two dtypes, is not mg.rules.promote."""
+    if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
+        code = function.__code__
+        raise DeclarationError(
+            f"{code.co_filename}:{code.co_firstlineno}: dtype={getattr(dtype, '__name__', dtype)!r} of "
+            f"{function.__name__} is no rule; give a function of (op, specs) such as mg.rules.promote",
+            op=function.__name__,
+        )
 
 
 def saves_for(op: Op, mask: int) -> tuple[int, ...]:
@@ -117,6 +131,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bo
     """
 
     def declare(function: FunctionType) -> Function:
+        check_rule(function, dtype)
         body = parse(function)
         if not 1 <= len(body.args) <= 3:
             raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
@@ -160,6 +175,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, v
     """
 
     def declare(function: FunctionType) -> Function:
+        check_rule(function, dtype)
         body = parse(function)
         op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
         op.scalar, op.identity, op.linear = body, identity, linear

@@ -15,15 +15,15 @@ from minigrad.dispatch import apply, with_dtypes
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.graph import is_grad_enabled
 from minigrad.ops.casting import clone
-from minigrad.ops.declare import kernel, schema, view
+from minigrad.ops.declare import kernel, view
 from minigrad.tensor import Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
 
 
-def _look(shape: tuple[int, ...], name: str, params: tuple[tuple[str, Any], ...]) -> Layout:
-    """What the view `name` sees of a contiguous tensor of `shape`."""
-    layout: Layout = schema[name].prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
+def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...]) -> Layout:
+    """What a view sees of a contiguous tensor of `shape`."""
+    layout: Layout = view.prepare(Layout.contiguous(shape), **dict(params))  # type: ignore[misc]
     return layout
 
 
@@ -31,26 +31,27 @@ def _put_back_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> Any:
     return specs[0].dtype
 
 
-def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], name: str, params: Any) -> tuple[int, ...]:
+def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params: Any) -> tuple[int, ...]:
     return shape
 
 
 @kernel(
     dtype=_put_back_dtype,
     shape=_put_back_shape,
-    vjp=(lambda g, *, name, params: apply(schema[name], g, **dict(params)),),
+    vjp=(lambda g, *, view, params: apply(view, g, **dict(params)),),
     linear=True,
 )
-def put_back(backend, out, g, *, shape, name, params):
-    """Zeros of `shape` with g added through the view `name`: the adjoint of that view.
+def put_back(backend, out, g, *, shape, view, params):
+    """Zeros of `shape` with g added through a view: the adjoint of that view.
 
     Gradient: the view of g.
     """
-    return backend.view_add(out, g, Spec(_look(shape, name, params), out.dtype))
+    return backend.view_add(out, g, Spec(_look(shape, view, params), out.dtype))
 
 
-def _adjoint(g: Tensor, name: str, shape: tuple[int, ...], **params: Any) -> Tensor:
-    return put_back(g, shape=shape, name=name, params=tuple(params.items()))
+def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
+    # The op itself, not its name: a user may declare another op of that name.
+    return put_back(g, shape=shape, view=view.op, params=tuple(params.items()))
 
 
 # ---- bijections: undone by another view -----------------------------------------------------------------------------
@@ -108,40 +109,40 @@ def expand(layout, *, shape):
 
 
 @view(vjp=(lambda g, *, in_shape, dim, start, length: _adjoint(
-    g, "narrow", in_shape, dim=dim, start=start, length=length),))  # fmt: skip
+    g, narrow, in_shape, dim=dim, start=start, length=length),))  # fmt: skip
 def narrow(layout, *, dim, start, length):
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
     return layout.narrow(dim, start, length)
 
 
-@view(vjp=(lambda g, *, in_shape, dim, index: _adjoint(g, "select", in_shape, dim=dim, index=index),))
+@view(vjp=(lambda g, *, in_shape, dim, index: _adjoint(g, select, in_shape, dim=dim, index=index),))
 def select(layout, *, dim, index):
     """One position along `dim`, which goes.  Gradient: zeros around g."""
     return layout.select(dim, index)
 
 
 @view(vjp=(lambda g, *, in_shape, dim, start, stop, step: _adjoint(
-    g, "slice", in_shape, dim=dim, start=start, stop=stop, step=step),))  # fmt: skip
+    g, slice_, in_shape, dim=dim, start=start, stop=stop, step=step),))  # fmt: skip
 def slice_(layout, *, dim, start=None, stop=None, step=1):
     """Python's start:stop:step along `dim`, negative steps too.  Gradient: zeros around g."""
     return layout.slice(dim, start, stop, step)
 
 
 @view(vjp=(lambda g, *, in_shape, offset, dim1, dim2: _adjoint(
-    g, "diagonal", in_shape, offset=offset, dim1=dim1, dim2=dim2),))  # fmt: skip
+    g, diagonal, in_shape, offset=offset, dim1=dim1, dim2=dim2),))  # fmt: skip
 def diagonal(layout, *, offset=0, dim1=0, dim2=1):
     """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
     return layout.diagonal(offset, dim1, dim2)
 
 
-@view(vjp=(lambda g, *, in_shape, dim, size, step: _adjoint(g, "unfold", in_shape, dim=dim, size=size, step=step),))
+@view(vjp=(lambda g, *, in_shape, dim, size, step: _adjoint(g, unfold, in_shape, dim=dim, size=size, step=step),))
 def unfold(layout, *, dim, size, step):
     """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
     return layout.unfold(dim, size, step)
 
 
 @view(vjp=(lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
-    g, "as_strided", in_shape, size=size, stride=stride, storage_offset=storage_offset),))  # fmt: skip
+    g, as_strided, in_shape, size=size, stride=stride, storage_offset=storage_offset),))  # fmt: skip
 def as_strided(layout, *, size, stride, storage_offset=0):
     """Any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
     return layout.as_strided(size, stride, storage_offset)

@@ -76,3 +76,24 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
         def wrong_name(x):
             """The rule names what is not there."""
             return x + x
+
+
+def test_a_users_op_of_our_name_does_not_replace_ours() -> None:
+    x = mg.Var([1.0, 2.0, 3.0])
+
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: g,))
+    def narrow(x):
+        """Another narrow."""
+        return x + x
+
+    assert mg.schema["narrow"].kind == "view" and mg.schema[f"{__name__}.narrow"] is narrow.op
+    assert x.narrow(0, 1, 2).backward()[x].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_a_dtype_rule_is_checked_at_the_declaration() -> None:
+    with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: dtype='promote' .* mg\.rules\.promote"):
+
+        @mg.elementwise(dtype=mg.promote, vjp=(lambda g: g,))
+        def doubled(x):
+            """Twice x."""
+            return x + x
