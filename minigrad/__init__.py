@@ -4,8 +4,10 @@
 first kernel, graphviz with the first picture.
 """
 
+from minigrad import aliases as _aliases  # noqa: F401  other libraries' names
 from minigrad import methods as _methods  # noqa: F401  attaches the ops to Tensor
 from minigrad import testing, viz
+from minigrad.aliases import arange_step, flatten_from, flatten_to, where_cond
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -64,8 +66,6 @@ from minigrad.interop import from_dlpack
 from minigrad.methods import (
     diagonal,
     expand,
-    flatten_from,
-    flatten_to,
     flip,
     movedim,
     narrow,
@@ -77,7 +77,6 @@ from minigrad.methods import (
     unfold,
     unsqueeze,
     view,
-    where_cond,
 )
 from minigrad.ops import rules
 from minigrad.ops.activation import log_sigmoid, relu, sigmoid, silu
@@ -226,6 +225,7 @@ __all__ = [
     "amin",
     "any",
     "arange",
+    "arange_step",
     "argmax",
     "argmin",
     "as_dtype",

@@ -1,7 +1,7 @@
 """Which op is which method: the table that gives Tensor its operators, methods, in-place forms and aliases.
 
 Tensor itself knows no op; here, above both, they meet.  A name in `METHODS` is a method with the op's own signature,
-every elementwise op also gets its in-place `name_`.  `ALIASES` maps candle's and NumPy's names to ours.
+every elementwise op also gets its in-place `name_`.  Other libraries' names are in `aliases.py`.
 """
 
 from __future__ import annotations
@@ -75,21 +75,6 @@ COMPARISONS = {
     "eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge,
 }  # fmt: skip
 
-# candle's name, or NumPy's -> ours.  The functions are the same objects.
-ALIASES = {
-    "sqr": "square", "recip": "reciprocal", "powf": "pow", "to_dtype": "to", "astype": "to", "broadcast_as": "expand",
-    "broadcast_to": "expand", "sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin",
-    "copy": "clone", "to_vec0": "item", "to_scalar": "item", "to_vec1": "tolist", "to_vec2": "tolist",
-    "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten",
-    "log_sum_exp": "logsumexp",
-    "broadcast_matmul": "matmul", "gelu_erf": "gelu", "elem_count": "numel", "to_device": "to", "mul_scalar": "mul",
-    "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
-    "swapaxes": "transpose", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
-    "arccosh": "acosh", "arctanh": "atanh", "clip": "clamp", "fix": "trunc",
-}  # fmt: skip
-ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq ne lt le gt ge".split()}
-
-
 # ---- views with PyTorch's positional arguments ----------------------------------------------------------------------
 
 
@@ -157,26 +142,6 @@ def _ints(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (tuple, list)) else tuple(values)
 
 
-def flatten_to(x: Tensor, end_dim: int) -> Tensor:
-    """The dims up to end_dim (included) as one."""
-    return views.flatten(x, 0, end_dim)
-
-
-def flatten_from(x: Tensor, start_dim: int) -> Tensor:
-    """The dims from start_dim on as one."""
-    return views.flatten(x, start_dim, -1)
-
-
-def get(x: Tensor, index: int) -> Tensor:
-    """x[index] along the first dim."""
-    return views.select(x, dim=0, index=index)
-
-
-def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
-    """candle's order of `where`: the condition first."""
-    return compare.where(condition, a, b)
-
-
 def movedim(x: Tensor, source: int, destination: int) -> Tensor:
     """A view with one dim moved to another place."""
     expect_tensors("movedim", x)
@@ -187,8 +152,7 @@ def movedim(x: Tensor, source: int, destination: int) -> Tensor:
 
 
 VIEWS = (
-    view, narrow, select, transpose, permute, squeeze, unsqueeze, expand, flip, diagonal, unfold, flatten_to,
-    flatten_from, get, where_cond, movedim,
+    view, narrow, select, transpose, permute, squeeze, unsqueeze, expand, flip, diagonal, unfold, movedim,
 )  # fmt: skip
 
 
@@ -364,8 +328,6 @@ def attach() -> None:
     }  # fmt: skip
     for name, value in special.items():
         setattr(Tensor, name, value)
-    for alias, name in ALIASES.items():
-        setattr(Tensor, alias, getattr(Tensor, name))
 
 
 def invert(x: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ LAYERS = (
     ("dispatch",),
     ("ops",),
     ("autodiff",),
-    ("methods", "interop", "display"),
+    ("methods", "aliases", "interop", "display"),
     ("jit", "nn", "optim", "data", "viz", "testing"),
     ("__init__", "__main__", "demo", "doctor"),
 )

@@ -1,0 +1,84 @@
+"""Names: every op is a method, an operator where Python has one, in place, and under candle's and NumPy's names."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.aliases import ALIASES
+from minigrad.methods import METHODS
+
+NAMES = Path(__file__).parents[1] / "docs" / "names.md"
+
+
+def matrix() -> Any:
+    return mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+@pytest.mark.parametrize("name", sorted(n for names in METHODS.values() for n in names.split()))
+def test_every_method_is_a_function_of_the_same_name_or_a_method_only(name: str) -> None:
+    method = inspect.getattr_static(mg.Tensor, name)
+    assert method.__doc__
+    function = getattr(mg, name, None)
+    assert function is method or name in ("sum_to", "to", "where") or function is None
+
+
+@pytest.mark.parametrize("alias", sorted(ALIASES))
+def test_an_alias_is_the_same_object_and_is_documented(alias: str) -> None:
+    assert inspect.getattr_static(mg.Tensor, alias) is inspect.getattr_static(mg.Tensor, ALIASES[alias])
+    assert f"`{alias}`" in NAMES.read_text()
+
+
+def test_candles_names_that_take_other_arguments() -> None:
+    x = matrix()
+    assert x.sum_keepdim(1).tolist() == [[6.0], [15.0]]
+    assert x.mean_keepdim((0, 1)).tolist() == [[3.5]]
+    assert [t.tolist() for t in x.max_keepdim(1)] == [[[3.0], [6.0]], [[2], [2]]]
+    assert x.argmin_keepdim(0).tolist() == [[0, 0, 0]]
+    assert x.flatten_to(1).shape == x.flatten_from(0).shape == x.flatten_all().shape == (6,)
+    assert x.get(1).tolist() == x.get_on_dim(0, 1).tolist() == x.i(1).tolist() == [4.0, 5.0, 6.0]
+    assert (x > 3.0).where_cond(x, x * 0.0).tolist() == [[0.0, 0.0, 0.0], [4.0, 5.0, 6.0]]
+    assert x.to_vec2() == x.tolist() and x.sum_all().to_vec0() == 21.0 and x.elem_count() == 6
+    assert x.dims == (2, 3) and x.rank == 2 and x.stride == (3, 1) and x.dim(1) == 3
+    assert mg.arange_step(0, 5, 2).tolist() == [0, 2, 4]
+    assert x.to_dtype(mg.f64).dtype is mg.float64
+    assert x.broadcast_add(mg.tensor([10.0, 20.0, 30.0])).tolist() == [[11.0, 22.0, 33.0], [14.0, 25.0, 36.0]]
+    assert x.affine(2.0, 1.0).get(0).tolist() == [3.0, 5.0, 7.0]
+
+
+def test_write_through_views() -> None:
+    x: Any = mg.zeros(3, 4)
+    x.const_set(42.0)
+    x[:, 2].const_set(1337.0)
+    x[2, :].one_set()
+    assert x.tolist() == [[42.0, 42.0, 1337.0, 42.0]] * 2 + [[1.0, 1.0, 1.0, 1.0]]
+    x.slice_set(mg.tensor([[7.0], [8.0], [9.0]]), 1, 3)
+    assert x[:, 3].tolist() == [7.0, 8.0, 9.0]
+    x[0].zero_set()
+    assert x[0].tolist() == [0.0] * 4
+
+
+def test_operators_and_their_reflections() -> None:
+    x = mg.tensor([1.0, 2.0, 4.0])
+    assert (2 - x).tolist() == [1.0, 0.0, -2.0] and (8 / x).tolist() == [8.0, 4.0, 2.0]
+    assert (2**x).tolist() == [2.0, 4.0, 16.0] and (7 // x).tolist() == [7.0, 3.0, 1.0]
+    assert (5 % x).tolist() == [0.0, 1.0, 1.0] and (-x).tolist() == [-1.0, -2.0, -4.0]
+    n = mg.tensor([1, 2, 4])
+    assert (n & 6).tolist() == [0, 2, 4] and (n | 1).tolist() == [1, 3, 5] and (~n).tolist() == [-2, -3, -5]
+    assert (~(x > 1.0)).tolist() == [True, False, False]
+    before = x
+    x += 1.0
+    assert x is before and x.tolist() == [2.0, 3.0, 5.0]
+    assert (x == "x") is False and x in [x]
+
+
+def test_a_tensor_in_pythons_places() -> None:
+    x = matrix()
+    assert len(x) == 2 and [row.tolist() for row in x] == x.tolist()
+    assert float(x[0, 0]) == 1.0 and int(x[1, 2]) == 6 and bool(x[0, 1] > 1.0)
+    assert [10, 20, 30][mg.tensor(1)] == 20
+    assert {x: "kept"}[x] == "kept"
