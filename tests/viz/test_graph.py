@@ -1,0 +1,137 @@
+"""The picture of a recorded graph: what its boxes say, how it is rendered and saved."""
+
+from __future__ import annotations
+
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, GradientError
+
+has_dot = shutil.which("dot") is not None
+
+
+def simple() -> tuple[Any, Any]:
+    x = mg.Var([3.0, 1.0, 4.0], name="x")
+    return x, x * x + x * 5.0 + 4.0
+
+
+def labels(picture: Any, kind: str) -> list[list[str]]:
+    return [node.label.split("\n") for node in picture.nodes if node.kind == kind]
+
+
+def test_ops_say_name_shape_dtype_and_what_they_keep() -> None:
+    _, y = simple()
+    picture = mg.viz.graph(y)
+    assert sorted(label[0] for label in labels(picture, "op")) == ["add", "mul", "mul"]
+    assert labels(picture, "output") == [["add", "float32(3,)"]]
+    kept = {tuple(label) for label in labels(picture, "op")}
+    assert any("keeps a float32(3,), b float32(3,)" in label for label in kept)
+    assert ("add", "float32(3,)") in kept, "a sum keeps nothing"
+
+
+def test_vars_go_by_name_with_their_gradient() -> None:
+    x, y = simple()
+    assert labels(mg.viz.graph(y), "var") == [["x", "float32(3,)", "[3, 1, 4]"]]
+    grads = y.backward()
+    assert labels(mg.viz.graph(y, grads), "var") == [["x", "float32(3,)", "[3, 1, 4]", "grad [11, 7, 13]"]]
+    assert x.name == "x"
+
+
+def test_a_nameless_var_takes_the_name_of_the_callers_variable() -> None:
+    weight = mg.Var([[1.0, 2.0]])
+    assert labels(mg.viz.graph(weight.sum()), "var")[0][0] == "weight"
+    assert labels(mg.viz.graph(weight.sum(), names={"w": weight}), "var")[0][0] == "w"
+
+
+def test_edges_run_from_operands_to_results() -> None:
+    x, y = simple()
+    picture = mg.viz.graph(y)
+    assert len(picture.nodes) == 7 and len(picture.edges) == 8
+    out = {edge.source for edge in picture.edges}
+    assert f"v{x.id}" in out and f"op{y.op.id}" not in out
+    assert sum(1 for e in picture.edges if e.source == f"v{x.id}") == 3, "x is used three times"
+
+
+def test_after_backward_the_picture_says_what_was_freed() -> None:
+    _, y = simple()
+    y.backward()
+    assert any("freed" in label[-1] for label in labels(mg.viz.graph(y), "op"))
+
+
+def test_svg_of_both_engines_is_xml_with_a_node_a_box() -> None:
+    _, y = simple()
+    picture = mg.viz.graph(y)
+    for engine in ("builtin", *(["dot"] if has_dot else [])):
+        text = picture.svg(engine)
+        root = ET.fromstring(text)
+        assert root.tag.endswith("svg")
+        assert all(f"node-{node.id}" in text for node in picture.nodes)
+
+
+def test_it_shows_itself_in_jupyter() -> None:
+    bundle = mg.viz.graph(simple()[1])._repr_mimebundle_()
+    assert bundle["image/svg+xml"].lstrip().startswith("<")
+    assert bundle["text/plain"] == "Graph(7 nodes, 8 edges)"
+
+
+def test_dot_text_needs_no_program() -> None:
+    source = mg.viz.graph(simple()[1]).dot().source
+    assert source.startswith("digraph") and source.count("->") == 8
+
+
+def test_saving(tmp_path: Path) -> None:
+    picture = mg.viz.graph(simple()[1])
+    ET.fromstring(picture.save(tmp_path / "g.svg", engine="builtin").read_text())
+    assert picture.save(tmp_path / "g.dot").read_text().startswith("digraph")
+    with pytest.raises(ArgumentError, match=r"'g\.bmp' ends in none of"):
+        picture.save(tmp_path / "g.bmp")
+    assert not (tmp_path / "g.bmp").exists()
+
+
+@pytest.mark.skipif(not has_dot, reason="the program dot is not installed")
+@pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_png_and_pdf_come_from_dot(tmp_path: Path, ending: str, magic: bytes) -> None:
+    assert mg.viz.graph(simple()[1]).save(tmp_path / f"g.{ending}").read_bytes().startswith(magic)
+
+
+def test_without_dot_the_automatic_choice_draws_and_the_explicit_one_explains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    picture = mg.viz.graph(simple()[1])
+    ET.fromstring(picture.svg())
+    for ask in (lambda: picture.svg("dot"), lambda: picture.save(tmp_path / "g.png")):
+        with pytest.raises(ArgumentError, match="install Graphviz"):
+            ask()
+    with pytest.raises(ArgumentError, match="neither 'dot' nor 'builtin'"):
+        picture.svg("ascii")
+
+
+def test_what_has_no_graph_is_refused() -> None:
+    with pytest.raises(GradientError, match="has no graph"):
+        mg.viz.graph(mg.tensor([1.0]))
+
+
+def test_ten_thousand_nodes_do_not_recurse() -> None:
+    x = mg.Var([1.0], name="x", device="reference")
+    y: Any = x
+    for _ in range(10_000):
+        y = -y
+    picture = mg.viz.graph(y)
+    assert len(picture.nodes) == 10_001
+    assert picture.svg("builtin").count("<title") >= 1
+
+
+def test_explanation_names_declaration_and_kernel_file() -> None:
+    x, y = simple()
+    text = mg.viz.explanation(y)
+    assert "recorded: 4 ops from 1 Var:" in text
+    assert "arithmetic.py:" in text
+    files = mg.viz.kernels(y)
+    assert len(files) == 1 and Path(files[0]).read_text().count("def kernel(") == 1
+    assert "no op was recorded" in mg.viz.explanation(x.detach())
