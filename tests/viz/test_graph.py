@@ -67,10 +67,9 @@ def test_svg_of_both_engines_is_xml_with_a_node_a_box() -> None:
     _, y = simple()
     picture = mg.viz.graph(y)
     for engine in ("builtin", *(["dot"] if has_dot else [])):
-        text = picture.svg(engine)
-        root = ET.fromstring(text)
+        root = ET.fromstring(picture.svg(engine))
         assert root.tag.endswith("svg")
-        assert all(f"node-{node.id}" in text for node in picture.nodes)
+        assert {f"node-{node.id}" for node in picture.nodes} <= {element.get("id") for element in root.iter()}
 
 
 def test_it_shows_itself_in_jupyter() -> None:
@@ -134,4 +133,4 @@ def test_explanation_names_declaration_and_kernel_file() -> None:
     assert "arithmetic.py:" in text
     files = mg.viz.kernels(y)
     assert len(files) == 1 and Path(files[0]).read_text().count("def kernel(") == 1
-    assert "no op was recorded" in mg.viz.explanation(x.detach())
+    assert "a constant: made from no Var" in mg.viz.explanation(x.detach())
