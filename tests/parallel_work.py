@@ -46,7 +46,8 @@ def results(seed: int = 7) -> Iterator[tuple[str, Any]]:
     yield "multiply dense", x * y
     yield "multiply strided", x.T * y.T[::-1]
     yield "exp", x.exp()
-    for dim in (None, 0, 1):
+    yield "sum of all", x.sum()
+    for dim in (0, 1):
         yield f"sum {dim}", x.sum(dim)
         yield f"mean {dim}", x.mean(dim)
         yield f"amax {dim}", x.amax(dim)
@@ -109,8 +110,8 @@ def forks() -> dict[str, Any]:
     busy = threading.Thread(target=keep_busy, daemon=True)
     busy.start()
     try:
-        with multiprocessing.get_context("fork").Pool(3) as pool:
-            found = pool.map(digests, [7] * 6, chunksize=1)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            found = pool.map(digests, [7] * 4, chunksize=1)
     finally:
         stop.set()
         busy.join()
