@@ -149,7 +149,8 @@ def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, La
     """Copy a number, a nested list or tuple, an array or a tensor into fresh storage.
 
     DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
-    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number.
+    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number, or for Python ints
+    that an integer dtype does not hold (arrays and tensors are cast, and wrap).
     """
     where = default_device() if device is None else as_device(device)
     if isinstance(data, Tensor):
@@ -161,6 +162,9 @@ def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, La
     else:
         shape = nested_shape(data)
         values, source = host_numbers(data, shape)
+        if dtype is not None and source.is_int and values.size:
+            for extreme in (values.min(), values.max()):
+                fit_number(int(extreme), as_dtype(dtype))
     wanted = source if dtype is None else as_dtype(dtype)
     flat = cast_array(values, wanted).reshape(-1)
     return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))

@@ -100,6 +100,7 @@ def walk(
         wanted = leading_to(nodes, targets)
         nodes = [node for node in nodes if id(node) in wanted]
     check_saved(nodes, name)
+    check_rules(nodes, wanted, name)
     seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
@@ -207,6 +208,20 @@ def check_saved(nodes: list[BackpropOp], name: str) -> None:
                 )
 
 
+def check_rules(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
+    """Before anything is computed or freed: every operand that a gradient must pass has a rule."""
+    for node in nodes:
+        op = node.op
+        for k, parent in enumerate(node.parents):
+            if op.rules[0 if op.variadic else k] is not None or parent is None:
+                continue
+            if wanted is None or id(parent) in wanted:
+                raise GradientError(
+                    f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
+                    f"detach() the operand if that is meant"
+                )
+
+
 def describe_node(node: BackpropOp) -> str:
     """A node as messages name it, with the user's line under `mg.debug()`."""
     return f"{node.name}{node.shape}" + (f" of {node.source}" if node.source else "")
@@ -230,11 +245,7 @@ def step(
         if parent is None or (wanted is not None and id(parent) not in wanted):
             continue
         rule = op.rules[0 if op.variadic else k]
-        if rule is None:
-            raise GradientError(
-                f"backward: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
-                f"detach() the operand if that is meant"
-            )
+        assert rule is not None, "check_rules has looked"
         facts = {n: node.params[n] if n in node.params else plan.fact(n, op, k) for n in rule.facts}
         partial = rule.fn(g, *[values[n] for n in rule.saves], **facts)
         spec = plan.specs[k]

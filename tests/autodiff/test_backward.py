@@ -316,3 +316,17 @@ def test_transpose_matmul_allocates_nothing_but_the_output() -> None:
     after = mg.memory_stats()
     assert after.allocations == before.allocations + 1
     assert y.tolist() == [[5.0] * 4] * 3
+
+
+def test_an_operand_without_a_rule_is_refused_before_anything_is_freed() -> None:
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g, b: g * b, None))
+    def half_known(a, b):
+        """A product that knows one of its derivatives."""
+        return a * b
+
+    x, w = mg.Var([2.0], name="x"), mg.Var([3.0], name="w")
+    y = (x * x) + half_known(x, w)
+    with pytest.raises(GradientError, match=r"half_known\(1,\) is not differentiable in its operand 'b'.*detach"):
+        y.backward()
+    assert x.grad is None
+    assert mg.grad(y, x).item() == 7.0, "what does not pass that operand still has a gradient"
