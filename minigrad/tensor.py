@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, cast_array, name_number, to_logical
+from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number, name_number, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError

@@ -38,7 +38,7 @@ def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params
 @kernel(
     dtype=_put_back_dtype,
     shape=_put_back_shape,
-    vjp=(lambda g, *, view, params: apply(view, g, **dict(params)),),
+    vjp=(lambda g, *, view, params: _look_again(g, view, params),),
     linear=True,
 )
 def put_back(backend, out, g, *, shape, view, params):
@@ -47,6 +47,14 @@ def put_back(backend, out, g, *, shape, view, params):
     Gradient: the view of g.
     """
     return backend.view_add(out, g, Spec(_look(shape, view, params), out.dtype))
+
+
+def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
+    """The view of g.  `as_strided` counts in the storage, so g has to lie as the operand did: dense, from 0 on."""
+    counts_in_storage = view is as_strided.op  # type: ignore[attr-defined]
+    if counts_in_storage and not (g.is_contiguous() and g.offset == 0):
+        g = clone(g)
+    return apply(view, g, **dict(params))
 
 
 def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
@@ -203,8 +211,16 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
             f"which has {x.storage.numel} elements",
             op="as_strided",
         )
-    if x.requires_grad and is_grad_enabled() and not (x.is_contiguous() and x.offset == 0):
-        raise GradientError(
-            f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides}"
-        )
+    if x.requires_grad and is_grad_enabled():
+        if not (x.is_contiguous() and x.offset == 0):
+            raise GradientError(
+                f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides} "
+                f"and offset {x.offset}; clone() it first"
+            )
+        # The storage may go on where x ends; a gradient there would belong to nobody.
+        if not x.layout.as_strided(sizes, steps, offset).fits(x.numel()):
+            raise GradientError(
+                f"as_strided: size {sizes} with strides {steps} from offset {offset} looks beyond {describe(x)} into "
+                f"the rest of its storage, where no gradient flows; detach() it if that is meant"
+            )
     return as_strided(x, size=sizes, stride=steps, storage_offset=offset)

@@ -1,0 +1,34 @@
+"""What only views can get wrong: the memory that they look at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from op_table import DEVICES
+
+import minigrad as mg
+from minigrad.errors import GradientError
+
+devices = pytest.mark.parametrize("device", DEVICES)
+
+
+@devices
+def test_as_strided_has_no_gradient_beyond_its_operand(device: str) -> None:
+    # The storage has 4000 elements, the operand ten of them: its gradient has ten places as well.
+    part = (mg.Var(np.zeros(4000), device=device) * 1.0)[:10]
+    with pytest.raises(GradientError, match=r"as_strided: .*beyond float64\(10,\)"):
+        part.as_strided((3000,), (1,))
+    assert part.detach().as_strided((3000,), (1,)).shape == (3000,)
+
+
+@devices
+def test_as_strided_of_a_stretched_cotangent_stays_in_its_memory(device: str) -> None:
+    # d/dw sum(w * x.as_strided(...)) by x is w put back; the cotangent of that is one number, stretched to 12.
+    x = mg.Var(np.arange(12.0), device=device)
+    w = mg.Var(np.arange(6.0).reshape(3, 2), device=device)
+    total = (x.as_strided((3, 2), (4, 1), 1) * w).sum()
+    (g,) = mg.grad(total, [x], create_graph=True)
+    assert g.tolist() == [0, 0, 1, 0, 0, 2, 3, 0, 0, 4, 5, 0]
+    assert mg.grad(g.sum(), w, retain_graph=True).tolist() == [[1, 1], [1, 1], [1, 1]]
+    cotangent = mg.tensor(np.arange(24.0), device=device)[12:]  # dense, but not from offset 0 on
+    assert mg.grad(g, w, grad_outputs=cotangent).tolist() == [[13, 14], [17, 18], [21, 22]]
