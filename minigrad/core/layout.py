@@ -136,8 +136,8 @@ class Layout:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether some dim repeats its elements with stride 0."""
-        return any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))
+        """Whether some dim repeats its elements with stride 0; an empty layout has none to repeat."""
+        return self.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))
 
     def is_fortran_contiguous(self) -> bool:
         """Whether the elements lie in one column-major run."""
@@ -405,6 +405,8 @@ def _without(values: Ints, dim: int) -> Ints:
 
 
 def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
+    if 0 in dims:  # the other dims may be huge
+        return iter(())
     # product() turns its last range fastest, as row-major order does, and has one empty tuple for a scalar.
     steps = [[i * stride for i in range(size)] for size, stride in zip(dims, strides)]
     return (offset + sum(step) for step in product(*steps))

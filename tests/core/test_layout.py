@@ -266,6 +266,13 @@ def test_expand_repeats_with_stride_0():
     assert not Layout.contiguous((3, 1)).is_broadcast and layout.may_overlap_itself()
 
 
+def test_an_empty_layout_repeats_nothing():
+    # Its row-major strides are 0, and it may be written nevertheless.
+    layout = Layout.contiguous((2, 3, 0))
+    assert layout.strides == (0, 0, 1) and not layout.is_broadcast
+    assert list(Layout.contiguous((0, 2**40)).offsets()) == []
+
+
 def test_overlapping_windows_are_seen_and_disjoint_ones_are_not():
     assert Layout.contiguous((6,)).unfold(0, 3, 1).may_overlap_itself()
     assert not Layout.contiguous((6,)).unfold(0, 3, 3).may_overlap_itself()
