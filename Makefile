@@ -29,12 +29,13 @@ lint: $(STAMP)-lint
 	@$(PY) -m mypy
 
 # What the installer says goes to a log; a failure shows it with addresses left out, for they may hold credentials.
-# `setup` takes the groups to install: the demo needs neither pytest nor mypy.
+# `setup` takes the groups to install: the demo needs neither pytest nor mypy.  Bytecode is written here, since a
+# process that may not write any (PYTHONDONTWRITEBYTECODE) would compile every module at every start.
 define setup
 	@echo "minigrad: setting up .venv$(if $(1), for $(1)) (the first time takes up to a minute)"
 	@$(find_python)
 	@{ if command -v uv >/dev/null 2>&1; then \
-	       uv pip install --quiet --python $(PY) $(foreach group,$(1),--group $(group)) --editable .; \
+	       uv pip install --quiet --compile-bytecode --python $(PY) $(foreach group,$(1),--group $(group)) --editable .; \
 	   else \
 	       { $(PY) -m pip --version || $(PY) -m ensurepip; } && \
 	       $(PY) -m pip install --quiet --upgrade 'pip>=25.1' && \
@@ -42,6 +43,7 @@ define setup
 	   fi; } >.venv/setup.log 2>&1 || { \
 	       sed -E -e 's#[A-Za-z0-9+.-]+://[^[:space:]]+#(address)#g' -e "s#host='[^']*'#host=(address)#g" .venv/setup.log >&2; \
 	       echo "minigrad: the installation failed; the lines above say why" >&2; exit 1; }
+	@$(PY) -m compileall -q minigrad
 	@touch $@ $(STAMP)-run
 endef
 

@@ -4,9 +4,11 @@
 first kernel, graphviz with the first picture.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from minigrad import aliases as _aliases  # noqa: F401  other libraries' names
 from minigrad import methods as _methods  # noqa: F401  attaches the ops to Tensor
-from minigrad import testing, viz
 from minigrad.aliases import arange_step, flatten_from, flatten_to, where_cond
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
@@ -188,7 +190,20 @@ from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, ata
 from minigrad.ops.views import flatten, reshape
 from minigrad.tensor import Tensor
 from minigrad.var import Var
-from minigrad.viz.explain import explain
+
+if TYPE_CHECKING:
+    from minigrad import testing, viz
+    from minigrad.viz.explain import explain
+
+
+def __getattr__(name: str) -> Any:
+    """`mg.viz`, `mg.testing` and `mg.explain` are imported at their first use: most runs draw and check nothing."""
+    if name in ("testing", "viz"):
+        return importlib.import_module(f"minigrad.{name}")
+    if name == "explain":
+        return importlib.import_module("minigrad.viz.explain").explain
+    raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+
 
 __version__ = "0.1.0"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ MATH = {name: f"math.{name}" for name in (
     "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
 MATH |= {"rint": "np.rint"}
+CLOSING = 20  # lines of closing brackets that may follow the last line with code
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
 CALL_COST = 7  # additions that a call such as exp is worth at the least: 2.5 ns an element against 0.1 to 0.25
 CONSTANTS = ("pi", "e", "inf", "nan")
@@ -32,8 +34,6 @@ BINARY = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift,
 )  # fmt: skip
-
-_definitions: dict[tuple[str, int], dict[tuple[str, int], ast.FunctionDef]] = {}
 
 
 def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
@@ -49,20 +49,19 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
             f"{function.__name__} has no source to compile ({where}); declare ops in a file or a notebook cell",
             op=function.__name__,
         )
-    key = (code.co_filename, hash(tuple(lines)))
-    found = _definitions.get(key)
-    if found is None:
-        found = _definitions[key] = definitions("".join(lines))
-    node = found.get((function.__name__, code.co_firstlineno))
-    if node is None:
-        raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
-    return node, where
-
-
-def definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Every `def` of a source text, by name and first line (that of its first decorator)."""
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    return {(n.name, min([n.lineno, *(d.lineno for d in n.decorator_list)])): n for n in nodes}
+    # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
+    first = code.co_firstlineno - 1
+    while first < len(lines) and not lines[first].lstrip().startswith(f"def {function.__name__}"):
+        first += 1
+    last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
+    for end in range(last, min(last + CLOSING, len(lines)) + 1):
+        try:
+            node = ast.parse(textwrap.dedent("".join(lines[first:end]))).body[0]
+        except (SyntaxError, IndexError):
+            continue
+        if isinstance(node, ast.FunctionDef):
+            return ast.increment_lineno(node, first), where
+    raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
 
 
 def parse(function: Callable[..., Any]) -> ScalarFn:

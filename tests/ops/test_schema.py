@@ -97,3 +97,17 @@ def test_a_dtype_rule_is_checked_at_the_declaration() -> None:
         def doubled(x):
             """Twice x."""
             return x + x
+
+
+def test_a_body_may_end_in_closing_brackets() -> None:
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: g * 2.0,))
+    def spread_out(x):
+        """Twice x, over many lines."""
+        return (
+            x
+            + (
+                x
+            )
+        )  # fmt: skip
+
+    assert spread_out(mg.tensor([1.5], device="reference")).tolist() == [3.0]
