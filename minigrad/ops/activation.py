@@ -17,13 +17,13 @@ def logistic(x):
     return (1 if x >= 0 else e) / (1 + e)
 
 
-@elementwise(dtype=number, vjp=(lambda g, y: g * (y > 0.0).to(g.dtype),))
+@elementwise(dtype=number, vjp=(lambda g, y: (y > 0.0).where(g, 0.0),))
 def relu(x):
     """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
     return x if x > 0 or x != x else 0
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x, slope: g * ((x > 0.0).to(g.dtype) * (1.0 - slope) + slope),
+@elementwise(dtype=to_float, vjp=(lambda g, x, slope: (x > 0.0).where(g, g * slope),
                                   lambda g, x: g * x.minimum(0.0)))  # fmt: skip
 def leaky_relu_with(x, slope):
     """x above 0, else slope*x.  Gradient: g above 0, g*slope at 0 and below."""

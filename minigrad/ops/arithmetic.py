@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from minigrad.ops.creation import zeros_like
 from minigrad.ops.declare import elementwise
 from minigrad.ops.rules import number, promote, to_float
 
@@ -55,7 +56,7 @@ def abs(x):
     return abs(x)
 
 
-@elementwise(dtype=number, vjp=(lambda g: g * 0.0,))
+@elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def sign(x):
     """-1, 0 or 1; nan stays nan.  Gradient: 0."""
     return x if x != x or x == 0 else (1 if x > 0 else -1)
@@ -108,7 +109,7 @@ def pow_exponent_rule(g, a, b, y):
     return flat.where(0.0, g * y * flat.where(1.0, a).log())
 
 
-@elementwise(dtype=number, vjp=(lambda g: g * 0.0, lambda g: g * 0.0))
+@elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
 def floor_divide(a, b):
     """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
     return a // b
@@ -123,31 +124,34 @@ def remainder(a, b):
     return a % b
 
 
-@elementwise(dtype=promote, vjp=(lambda g, a, b: g * half_at_ties(a > b, a == b, g),
-                                 lambda g, a, b: g * half_at_ties(b > a, a == b, g)))  # fmt: skip
+@elementwise(dtype=promote, vjp=(lambda g, a, b: half_at_ties(g, a > b, a == b),
+                                 lambda g, a, b: half_at_ties(g, b > a, a == b)))  # fmt: skip
 def maximum(a, b):
     """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
     return a if a > b or a != a else b
 
 
-@elementwise(dtype=promote, vjp=(lambda g, a, b: g * half_at_ties(a < b, a == b, g),
-                                 lambda g, a, b: g * half_at_ties(b < a, a == b, g)))  # fmt: skip
+@elementwise(dtype=promote, vjp=(lambda g, a, b: half_at_ties(g, a < b, a == b),
+                                 lambda g, a, b: half_at_ties(g, b < a, a == b)))  # fmt: skip
 def minimum(a, b):
     """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
     return a if a < b or a != a else b
 
 
-def half_at_ties(wins, ties, g):
-    """1 where an operand wins, 1/2 where both are equal, 0 where it loses."""
-    return wins.to(g.dtype) + ties.to(g.dtype) * 0.5
+def half_at_ties(g, wins, ties):
+    """g where an operand wins, half of it where both are equal, 0 where it loses.
+
+    Chosen, not multiplied: an infinite g times 0 would be nan.
+    """
+    return ties.where(g * 0.5, wins.where(g, 0.0))
 
 
 @elementwise(
     dtype=promote,
     vjp=(
-        lambda g, x, lo, hi: g * ((x >= lo) & (x <= hi)).to(g.dtype),
-        lambda g, x, lo, hi: g * ((x < lo) & (lo <= hi)).to(g.dtype),
-        lambda g, x, hi, lo: g * ((x > hi) | (lo > hi)).to(g.dtype),
+        lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where(g, 0.0),
+        lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where(g, 0.0),
+        lambda g, x, hi, lo: ((x > hi) | (lo > hi)).where(g, 0.0),
     ),
 )
 def clamp_between(x, lo, hi):

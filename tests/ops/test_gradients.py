@@ -92,3 +92,24 @@ def names(row: Row) -> list[str]:
     op = mg.schema.get(row.ops[0]) if row.ops else None
     known = op.operands if op is not None and len(op.operands) == len(row.domains) else ()
     return list(known) or [f"operand {k}" for k in range(len(row.domains))]
+
+
+CUT_OFF = {
+    "where": lambda x: mg.where(x > 0.0, x, 0.0),
+    "relu": lambda x: x.relu(),
+    "clamp": lambda x: x.clamp(min=0.0),
+    "maximum": lambda x: x.maximum(0.0),
+    "minimum": lambda x: -((-x).minimum(0.0)),
+    "floor": lambda x: (x * 0.1 + 0.5).floor(),
+    "sign": lambda x: x.sign() + 1.0,
+}
+
+
+@devices
+@pytest.mark.parametrize("name", CUT_OFF)
+def test_what_was_not_chosen_gets_no_gradient_even_where_the_incoming_one_is_infinite(name: str, device: str) -> None:
+    # The square root has an infinite slope at 0, and infinity times 0 would be nan.
+    x = mg.Var([-3.0], device=device)
+    y = CUT_OFF[name](x).sqrt()
+    assert y.tolist() == [0.0]
+    assert y.backward()[x].tolist() == [0.0]

@@ -1,8 +1,8 @@
 """Break every derivative rule on purpose, and require the gradient check to notice.
 
-Each rule's source is parsed; one mutant at a time a term is dropped, a factor is dropped, operands are swapped or a
-sign is flipped, in the rule itself and in the functions that it calls.  A mutant that survives is a hole in the op
-table, or a term that the rule does not need.
+Each rule's source is parsed; one mutant at a time a term is dropped, a factor is dropped, operands or branches are
+swapped or a sign is flipped, in the rule itself and in the functions that it calls.  A mutant that survives is a hole
+in the op table, or a term that the rule does not need.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ for row in ROWS:
 OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
 
 
+PLACES = (ast.BinOp, ast.UnaryOp, ast.Call)
+
+
 def variants(tree: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Every single-step mutant of an expression or function: a description and the changed tree."""
-    places = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp | ast.UnaryOp)]
+    places = [n for n in ast.walk(tree) if isinstance(n, PLACES)]
     for k, node in enumerate(places):
         for what, change in changes(node):
             mutant = copy.deepcopy(tree)
-            target = [n for n in ast.walk(mutant) if isinstance(n, ast.BinOp | ast.UnaryOp)][k]
+            target = [n for n in ast.walk(mutant) if isinstance(n, PLACES)][k]
             yield f"{what} in `{ast.unparse(node)}`", Replace(target, change(target)).visit(mutant)
 
 
@@ -57,6 +60,8 @@ def changes(node: ast.AST) -> list[tuple[str, Any]]:
             return [("swapped operands", lambda n: ast.BinOp(n.right, n.op, n.left))]
         case ast.UnaryOp(op=ast.USub()):
             return [("dropped sign", lambda n: n.operand)]
+        case ast.Call(func=ast.Attribute(attr="where"), args=[_, _]):
+            return [("swapped branches", lambda n: ast.Call(n.func, n.args[::-1], []))]
     return []
 
 
@@ -125,7 +130,7 @@ def mutants() -> list[Any]:
                 continue
             scope = rule.fn.__globals__
             label = op.operands[k]
-            if ast.unparse(tree.body) != "g * 0.0":  # the negative of zero is zero
+            if ast.unparse(tree.body) != "zeros_like(g)":  # the negative of zero is zero
                 found.append((name, k, f"{name}-{label}: negated", "negate", "", None))
             for what, mutant in variants(tree):
                 found.append((name, k, f"{name}-{label}: {what}", "rule", "", mutant))
