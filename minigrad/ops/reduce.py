@@ -13,8 +13,11 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.graph import is_grad_enabled
 from minigrad.kernels.scalar import parse
+from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import kernel, reduction
+from minigrad.ops.joining import cat
 from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
 from minigrad.tensor import Tensor, describe, expect_tensors
 
@@ -89,12 +92,35 @@ def all(acc, x):
 def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
     """Each element's partner is the product of the others, so zeros need care: with one zero in the fold only that
     element has a gradient, with two or more none has."""
+    if is_grad_enabled():
+        # Which element is zero is a constant here, but not to the next derivative.
+        return restore(g, dims, x.shape) * _product_of_others(x, dims)
     zero = x == 0
     zeros = zero.to(x.dtype).sum(dims, keepdim=True)
     filled = zero.where(1.0, x)
     others = prod(filled, dims, keepdim=True)
     alone = ((zeros == 1.0) & zero).where(others, 0.0)
     return restore(g, dims, x.shape) * (zeros == 0.0).where(others / filled, alone)
+
+
+def _product_of_others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """For each element the product over `dims` of those before it times that of those after it: no division."""
+    order = (*(d for d in range(x.ndim) if d not in dims), *dims)
+    moved = x.permute(order)
+    flat = moved.reshape(*moved.shape[: x.ndim - len(dims)], _count(x.shape, dims))
+    others = _product_before(flat) * _product_before(flat.flip(-1)).flip(-1)
+    return others.reshape(moved.shape).permute([order.index(d) for d in range(x.ndim)])
+
+
+def _product_before(x: Tensor) -> Tensor:
+    """For each element the product of those before it along the last dim, by doubling."""
+    n = x.shape[-1]
+    y = cat([ones_like(x.narrow(-1, 0, 1)), x.narrow(-1, 0, n - 1)], -1) if n else x
+    step = 1
+    while step < n:
+        y = y * cat([ones_like(y.narrow(-1, 0, step)), y.narrow(-1, 0, n - step)], -1)
+        step *= 2
+    return y
 
 
 @reduction(dtype=widen, identity="one", vjp=(_prod_rule,))
@@ -246,8 +272,14 @@ def var(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) 
 
 
 def std(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
-    """Standard deviation over `dim`: the square root of `var`."""
-    return var(x, dim, correction, keepdim).sqrt()
+    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    return _root(var(x, dim, correction, keepdim))
+
+
+def _root(squares: Tensor) -> Tensor:
+    """The square root of a sum of squares, with gradient 0 at 0: there the infinite slope meets elements of 0."""
+    nothing = squares == 0.0
+    return nothing.where(0.0, nothing.where(1.0, squares).sqrt())
 
 
 def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
@@ -266,8 +298,8 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 def norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Euclidean (Frobenius) length over `dim`."""
+    """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
     expect_tensors("norm", x)
     dims = normalize_dims(dim, x.ndim, "norm", x)
     x = as_float(x, None, "norm")
-    return sum(x * x, dims, keepdim).sqrt()
+    return _root(sum(x * x, dims, keepdim))

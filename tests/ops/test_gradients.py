@@ -113,3 +113,23 @@ def test_what_was_not_chosen_gets_no_gradient_even_where_the_incoming_one_is_inf
     y = CUT_OFF[name](x).sqrt()
     assert y.tolist() == [0.0]
     assert y.backward()[x].tolist() == [0.0]
+
+
+@devices
+@pytest.mark.parametrize("length", [mg.norm, mg.std])
+def test_a_length_of_zero_has_gradient_zero(length: Any, device: str) -> None:
+    x = mg.Var([[0.0, 0.0], [3.0, -3.0]], dtype="float64", device=device)
+    y = length(x, 1)
+    assert y.tolist() == pytest.approx([0.0, 18**0.5])
+    assert y.backward()[x].tolist()[0] == [0.0, 0.0]
+    assert x.grad.tolist()[1] == pytest.approx([0.5**0.5, -(0.5**0.5)])
+
+
+@devices
+def test_a_zero_in_a_product_counts_in_the_second_derivative(device: str) -> None:
+    # d2(a*b*c): at (2, 0, 3) the mixed derivatives are c, b, a = 3, 0, 2; the middle row is 3*1 + 2*100.
+    x = mg.Var([2.0, 0.0, 3.0], device=device)
+    g = mg.grad(x.prod(), x, create_graph=True)
+    assert g.tolist() == [0.0, 6.0, 0.0]
+    weights = mg.tensor([1.0, 10.0, 100.0], device=device)
+    assert mg.grad((g * weights).sum(), x).tolist() == [30.0, 203.0, 20.0]
