@@ -49,7 +49,8 @@ from minigrad.ops.declare import schema
 from minigrad.tensor import Tensor, describe, expect_tensors, host_array
 
 METHODS: dict[Any, str] = {
-    arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt pow floor_divide remainder maximum minimum",
+    arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "
+    "maximum minimum",
     compare: "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not "
     "bitwise_and bitwise_or bitwise_xor where",
     explog: "exp exp2 expm1 log log2 log10 log1p erf erfc logaddexp",

@@ -108,6 +108,7 @@ ELEMENTWISE = [
     _row("reciprocal", lambda x: 1 / x, **FLOAT_RESULT),
     _row("sqrt", np.sqrt, "positive", **FLOAT_RESULT),
     _row("rsqrt", lambda x: 1 / np.sqrt(x), "positive", **FLOAT_RESULT),
+    _row("hypot", np.hypot, "real", "real", **FLOAT_RESULT),
     _row("pow", np.power, "positive", "positive"),
     Row("pow-negative", mg.pow, np.power, ("positive", "low"), ("pow",), dtypes=FLOATS, refuses=False),
     _row("floor_divide", np.floor_divide, "real", "above1", order2=False),
@@ -165,7 +166,6 @@ ELEMENTWISE = [
          fn=activation.softplus_with, ops=("softplus_with",), **FLOAT_RESULT),
     _row("gelu", lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)), ops=("gelu_exact",), **FLOAT_RESULT),
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
-    _row("hypot", np.hypot, "real", "real", ops=(), result="float"),
     _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS, refuses=False),
 ]  # fmt: skip
 

@@ -35,11 +35,11 @@ def mul(a, b):
     return a * b
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, b: g / b, lambda g, a, b: -(g * a) / (b * b)))
+@elementwise(dtype=to_float, vjp=(lambda g, b: g / b, lambda g, b, y: -(g * y) / b))
 def div(a, b):
     """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says.
 
-    Gradient: g/b and -g*a/b**2.
+    Gradient: g/b and -g*y/b, which stays in range where b**2 would not.
     """
     return a / b
 
@@ -84,6 +84,18 @@ def sqrt(x):
 def rsqrt(x):
     """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
     return 1 / math.sqrt(x)
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(lambda g, a, y: g * (a / (y == 0.0).where(1.0, y)), lambda g, b, y: g * (b / (y == 0.0).where(1.0, y))),
+)
+def hypot(a, b):
+    """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is.
+
+    Gradient: g*a/y and g*b/y; 0 at the origin.
+    """
+    return math.hypot(a, b)
 
 
 @elementwise(

@@ -10,7 +10,7 @@ from typing import Any
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
-from minigrad.ops.arithmetic import clamp_between, maximum, minimum
+from minigrad.ops.arithmetic import clamp_between, minimum
 from minigrad.ops.joining import cat
 from minigrad.ops.reduce import amax, as_float
 from minigrad.ops.reduce import sum as sum_
@@ -101,14 +101,6 @@ def lerp(a: Tensor, b: Tensor, weight: Any) -> Tensor:
     """a + weight * (b - a)."""
     expect_tensors("lerp", a, b)
     return a + (b - a) * weight
-
-
-def hypot(a: Tensor, b: Tensor) -> Tensor:
-    """sqrt(a*a + b*b), scaled by the larger so that nothing overflows; 0 with gradient nan at the origin."""
-    expect_tensors("hypot", a, b)
-    top, low = maximum(a.abs(), b.abs()), minimum(a.abs(), b.abs())
-    ratio = low / top
-    return top * (ratio * ratio + 1.0).sqrt()
 
 
 def roll(x: Tensor, shifts: int, dims: int) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from op_support import arrays
 from op_table import DEVICES, ROWS, Row
@@ -113,6 +114,22 @@ def test_what_was_not_chosen_gets_no_gradient_even_where_the_incoming_one_is_inf
     y = CUT_OFF[name](x).sqrt()
     assert y.tolist() == [0.0]
     assert y.backward()[x].tolist() == [0.0]
+
+
+@devices
+def test_the_gradient_of_a_quotient_stays_in_range(device: str) -> None:
+    # The square of 1e-30 is no float32 any more, and the derivative -a/b**2 = -1e30 is one.
+    a, b = mg.Var([1e-30], device=device), mg.Var([1e-30], device=device)
+    (a / b).backward()
+    assert a.grad.tolist() == pytest.approx([1e30]) and b.grad.tolist() == pytest.approx([-1e30])
+
+
+@devices
+def test_hypot_at_its_edges(device: str) -> None:
+    x = mg.Var([0.0, np.inf, 3e200, 3e-200], dtype="float64", device=device)
+    y = mg.hypot(x, mg.tensor([0.0, -np.inf, 4e200, 4e-200], dtype="float64", device=device))
+    assert y.tolist() == pytest.approx([0.0, np.inf, 5e200, 5e-200], rel=1e-15)
+    assert y[[0, 2, 3]].backward()[x].tolist() == pytest.approx([0.0, 0.0, 0.6, 0.6])
 
 
 @devices
