@@ -240,7 +240,7 @@ def in_place(op: Any) -> Callable[..., Tensor]:
 
 def fill_(x: Tensor, value: float) -> Tensor:
     """Every element becomes `value`, in place."""
-    check_writable("fill_", x)
+    check_writable("fill_", x, (value,) if isinstance(value, Tensor) else ())
     number = item(value) if isinstance(value, Tensor) else value
     creation.expect_numbers("fill_", value=number)
     creation.expect_fit("fill_", number, x.dtype)

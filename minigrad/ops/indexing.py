@@ -6,7 +6,7 @@ allocated.  `x[...]` with ints, slices, None and Ellipsis is a view; one 1-d (or
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -282,7 +282,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
     check_writable(name, x)
-    check_writable(name, y, (value,) if isinstance(value, Tensor) else ())
+    check_writable(name, y, tuple(tensors_in(value)))
     shape = value.shape if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
     if stretched_strides(shape, (0,) * len(shape), y.shape) is None:
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
@@ -303,3 +303,12 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
             source.storage.buffer, y.storage.buffer
         )
     y.storage.bump()
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors that a value to be written is or holds, in nested lists: their gradients would be lost."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
