@@ -114,12 +114,12 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim`; the last may be smaller, as in PyTorch."""
+    """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
     expect_tensors("chunk", x)
     if as_int(chunks, "the number of chunks", "chunk") <= 0:
         raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
     d = normalize_dim(dim, x.ndim, "chunk", x)
-    return split(x, max(1, -(-x.shape[d] // chunks)), d)
+    return split(x, -(-x.shape[d] // chunks) or [0] * chunks, d)
 
 
 def repeat(x: Tensor, *sizes: Any) -> Tensor:

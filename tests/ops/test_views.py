@@ -32,3 +32,9 @@ def test_as_strided_of_a_stretched_cotangent_stays_in_its_memory(device: str) ->
     assert mg.grad(g.sum(), w, retain_graph=True).tolist() == [[1, 1], [1, 1], [1, 1]]
     cotangent = mg.tensor(np.arange(24.0), device=device)[12:]  # dense, but not from offset 0 on
     assert mg.grad(g, w, grad_outputs=cotangent).tolist() == [[13, 14], [17, 18], [21, 22]]
+
+
+def test_chunks_of_an_empty_dim_are_as_many_as_asked_for() -> None:
+    left, right = mg.zeros(3, 0).chunk(2, 1)
+    assert left.shape == right.shape == (3, 0)
+    assert [c.shape for c in mg.zeros(5).chunk(4)] == [(2,), (2,), (1,)]
