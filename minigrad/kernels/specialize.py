@@ -177,7 +177,9 @@ def _expand_line(
         names = ", ".join(f"in_{k}" for k in range(operands))
         return [line.replace("in_K", names)]
     words = set(re.findall(r"\w+", code))
-    if not (words & (macros.keys() | constants.keys()) or "_K" in code) or code.startswith(("#", '"')):
+    wanted = macros.keys() | constants.keys()
+    counted = re.search(r"\b\d+ [+*] \d+\b", code)  # `K + 1` once K is a number
+    if not (words & wanted or counted) or code.startswith(("#", '"')):
         return [line]
     opener = code.endswith(":")
     tree = ast.parse(code + (" pass" if opener else "")).body[0]

@@ -41,18 +41,26 @@ def write_elementwise(
     """Write, compile and import one elementwise kernel."""
     name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, "par" if parallel else "ser"])
     kind = label.rstrip("01")
-    steps = {f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])}
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}, {'parallel' if parallel else 'serial'}.",
-        getattr(elementwise, kind),
+        elementwise.dense if kind == "dense" else elementwise.nest,
         operands=dtypes,
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute)},
-        constants=steps,
+        constants=places(label[len(kind) :], len(dtypes)),
         parallel=parallel,
         signature=f"void({', '.join(array_type(d) for d in (*dtypes, out))}, int64[::1])",
     )
     launch: Launch = load(name, text).kernel
     return launch
 
+
+def places(steps: str, operands: int) -> dict[str, str]:
+    """The source text of one element's place: in a slice with a pasted step, or computed from the step's number."""
+    names = {"OUT_AT": "z[i]", "STEP": "1"} if steps else {"OUT_AT": "out[at + (first + i) * step]", "STEP": "0"}
+    for k in range(operands):
+        names[f"STEP_{k}"] = steps[k] if steps else "0"
+        pasted = f"x_{k}[{'i' if steps[k : k + 1] == '1' else '0'}]"
+        names[f"AT_{k}"] = pasted if steps else f"in_{k}[at_{k} + (first + i) * step_{k}]"
+    return names

@@ -1,12 +1,13 @@
-"""Elementwise loops over one to three operands: a dense run, rows of steps 0 or 1, and anything else.
+"""Elementwise loops over one to three operands: a dense run, and a nest of any rank around runs.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
-memory and registers, `STEP_K` a pasted 0 or 1, `RANGE` range or prange; a line that assigns to `_K` stands once per
-operand.  `numbers` holds what `core/plan.py` computed: sizes, then strides and offsets in elements.  Chunks are cut
-by the plan from the shape alone, so the number of threads cannot change a result.
+memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element, `RANGE` range or prange;
+a line that assigns to `_K` stands once per operand.  `numbers` holds what `core/plan.py` computed: sizes, then strides
+and offsets in elements.  Chunks are cut by the plan from the shape alone, so the number of threads cannot change a
+result.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 import numpy as np
 
 
@@ -24,55 +25,9 @@ def dense(in_K, out, numbers):  # type: ignore[no-untyped-def]
             z[i] = STORE(F(LOAD_K(x_K[i * STEP_K])))
 
 
-def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
+def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rank, cols, block, blocks, units, chunk, chunks, shape[rank], then for out and each operand:
     offset, inner step, strides[rank].  A unit is one block of one row."""
-    rank = numbers[0]
-    cols = numbers[1]
-    block = numbers[2]
-    blocks = numbers[3]
-    units = numbers[4]
-    chunk = numbers[5]
-    size = rank + 2
-    for c in RANGE(numbers[6]):
-        lo = c * chunk
-        hi = min(units, lo + chunk)
-        index = np.empty(rank, np.int64)
-        place = lo // blocks
-        part = lo - place * blocks
-        at = numbers[7 + rank]
-        at_K = numbers[7 + rank + size * (K + 1)]
-        for d in range(rank - 1, -1, -1):
-            index[d] = place % numbers[7 + d]
-            place //= numbers[7 + d]
-            at += index[d] * numbers[9 + rank + d]
-            at_K += index[d] * numbers[9 + rank + size * (K + 1) + d]
-        for _unit in range(lo, hi):
-            first = part * block
-            count = min(block, cols - first)
-            z = out[at + first : at + first + count]
-            x_K = in_K[at_K + first * STEP_K :]
-            for i in range(count):
-                z[i] = STORE(F(LOAD_K(x_K[i * STEP_K])))
-            part += 1
-            if part == blocks:
-                part = 0
-                # The odometer: one carry a row is cheaper than a division a row.
-                d = rank - 1
-                while d >= 0:
-                    index[d] += 1
-                    at += numbers[9 + rank + d]
-                    at_K += numbers[9 + rank + size * (K + 1) + d]
-                    if index[d] < numbers[7 + d]:
-                        break
-                    index[d] = 0
-                    at -= numbers[9 + rank + d] * numbers[7 + d]
-                    at_K -= numbers[9 + rank + size * (K + 1) + d] * numbers[7 + d]
-                    d -= 1
-
-
-def strided(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """As `rows`, but with inner steps read at run time: transposes, flips and every n-th element."""
     rank = numbers[0]
     cols = numbers[1]
     block = numbers[2]
@@ -96,12 +51,17 @@ def strided(in_K, out, numbers):  # type: ignore[no-untyped-def]
             at += index[d] * numbers[9 + rank + d]
             at_K += index[d] * numbers[9 + rank + size * (K + 1) + d]
         for _unit in range(lo, hi):
+            # Inner steps of 0 or 1 are pasted, and index slices that vectorise; for others each place is computed.
             first = part * block
-            for i in range(first, min(first + block, cols)):
-                out[at + i * step] = STORE(F(LOAD_K(in_K[at_K + i * step_K])))
+            count = min(block, cols - first)
+            z = out[at + first * STEP : at + first * STEP + count]
+            x_K = in_K[at_K + first * STEP_K :]
+            for i in range(count):
+                OUT_AT = STORE(F(LOAD_K(AT_K)))
             part += 1
             if part == blocks:
                 part = 0
+                # The odometer: one carry a row is cheaper than a division a row.
                 d = rank - 1
                 while d >= 0:
                     index[d] += 1
