@@ -95,6 +95,8 @@ CREATION: list[Row] = [
     ("zeros-like-list", lambda o: mg.zeros_like([1, 2]), DTypeError, f"full_like: list [1, 2] {LISTED}"),
     ("empty-like-list", lambda o: mg.empty_like([1, 2]), DTypeError, f"empty_like: list {LISTED}"),
     ("arange-step", lambda o: mg.arange(0, 3, 0), ArgumentError, "arange: the step cannot be zero 0, 3 and 0"),
+    ("arange-fit", lambda o: mg.arange(300, dtype="uint8"), DTypeError, "arange: 299 does not fit uint8"),
+    ("arange-huge", lambda o: mg.arange(2**70, 2**70 + 3), DTypeError, f"arange: {2**70} does not fit int64"),
     ("arange-text", lambda o: mg.arange("a"), DTypeError, "arange: end must be a number str 'a'"),
     ("arange-endless", lambda o: mg.arange(float("inf")), ArgumentError, "arange: finite inf"),
     ("arange-nan", lambda o: mg.arange(0, float("nan")), ArgumentError, "arange: finite nan"),

@@ -163,20 +163,26 @@ def arange(
 ) -> Tensor:  # fmt: skip
     """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0.
 
-    DTypes: int64 if all arguments are ints, else the default float.  Raises ArgumentError for a step of zero.
+    DTypes: int64 if all arguments are ints, else the default float.
+    Raises ArgumentError for a step of zero, DTypeError for ints that the dtype does not hold.
     """
     if end is None:
         start, end = 0, start
     expect_numbers("arange", start=start, end=end, step=step)
+    # NumPy's small integers would wrap in the arithmetic below.
+    start, end, step = (v.item() if isinstance(v, np.generic) else v for v in (start, end, step))
     length = (end - start) / step if step else math.nan
     if not math.isfinite(length):
         raise ArgumentError(
             f"arange: start, end and step must be finite and the step cannot be zero, got {start}, {end} and {step}",
             op="arange",
         )
-    if dtype is None:
-        dtype = int64 if all(isinstance(v, int) for v in (start, end, step)) else default_float()
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    dtype = as_dtype(dtype) if dtype is not None else int64 if whole else default_float()
     count = max(0, math.ceil(length))
+    if whole and dtype.is_int and count:
+        expect_fit("arange", start, dtype)
+        expect_fit("arange", start + (count - 1) * step, dtype)
     x = empty(count, dtype=dtype, device=device, requires_grad=requires_grad)
     if count:
         backend_of(x.device).arange(Spec(x.layout, x.dtype))(x.storage.buffer, start, step)

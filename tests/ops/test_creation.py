@@ -1,0 +1,19 @@
+"""Creation: which dtype, and how many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import minigrad as mg
+
+
+def test_arange_takes_the_integers_of_numpy_for_integers() -> None:
+    x = mg.arange(np.int64(3))
+    assert x.dtype is mg.int64 and x.tolist() == [0, 1, 2]
+    # 2 - 5 would wrap around to 253 in uint8.
+    assert mg.arange(np.uint8(5), np.uint8(2), -1).tolist() == [5, 4, 3]
+
+
+def test_arange_fills_a_dtype_to_its_bounds() -> None:
+    assert mg.arange(254, 256, dtype="uint8").tolist() == [254, 255]
+    assert mg.arange(-127, -129, -1, dtype="int8").tolist() == [-127, -128]
