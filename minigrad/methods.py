@@ -273,10 +273,13 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def comparison(function: Callable[..., Tensor]) -> Callable[..., Any]:
-    """== and != with what is no number fall back to Python's identity, so that `x in list` works; < and > raise."""
+    """== and != with what is no number fall back to Python's identity, so that `x in list` works; < and > raise.
+
+    An array raises as it does in `x + array`: False would look like an answer.
+    """
 
     def method(x: Tensor, other: Any) -> Any:
-        if not isinstance(other, (Tensor, bool, int, float, np.generic)):
+        if not isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray)):
             return NotImplemented
         return function(x, other)
 

@@ -325,6 +325,8 @@ ELEMENTWISE: list[Row] = [
     ("device", lambda o: o.x * o.far, DeviceError, f"mul: {F} on cpu {F} on reference .to('cpu')"),
     ("text", lambda o: o.x + "a", DTypeError, f"add: str 'a' {F} {LISTED}"),
     ("list", lambda o: [1.0, 2.0, 3.0] - o.x, DTypeError, f"sub: list [1.0, 2.0, 3.0] {F} {LISTED}"),
+    ("array-eq", lambda o: o.x == np.ones(3), DTypeError, f"eq: ndarray float64(3,) {F} {LISTED}"),
+    ("array-ne", lambda o: np.ones(3) != o.x, DTypeError, f"ne: ndarray float64(3,) {F} {LISTED}"),
     ("array", lambda o: np.ones(3) * o.x, DTypeError, f"mul: ndarray float64(3,) {F} {LISTED}"),
     ("None", lambda o: o.x / None, DTypeError, f"div: NoneType None {F}"),
     ("complex", lambda o: o.x + 1j, DTypeError, f"add: complex 1j {F}"),
