@@ -135,7 +135,10 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
     key: list[Any] = []
     for x in operands:
         key += (x.layout, x.dtype, x.device)
-    plan = op.plans.get(tuple(key) if not params else (*key, *params.values()))
+    try:
+        plan = op.plans.get(tuple(key) if not params else (*key, *params.values()))
+    except TypeError:
+        raise ArgumentError(f"{op.label}: {unhashable(params)} where a number was expected", op=op.label) from None
     if plan is None:
         plan = make_plan(op, operands, params)
         remember(op, (*key, *params.values()), plan)
@@ -153,6 +156,11 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
             if x.op is not None or x.is_variable:
                 return record(op, plan, operands, params, storage)
     return Tensor(storage, plan.layout)
+
+
+def unhashable(params: dict[str, Any]) -> str:
+    """The parameter that cannot be part of a key, by name: a list or an array."""
+    return next(f"{k} is {describe(v)}" for k, v in params.items() if getattr(v, "__hash__", None) is None)
 
 
 def apply_binary(op: Op, a: Any, b: Any) -> Tensor:
