@@ -138,7 +138,7 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
     try:
         plan = op.plans.get(tuple(key) if not params else (*key, *params.values()))
     except TypeError:
-        raise ArgumentError(f"{op.label}: {unhashable(params)} where a number was expected", op=op.label) from None
+        raise ArgumentError(f"{op.label}: {unhashable(params)}, and numbers were expected", op=op.label) from None
     if plan is None:
         plan = make_plan(op, operands, params)
         remember(op, (*key, *params.values()), plan)
@@ -159,8 +159,17 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
 
 
 def unhashable(params: dict[str, Any]) -> str:
-    """The parameter that cannot be part of a key, by name: a list or an array."""
-    return next(f"{k} is {describe(v)}" for k, v in params.items() if getattr(v, "__hash__", None) is None)
+    """The parameters that cannot be part of a key, by name: lists, arrays, and tuples that hold them."""
+    return ", ".join(f"{k} is {describe(v)}" for k, v in params.items() if not is_hashable(v))
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether `hash` takes it; a tuple of lists has the method, and raises."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def apply_binary(op: Op, a: Any, b: Any) -> Tensor:

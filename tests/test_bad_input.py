@@ -166,6 +166,7 @@ VIEWS: list[Row] = [
     ("unfold-step", lambda o: o.x.unfold(1, 2, 0), ShapeError, f"unfold: every 0 {F} step >= 1"),
     ("select-list", lambda o: o.x.select([0], 1), ArgumentError, "select: dim is list [0] number"),
     ("transpose-list", lambda o: o.x.transpose(0, [1]), ArgumentError, "transpose: dim1 is list [1] number"),
+    ("expand-list", lambda o: o.x.expand(2, [1], 3), ArgumentError, "expand: shape is tuple (2, [1], 3) number"),
     ("narrow-array", lambda o: o.x.narrow(0, np.array(0), 1), ArgumentError, "narrow: start is ndarray int64() number"),
     ("strided-end", lambda o: o.x.as_strided((4,), (100,)), StorageError, f"as_strided: (4,) (100,) {F} elements"),
     ("strided-offset", lambda o: o.x.as_strided((1,), (1,), 10**6), StorageError, f"as_strided: 1000000 {F}"),
