@@ -16,7 +16,7 @@ from minigrad.core.device import Device, as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number, name_number, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, GradientError, ShapeError
 from minigrad.graph import BackpropOp, ids
 
 
@@ -94,6 +94,36 @@ class Tensor:
         """The same values in the same storage, without history."""
         return Tensor(self.storage, self.layout)
 
+    def __copy__(self) -> Tensor:
+        """Another tensor on the same storage, with the same history; a Var becomes another leaf."""
+        twin = type(self).__new__(type(self))
+        Tensor.__init__(twin, self.storage, self.layout, self.op)
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
+        self._refuse_history("deepcopy")
+        storage = memo.get(id(self.storage))
+        if storage is None:
+            backend = backend_of(self.device)
+            storage = backend.from_host(backend.to_host(self.storage), self.dtype, self.device)
+            memo[id(self.storage)] = storage
+        twin = type(self).__new__(type(self))
+        Tensor.__init__(twin, storage, self.layout)
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: the elements as a NumPy array, and the device.  Raises GradientError within a graph."""
+        self._refuse_history("pickle")
+        return _from_pickle, (np.array(host_array(self)), str(self.device))
+
+    def _refuse_history(self, name: str) -> None:
+        if self.op is not None:
+            raise GradientError(
+                f"{name}: {describe(self)} is the result of {self.op.name}, and graphs are not copied; detach() it first",
+                op=name,
+            )
+
     def __len__(self) -> int:
         if not self.layout.shape:
             raise TypeError("len(): a tensor of shape () has no length")
@@ -125,6 +155,10 @@ class Tensor:
         def __pow__(self, other: Any) -> Tensor: ...
         def __neg__(self) -> Tensor: ...
         def __getitem__(self, index: Any) -> Tensor: ...
+
+
+def _from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
+    return Tensor(*store(array, None, device))
 
 
 def describe(x: Any) -> str:

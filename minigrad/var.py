@@ -7,6 +7,7 @@ using the new.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError, ShapeError, StorageError
-from minigrad.tensor import Tensor, describe, nested_shape, store
+from minigrad.tensor import Tensor, describe, host_array, nested_shape, store
 
 
 class Var(Tensor):
@@ -74,3 +75,16 @@ class Var(Tensor):
     def as_tensor(self) -> Tensor:
         """The value as a plain tensor that shares the storage: no gradient flows through it."""
         return self.detach()
+
+    def __copy__(self) -> Tensor:
+        twin: Any = super().__copy__()
+        twin.grad, twin.name = self.grad, self.name
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        twin: Any = super().__deepcopy__(memo)
+        twin.grad, twin.name = deepcopy(self.grad, memo), self.name
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Var, (np.array(host_array(self)), None, str(self.device), self.name)
