@@ -120,7 +120,7 @@ class Tensor:
     def _refuse_history(self, name: str) -> None:
         if self.op is not None:
             raise GradientError(
-                f"{name}: {describe(self)} is the result of {self.op.name}, and graphs are not copied; detach() it first",
+                f"{name}: {describe(self)} is the result of {self.op.name}, and graphs stay; detach() it first",
                 op=name,
             )
 
