@@ -12,7 +12,7 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
 from minigrad.ops.arithmetic import clamp_between, minimum
 from minigrad.ops.joining import cat
-from minigrad.ops.reduce import amax, as_float
+from minigrad.ops.reduce import amax, as_float, wide
 from minigrad.ops.reduce import sum as sum_
 from minigrad.ops.views import narrow
 from minigrad.tensor import Tensor, describe, expect_tensors
@@ -22,16 +22,18 @@ def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.  Rows of -inf give nan."""
     expect_tensors("softmax", x)
     d = normalize_dim(dim, x.ndim, "softmax", x)
-    e = _shifted(as_float(x, dtype, "softmax"), d).exp()
-    return e / sum_(e, d, keepdim=True)
+    x = as_float(x, dtype, "softmax")
+    e = _shifted(wide(x), d).exp()
+    return (e / sum_(e, d, keepdim=True)).to(x.dtype)
 
 
 def log_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along `dim`, without leaving the logarithm."""
     expect_tensors("log_softmax", x)
     d = normalize_dim(dim, x.ndim, "log_softmax", x)
-    shifted = _shifted(as_float(x, dtype, "log_softmax"), d)
-    return shifted - sum_(shifted.exp(), d, keepdim=True).log()
+    x = as_float(x, dtype, "log_softmax")
+    shifted = _shifted(wide(x), d)
+    return (shifted - sum_(shifted.exp(), d, keepdim=True).log()).to(x.dtype)
 
 
 def _shifted(x: Tensor, d: int) -> Tensor:

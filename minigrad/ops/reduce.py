@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minigrad.core.dtype import as_dtype, default_float
+from minigrad.core.dtype import as_dtype, default_float, float32
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.core.strides import stretched_strides
@@ -35,10 +35,15 @@ def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
     return n
 
 
+def wide(x: Tensor) -> Tensor:
+    """x in float32 if it is a half: squares, sums and counts overflow there long before the results made of them."""
+    return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
+
+
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The gradient of an extreme: shared evenly by all elements that attain it."""
-    winners = (x == restore(y, dims, x.shape)).to(g.dtype)
-    return winners * restore(g / winners.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape)
+    won = x == restore(y, dims, x.shape)
+    return won.where(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
 @reduction(
@@ -57,7 +62,7 @@ def sum(acc, x):
     dtype=mean_dtype,
     identity="zero",
     mean=True,
-    vjp=(lambda g, *, in_shape, dims: restore(g / _count(in_shape, dims), dims, in_shape),),
+    vjp=(lambda g, *, in_shape, dims: restore((wide(g) / _count(in_shape, dims)).to(g.dtype), dims, in_shape),),
     linear=True,
 )
 def mean(acc, x):
@@ -267,13 +272,15 @@ def var(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) 
     if not isinstance(correction, (int, float)):
         raise ArgumentError(f"var: the correction for {describe(x)} must be a number, got {correction!r}", op="var")
     n = _count(x.shape, dims)
-    deviation = x - mean(x, dims, keepdim=True)
-    return sum(deviation * deviation, dims, keepdim) / float(n - correction if n > correction else 0)
+    deviation = wide(x) - mean(wide(x), dims, keepdim=True)
+    squares = sum(deviation * deviation, dims, keepdim)
+    return (squares / float(n - correction if n > correction else 0)).to(x.dtype)
 
 
 def std(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    return _root(var(x, dim, correction, keepdim))
+    expect_tensors("std", x)
+    return _root(var(wide(x), dim, correction, keepdim)).to(x.dtype)
 
 
 def _root(squares: Tensor) -> Tensor:
@@ -291,9 +298,9 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
             f"logsumexp: {describe(x)} has no element along dims {dims}, and the logarithm of nothing is undefined"
         )
     x = as_float(x, None, "logsumexp")
-    top = amax(x.detach(), dims, keepdim=True)
+    top = wide(amax(x.detach(), dims, keepdim=True))
     shift = top.isfinite().where(top, 0.0)
-    total = sum((x - shift).exp(), dims, keepdim=True).log() + shift
+    total = (sum((wide(x) - shift).exp(), dims, keepdim=True).log() + shift).to(x.dtype)
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(x.shape) if d not in dims))
 
 
@@ -302,4 +309,4 @@ def norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     expect_tensors("norm", x)
     dims = normalize_dims(dim, x.ndim, "norm", x)
     x = as_float(x, None, "norm")
-    return _root(sum(x * x, dims, keepdim))
+    return _root(sum(wide(x) * wide(x), dims, keepdim)).to(x.dtype)

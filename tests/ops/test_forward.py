@@ -108,3 +108,25 @@ def test_out_and_in_place_equal_the_functional_form(row: Row, device: str) -> No
 @pytest.mark.parametrize("name", FLOATS)
 def test_float_rows_exist_for_every_float(name: str) -> None:
     assert all(name in row.dtypes for row in ROWS if row.smooth)
+
+
+@pytest.mark.parametrize("name", ["norm", "std", "var", "logsumexp", "softmax", "log_softmax"])
+def test_rows_of_halves_do_not_overflow_on_the_way(name: str) -> None:
+    # 200 squared, and 70000 ones together, are more than 65504, the largest float16.
+    x = mg.tensor([-200.0, 200.0], dtype="float16")
+    ones = mg.tensor([1.0], dtype="float16").expand(70000)
+    found = {
+        "norm": x.norm(), "std": x.std(), "var": (x * 0.8).var(),
+        "logsumexp": ones.logsumexp(0), "softmax": ones.softmax(0)[0], "log_softmax": ones.log_softmax(0)[0],
+    }[name]  # fmt: skip
+    wanted = {
+        "norm": 282.84, "std": 282.84, "var": 51200.0, "logsumexp": 12.156, "softmax": 1 / 70000, "log_softmax": -11.156
+    }  # fmt: skip
+    assert found.dtype is mg.float16 and found.item() == pytest.approx(wanted[name], rel=3e-3)
+
+
+@pytest.mark.parametrize("name", ["mean", "amax"])
+def test_a_gradient_shared_by_many_halves_is_not_lost(name: str) -> None:
+    x = mg.Var(np.ones(70000), dtype="float16")
+    getattr(x, name)().backward()
+    assert x.grad[0].item() == pytest.approx(1 / 70000, rel=3e-3)
