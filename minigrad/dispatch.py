@@ -22,7 +22,7 @@ from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
-from minigrad.core.storage import Storage
+from minigrad.core.storage import ConstantStorage, Storage
 from minigrad.errors import (
     ArgumentError,
     DeviceError,
@@ -84,6 +84,7 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
         fit_number(value, dtype)
         flat = cast_array(np.asarray(value), dtype).reshape(-1)
         found = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
+        found.storage.__class__ = ConstantStorage
         if len(_numbers) >= NUMBER_LIMIT:
             _numbers.clear()
         _numbers[key] = found
@@ -339,6 +340,10 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
             f"{name}: writing a tracked operand into {describe(out)} would lose its gradient; "
             f"use the functional form, or mg.no_grad()",
             op=name,
+        )
+    if isinstance(out.storage, ConstantStorage):
+        raise StorageError(
+            f"{name}: {describe(out)} is a number of the program that other results share; clone() it first", op=name
         )
     if out.layout.is_broadcast:
         raise StorageError(

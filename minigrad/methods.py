@@ -52,7 +52,7 @@ METHODS: dict[Any, str] = {
     arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "
     "maximum minimum",
     compare: "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not "
-    "bitwise_and bitwise_or bitwise_xor where",
+    "bitwise_and bitwise_or bitwise_xor",
     explog: "exp exp2 expm1 log log2 log10 log1p erf erfc logaddexp",
     trigonometry: "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
     rounding: "floor ceil trunc round",
@@ -143,6 +143,11 @@ def _ints(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (tuple, list)) else tuple(values)
 
 
+def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """x where the condition holds, else other.  `mg.where(condition, a, b)` has the condition first."""
+    return compare.where(condition, x, other)
+
+
 def movedim(x: Tensor, source: int, destination: int) -> Tensor:
     """A view with one dim moved to another place."""
     expect_tensors("movedim", x)
@@ -153,7 +158,7 @@ def movedim(x: Tensor, source: int, destination: int) -> Tensor:
 
 
 VIEWS = (
-    view, narrow, select, transpose, permute, squeeze, unsqueeze, expand, flip, diagonal, unfold, movedim,
+    view, narrow, select, transpose, permute, squeeze, unsqueeze, expand, flip, diagonal, unfold, movedim, where,
 )  # fmt: skip
 
 

@@ -82,3 +82,11 @@ def test_a_tensor_in_pythons_places() -> None:
     assert float(x[0, 0]) == 1.0 and int(x[1, 2]) == 6 and bool(x[0, 1] > 1.0)
     assert [10, 20, 30][mg.tensor(1)] == 20
     assert {x: "kept"}[x] == "kept"
+
+
+def test_where_keeps_the_tensor_where_the_condition_holds() -> None:
+    x, y = mg.tensor([1.0, 2.0]), mg.tensor([10.0, 20.0])
+    condition = mg.tensor([True, False])
+    assert x.where(condition, y).tolist() == mg.where(condition, x, y).tolist() == [1.0, 20.0]
+    assert condition.where_cond(x, y).tolist() == [1.0, 20.0]
+    assert condition.where(mg.tensor([False, True]), mg.tensor([True, True])).tolist() == [True, False]

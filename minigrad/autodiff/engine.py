@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
+from minigrad.core.storage import ConstantStorage
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
@@ -30,6 +31,7 @@ def backward(
     gradient: the cotangent of y, same shape; ones when omitted, also for a y that is no scalar.
     retain_graph: keep the saved values for another backward (default: as create_graph).
     create_graph: record the walk, for higher orders.
+    A first `.grad` is the tensor that the store holds; a later backward makes a new sum and leaves the store's alone.
     Raises GradientError when y does not require a gradient, or its graph has been freed.
     """
     retain = create_graph if retain_graph is None else retain_graph
@@ -273,6 +275,7 @@ def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor,
 def own(g: Tensor, gradient: Tensor | None, given: set[int], create: bool) -> Tensor:
     """A leaf's gradient as a dense tensor that nobody else writes: rules may pass one tensor on to several leaves."""
     shared = gradient is not None and g.storage is gradient.storage
+    shared = shared or isinstance(g.storage, ConstantStorage)
     if id(g.storage) in given or shared or not g.is_contiguous():
         with set_grad_enabled(create):
             g = clone(g)

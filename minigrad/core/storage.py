@@ -172,3 +172,9 @@ _held_once = Storage(np.empty(0, np.bool_), bool_, CPU)
 # A call to a method adds references of its own, and how many depends on the Python version.
 _CALL_REFERENCES = _held_once.use_count() - 1
 del _held_once
+
+
+class ConstantStorage(Storage):
+    """Storage that many results may share, such as that of the number 2.0 in `x * 2.0`; nobody may write into it."""
+
+    __slots__ = ()

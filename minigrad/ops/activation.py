@@ -17,20 +17,20 @@ def logistic(x):
     return (1 if x >= 0 else e) / (1 + e)
 
 
-@elementwise(dtype=number, vjp=(lambda g, y: (y > 0.0).where(g, 0.0),))
+@elementwise(dtype=number, vjp=(lambda g, y: (y > 0.0).where_cond(g, 0.0),))
 def relu(x):
     """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
     return x if x > 0 or x != x else 0
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x, slope: (x > 0.0).where(g, g * slope),
+@elementwise(dtype=to_float, vjp=(lambda g, x, slope: (x > 0.0).where_cond(g, g * slope),
                                   lambda g, x: g * x.minimum(0.0)))  # fmt: skip
 def leaky_relu_with(x, slope):
     """x above 0, else slope*x.  Gradient: g above 0, g*slope at 0 and below."""
     return x if x > 0 else slope * x
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x, alpha: g * (x > 0.0).where(1.0, alpha * x.minimum(0.0).exp()),
+@elementwise(dtype=to_float, vjp=(lambda g, x, alpha: g * (x > 0.0).where_cond(1.0, alpha * x.minimum(0.0).exp()),
                                   lambda g, x: g * x.minimum(0.0).expm1()))  # fmt: skip
 def elu_with(x, alpha):
     """x above 0, else alpha*(exp(x) - 1).  Gradient: g above 0, else g*alpha*exp(x); alpha at 0."""

@@ -88,12 +88,15 @@ def rsqrt(x):
 
 @elementwise(
     dtype=to_float,
-    vjp=(lambda g, a, y: g * (a / (y == 0.0).where(1.0, y)), lambda g, b, y: g * (b / (y == 0.0).where(1.0, y))),
+    vjp=(
+        lambda g, a, y: g * (a / (y == 0.0).where_cond(1.0, y)),
+        lambda g, b, y: g * (b / (y == 0.0).where_cond(1.0, y)),
+    ),
 )
 def hypot(a, b):
     """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is.
 
-    Gradient: g*a/y and g*b/y; 0 at the origin.
+    Gradient: g*a/y and g*b/y; 0 at the origin, nan where both are infinite.
     """
     return math.hypot(a, b)
 
@@ -112,13 +115,13 @@ def pow(a, b):
 
 def pow_base_rule(g, a, b):
     """d(a**b)/da: the product with b is cut at b = 0, where a**(b-1) may be infinite."""
-    return (b == 0.0).where(0.0, g * b * a ** (b == 0.0).where(1.0, b - 1.0))
+    return (b == 0.0).where_cond(0.0, g * b * a ** (b == 0.0).where_cond(1.0, b - 1.0))
 
 
 def pow_exponent_rule(g, a, b, y):
     """d(a**b)/db: 0 at a = 0 for b >= 0, the limit of a**b * log(a)."""
     flat = (a == 0.0) & (b >= 0.0)
-    return flat.where(0.0, g * y * flat.where(1.0, a).log())
+    return flat.where_cond(0.0, g * y * flat.where_cond(1.0, a).log())
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
@@ -155,15 +158,15 @@ def half_at_ties(g, wins, ties):
 
     Chosen, not multiplied: an infinite g times 0 would be nan.
     """
-    return ties.where(g * 0.5, wins.where(g, 0.0))
+    return ties.where_cond(g * 0.5, wins.where_cond(g, 0.0))
 
 
 @elementwise(
     dtype=promote,
     vjp=(
-        lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where(g, 0.0),
-        lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where(g, 0.0),
-        lambda g, x, hi, lo: ((x > hi) | (lo > hi)).where(g, 0.0),
+        lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where_cond(g, 0.0),
+        lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where_cond(g, 0.0),
+        lambda g, x, hi, lo: ((x > hi) | (lo > hi)).where_cond(g, 0.0),
     ),
 )
 def clamp_between(x, lo, hi):

@@ -109,8 +109,8 @@ def bitwise_xor(a, b):
     dtype=select,
     vjp=(
         None,
-        lambda g, condition: condition.where(g, 0.0),
-        lambda g, condition: condition.where(0.0, g),
+        lambda g, condition: condition.where_cond(g, 0.0),
+        lambda g, condition: condition.where_cond(0.0, g),
     ),
 )
 def where(condition, a, b):

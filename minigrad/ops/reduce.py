@@ -43,7 +43,7 @@ def wide(x: Tensor) -> Tensor:
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The gradient of an extreme: shared evenly by all elements that attain it."""
     won = x == restore(y, dims, x.shape)
-    return won.where(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
+    return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
 @reduction(
@@ -102,10 +102,10 @@ def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
         return restore(g, dims, x.shape) * _product_of_others(x, dims)
     zero = x == 0
     zeros = zero.to(x.dtype).sum(dims, keepdim=True)
-    filled = zero.where(1.0, x)
+    filled = zero.where_cond(1.0, x)
     others = prod(filled, dims, keepdim=True)
-    alone = ((zeros == 1.0) & zero).where(others, 0.0)
-    return restore(g, dims, x.shape) * (zeros == 0.0).where(others / filled, alone)
+    alone = ((zeros == 1.0) & zero).where_cond(others, 0.0)
+    return restore(g, dims, x.shape) * (zeros == 0.0).where_cond(others / filled, alone)
 
 
 def _product_of_others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -286,7 +286,7 @@ def std(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) 
 def _root(squares: Tensor) -> Tensor:
     """The square root of a sum of squares, with gradient 0 at 0: there the infinite slope meets elements of 0."""
     nothing = squares == 0.0
-    return nothing.where(0.0, nothing.where(1.0, squares).sqrt())
+    return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
 
 
 def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
@@ -299,7 +299,7 @@ def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         )
     x = as_float(x, None, "logsumexp")
     top = wide(amax(x.detach(), dims, keepdim=True))
-    shift = top.isfinite().where(top, 0.0)
+    shift = top.isfinite().where_cond(top, 0.0)
     total = (sum((wide(x) - shift).exp(), dims, keepdim=True).log() + shift).to(x.dtype)
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(x.shape) if d not in dims))
 

@@ -330,3 +330,15 @@ def test_an_operand_without_a_rule_is_refused_before_anything_is_freed() -> None
         y.backward()
     assert x.grad is None
     assert mg.grad(y, x).item() == 7.0, "what does not pass that operand still has a gradient"
+
+
+def test_a_number_of_the_program_cannot_be_written() -> None:
+    x = mg.Var([3.0])
+    y = x * 2.0
+    (two,) = y.op.saved
+    with mg.no_grad(), pytest.raises(StorageError, match=r"float32\(\) is a number of the program"):
+        two.fill_(5.0)
+    assert (mg.tensor([1.0]) * 2.0).item() == 2.0
+    y.backward()
+    x.grad.mul_(0.0)
+    assert (x * 2.0).backward()[x].item() == 2.0

@@ -60,7 +60,7 @@ def changes(node: ast.AST) -> list[tuple[str, Any]]:
             return [("swapped operands", lambda n: ast.BinOp(n.right, n.op, n.left))]
         case ast.UnaryOp(op=ast.USub()):
             return [("dropped sign", lambda n: n.operand)]
-        case ast.Call(func=ast.Attribute(attr="where"), args=[_, _]):
+        case ast.Call(func=ast.Attribute(attr="where_cond"), args=[_, _]):
             return [("swapped branches", lambda n: ast.Call(n.func, n.args[::-1], []))]
     return []
 
