@@ -27,7 +27,6 @@ from minigrad.core.dtype import (
     uint8,
 )  # fmt: skip
 from minigrad.core.shape import as_shape, normalize_dim
-from minigrad.dispatch import check_writable
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops import (
     activation,
@@ -47,6 +46,7 @@ from minigrad.ops import (
 )  # fmt: skip
 from minigrad.ops.declare import schema
 from minigrad.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.writing import check_writable
 
 METHODS: dict[Any, str] = {
     arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "

@@ -19,7 +19,7 @@ LAYERS = (
     ("kernels",),
     ("backends",),
     ("graph", "tensor", "var"),
-    ("dispatch",),
+    ("writing", "dispatch"),
     ("ops",),
     ("autodiff",),
     ("methods", "aliases", "interop", "display"),

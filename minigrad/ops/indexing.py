@@ -17,13 +17,14 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
 from minigrad.core.strides import stretched_strides
-from minigrad.dispatch import check_writable, number
+from minigrad.dispatch import number
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.ops.views import expand, select, slice_, unsqueeze
 from minigrad.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape
+from minigrad.writing import check_writable
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
