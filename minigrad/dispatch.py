@@ -174,8 +174,10 @@ def is_hashable(value: Any) -> bool:
 
 def apply_binary(op: Op, a: Any, b: Any) -> Tensor:
     """`apply` for two operands and no parameters: the commonest call, written out for speed."""
-    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
-        a, b = as_operands(op, (a, b))
+    if not isinstance(b, Tensor):
+        a, b = (a, weak_number(op, b, a.dtype, a)) if isinstance(a, Tensor) else as_operands(op, (a, b))
+    elif not isinstance(a, Tensor):
+        a = weak_number(op, a, b.dtype, b)
     key = (a.layout, a.dtype, a.device, b.layout, b.dtype, b.device)
     plan = op.plans.get(key)
     if plan is None:

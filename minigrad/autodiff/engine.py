@@ -239,23 +239,35 @@ def step(
 ) -> None:
     """Push the gradient of one node to its parents; with `wanted`, to those in it only."""
     op, plan = node.op, node.plan
-    saved = dict(zip(op.saves[node.mask], node.saved or (), strict=True))
-    if create and -1 in saved:
-        saved[-1] = Tensor(saved[-1].storage, saved[-1].layout, node)
-    values = {"y" if k < 0 else op.operands[k]: value for k, value in saved.items()}
+    values = saved_by_name(node, create) if node.saved else {}
     for k, parent in enumerate(node.parents):
         if parent is None or (wanted is not None and id(parent) not in wanted):
             continue
         rule = op.rules[0 if op.variadic else k]
         assert rule is not None, "check_rules has looked"
-        facts = {n: node.params[n] if n in node.params else plan.fact(n, op, k) for n in rule.facts}
-        partial = rule.fn(g, *[values[n] for n in rule.saves], **facts)
+        arguments = [values[n] for n in rule.saves]
+        if rule.facts:
+            facts = {n: node.params[n] if n in node.params else plan.fact(n, op, k) for n in rule.facts}
+            partial = rule.fn(g, *arguments, **facts)
+        else:
+            partial = rule.fn(g, *arguments)
         spec = plan.specs[k]
-        if partial.shape != spec.shape:
-            partial = sum_to(partial, spec.shape)
+        if partial.layout.shape != spec.layout.shape:
+            partial = sum_to(partial, spec.layout.shape)
         if partial.dtype is not spec.dtype:
             partial = cast(partial, dtype=spec.dtype)
         accumulate(table, owned, parent, partial, create)
+
+
+def saved_by_name(node: BackpropOp, create: bool) -> dict[str, Tensor]:
+    """What a node saved, by the names that its rules use; its output joins the graph again for higher orders."""
+    values: dict[str, Tensor] = {}
+    for k, value in zip(node.op.saves[node.mask], node.saved or (), strict=True):
+        if k >= 0:
+            values[node.op.operands[k]] = value
+        else:
+            values["y"] = Tensor(value.storage, value.layout, node) if create else value
+    return values
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor, create: bool) -> None:
