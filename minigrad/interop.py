@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.errors import DTypeError, GradientError
+from minigrad.errors import DTypeError, GradientError, ShapeError
 from minigrad.ops.creation import from_numpy
 from minigrad.tensor import Tensor, describe, host_array
 
@@ -31,7 +31,12 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 def dlpack(x: Tensor, **arguments: Any) -> Any:
-    """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as."""
+    """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as.
+
+    Negative strides are refused: PyTorch 2.13 aborts the process when it is given one.
+    """
+    if any(s < 0 for s in x.strides):
+        raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
     if x.dtype.name == "bfloat16":
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
     return numpy(x).__dlpack__(**arguments)

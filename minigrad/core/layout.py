@@ -70,6 +70,7 @@ class _Entry(weakref.ref["Layout"]):
     key: tuple[Ints, Ints, int]
 
 
+COUNT_LIMIT = 2**63 - 1  # kernels count in int64
 _interned: dict[tuple[Ints, Ints, int], _Entry] = {}
 
 
@@ -379,7 +380,10 @@ class Layout:
 def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     layout = object.__new__(Layout)
     shape, strides, offset = key
-    facts = (shape, strides, offset, numel(shape), len(shape), is_run(shape, strides))
+    count = numel(shape)
+    if count > COUNT_LIMIT:
+        raise ShapeError(f"shape {shape} has {count} elements, more than a 64-bit index reaches", shape=shape)
+    facts = (shape, strides, offset, count, len(shape), is_run(shape, strides))
     for name, value in zip(("shape", "strides", "offset", "numel", "ndim", "is_contiguous"), facts):
         object.__setattr__(layout, name, value)
     entry = _Entry(layout, _forget)

@@ -44,6 +44,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected a numpy array, got {type(array).__name__}; mg.tensor takes lists")
+    if isinstance(array, np.ma.MaskedArray):
+        raise DTypeError("from_numpy: a masked array would lose its mask; share array.data, or mask with mg.where")
     dtype = as_dtype(array.dtype)
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:

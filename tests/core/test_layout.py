@@ -341,3 +341,8 @@ def test_narrow_takes_numbers_that_would_overflow_elsewhere():
     with pytest.raises(IndexOutOfRange) as caught:
         L.narrow(0, -1, 1)
     assert (caught.value.op, caught.value.dim, caught.value.start, caught.value.length) == ("narrow", 0, -1, 1)
+
+
+def test_more_elements_than_an_index_reaches_are_refused() -> None:
+    with pytest.raises(ShapeError, match="more than a 64-bit index reaches"):
+        Layout.contiguous((1,)).expand((2**70,))

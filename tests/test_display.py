@@ -1,0 +1,37 @@
+"""How tensors print."""
+
+from __future__ import annotations
+
+import pytest
+
+import minigrad as mg
+
+
+def test_values_then_what_is_not_usual() -> None:
+    assert repr(mg.tensor([3.0, 1.0, 4.0])) == "tensor([3., 1., 4.])"
+    assert repr(mg.tensor([1, 2])) == "tensor([1, 2])"
+    assert repr(mg.tensor(2.5)) == "tensor(2.5)"
+    assert repr(mg.tensor([1.5], dtype="bfloat16")) == "tensor([1.5], dtype=bfloat16)"
+    assert repr(mg.tensor([1.0], dtype="float64")) == "tensor([1.], dtype=float64)"
+    assert repr(mg.tensor([True], device="reference")) == "tensor([ True], device='reference')"
+    assert repr(mg.zeros(0, 3)) == "tensor([], shape=(0, 3))"
+
+
+def test_vars_and_results_say_so() -> None:
+    x = mg.Var([3.0, 1.0], name="x", device="reference")
+    assert repr(x).startswith("Var([3., 1.]") and "name='x'" in repr(x)
+    assert repr(x * 2.0).endswith("op=mul)")
+
+
+def test_rows_are_aligned_and_long_tensors_cut() -> None:
+    assert repr(mg.tensor([[1.0, 2.0], [3.0, 4.0]])) == "tensor([[1., 2.],\n        [3., 4.]])"
+    assert "..." in repr(mg.zeros(2000)) and len(repr(mg.zeros(2000))) < 200
+
+
+def test_print_options() -> None:
+    x = mg.tensor([0.1234567])
+    with mg.printoptions(precision=2):
+        assert repr(x) == "tensor([0.12])"
+    assert repr(x) == "tensor([0.1235])"
+    with pytest.raises(TypeError, match="unknown option 'digits'"):
+        mg.set_printoptions(digits=3)

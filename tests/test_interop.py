@@ -1,0 +1,103 @@
+"""In from NumPy and out again: what is copied, what is shared, what is refused."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GradientError, ShapeError
+
+
+def test_tensor_copies_and_from_numpy_shares() -> None:
+    a = np.arange(6.0).reshape(2, 3)
+    copied, shared = mg.tensor(a), mg.from_numpy(a)
+    a[0, 0] = 42.0
+    assert copied[0, 0].item() == 0.0 and shared[0, 0].item() == 42.0
+    shared[1, 2] = 7.0
+    assert a[1, 2] == 7.0
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda a: a, lambda a: a.T, lambda a: a[::2, 1:], lambda a: a[::-1, ::-2], lambda a: a[1, 2], lambda a: a[:0]],
+    ids=["dense", "transposed", "stepped", "negative", "scalar", "empty"],
+)
+def test_shared_memory_of_any_strides(view: Any) -> None:
+    a = view(np.arange(20.0).reshape(4, 5))
+    a = np.asarray(a) if isinstance(a, np.ndarray) else np.array(a)
+    x = mg.from_numpy(a)
+    np.testing.assert_array_equal(x.numpy(), a)
+    x += 1.0
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+def test_a_shared_array_lives_as_long_as_its_tensor() -> None:
+    a: Any = np.ones(1000)
+    alive = weakref.ref(a)
+    x = mg.from_numpy(a)[::2]
+    del a
+    gc.collect()
+    assert x.sum().item() == 500.0
+    del x
+    gc.collect()
+    assert alive() is None
+
+
+def test_numpy_out_shares_and_outlives_the_tensor() -> None:
+    x: Any = mg.tensor([1.0, 2.0, 3.0])
+    out = x.numpy()
+    x.mul_(2.0)
+    assert out.tolist() == [2.0, 4.0, 6.0]
+    del x
+    _ = [mg.full((3,), 9.0) for _ in range(50)]
+    assert out.tolist() == [2.0, 4.0, 6.0], "memory that NumPy still sees was given away"
+
+
+def test_dtypes_in_and_out() -> None:
+    for name in ("bool", "uint8", "int8", "int16", "uint32", "int32", "int64", "float16", "float32", "float64"):
+        a = np.array([0, 1, 1], name)
+        assert mg.from_numpy(a).dtype is mg.tensor(a).dtype is mg.as_dtype(name)
+        assert mg.tensor(a).numpy().dtype == a.dtype
+    half = np.array([1.5, -2.25], ml_dtypes.bfloat16)
+    assert mg.from_numpy(half).dtype is mg.bfloat16 and mg.tensor(half).numpy().dtype == ml_dtypes.bfloat16
+
+
+def test_np_asarray_and_arithmetic_with_arrays() -> None:
+    x = mg.Var([1.0, 2.0])
+    seen = np.asarray(x)
+    seen[0] = 5.0
+    assert x.tolist() == [1.0, 2.0], "a Var must not be writable through np.asarray"
+    assert (np.float64(3.0) * mg.tensor([1.0, 2.0])).tolist() == [3.0, 6.0]
+    with pytest.raises(TypeError):
+        np.ones(2) + mg.tensor([1.0, 2.0])
+
+
+def test_dlpack_both_ways() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    seen = np.from_dlpack(x.T)
+    assert seen.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    a = np.arange(3, dtype=np.float32)
+    y = mg.from_dlpack(a)
+    a[0] = 9.0
+    assert y.tolist() == [9.0, 1.0, 2.0]
+
+
+def test_what_cannot_leave_or_enter_says_why() -> None:
+    with pytest.raises(GradientError, match="detach"):
+        mg.Var([1.0]).numpy()
+    with pytest.raises(DTypeError, match="bfloat16"):
+        np.from_dlpack(mg.tensor([1.0], dtype="bfloat16"))
+    with pytest.raises(ShapeError, match=r"strides \(-1,\)"):
+        np.from_dlpack(mg.tensor([1.0, 2.0]).flip(0))
+    with pytest.raises(DTypeError, match="mask"):
+        mg.from_numpy(np.ma.masked_array([1.0, 2.0], [True, False]))
+    readonly = np.ones(2)
+    readonly.flags.writeable = False
+    with pytest.raises(ShapeError, match=r"mg\.tensor"):
+        mg.from_numpy(readonly)
