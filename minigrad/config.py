@@ -8,7 +8,7 @@ Nothing else in the package reads the environment.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,21 @@ class Settings:
         self.cache_dir = _default_cache()
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name == "parallel_threshold":
+            announce()
+
+
+# Called when something changes that call plans were made from; `dispatch` forgets its plans then.
+listeners: list[Callable[[], None]] = []
+
+
+def announce() -> None:
+    """Say that plans made so far may be wrong: a threshold, the default float or a backend has changed."""
+    for listener in listeners:
+        listener()
 
 
 settings = Settings()

@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.registry import backend_of
-from minigrad.config import settings
+from minigrad.config import listeners, settings
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
 from minigrad.core.layout import Layout
@@ -36,6 +36,7 @@ from minigrad.writing import check_writable
 
 SCALAR = Layout.contiguous(())
 _numbers: dict[Any, Tensor] = {}
+_planned: set[Op] = set()
 NUMBER_LIMIT = 1024
 INTO_LIMIT = 64
 
@@ -215,6 +216,16 @@ def remember(op: Op, key: tuple[Any, ...], plan: CallPlan) -> None:
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)
     op.plans[key] = plan
+    _planned.add(op)
+
+
+def forget_plans() -> None:
+    """Drop every plan: what they were made from has changed."""
+    while _planned:
+        _planned.pop().plans.clear()
+
+
+listeners.append(forget_plans)
 
 
 # ---- planning: every check, then the backend ------------------------------------------------------------------------

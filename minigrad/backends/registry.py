@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minigrad.backends.base import Backend
+from minigrad.config import announce
 from minigrad.core.device import Device
 from minigrad.errors import DeviceError
 
@@ -23,6 +24,7 @@ def register_backend(kind: str, factory: Callable[[], Backend]) -> None:
     _backends.pop(kind, None)
     for device in [d for d in _by_device if d.kind == kind]:
         del _by_device[device]
+    announce()
 
 
 def backend_of(device: Device) -> Backend:

@@ -13,6 +13,7 @@ from typing import Any, Union
 import ml_dtypes
 import numpy as np
 
+from minigrad.config import announce
 from minigrad.errors import ArgumentError, DTypeError
 
 
@@ -177,6 +178,7 @@ def set_default_float(dtype: DTypeLike) -> None:
         floats = ", ".join(other.name for other in FLOATS)
         raise DTypeError(f"the default float must be one of {floats}, not {wanted}", dtype=wanted)
     _default_float[0] = wanted
+    announce()
 
 
 def _join(a: DType, b: DType) -> DType:

@@ -1,0 +1,57 @@
+"""A setting holds from the moment it is set, also for calls that were made before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.backends.reference import ReferenceBackend
+from minigrad.kernels.specialize import watch
+
+
+def test_the_default_float_holds_for_a_call_that_was_planned() -> None:
+    n = mg.tensor([1, 2], device="reference")
+    assert (n / 2).dtype is mg.float32
+    mg.set_default_float("float64")
+    try:
+        assert (n / 2).dtype is mg.float64
+    finally:
+        mg.set_default_float("float32")
+    assert (n / 2).dtype is mg.float32
+
+
+def test_the_parallel_threshold_holds_for_a_call_that_was_planned() -> None:
+    x = mg.tensor(np.ones(10, np.float32))
+    _ = x + x
+    with mg.override(parallel_threshold=0), watch() as inside:
+        _ = x + x
+    with watch() as outside:
+        _ = x + x
+    assert len(inside) == len(outside) == 1
+    assert "_par_" in inside[0] and "_ser_" in outside[0]
+
+
+def test_a_backend_that_is_registered_again_runs_the_next_call() -> None:
+    calls = []
+
+    class Counting(ReferenceBackend):
+        def elementwise(self, *args):  # type: ignore[no-untyped-def]
+            calls.append(args[0].name)
+            return super().elementwise(*args)
+
+    x = mg.tensor([1.0], device="reference")
+    _ = x * x
+    mg.register_backend("reference", Counting)
+    try:
+        _ = x * x
+    finally:
+        mg.register_backend("reference", ReferenceBackend)
+    assert calls == ["mul"]
+
+
+def test_an_unknown_setting_is_refused_and_the_others_stay() -> None:
+    before = mg.settings.parallel_threshold
+    with pytest.raises(AttributeError), mg.override(parallel_threshold=1, colour="red"):
+        pass
+    assert mg.settings.parallel_threshold == before
