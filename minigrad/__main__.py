@@ -8,6 +8,14 @@ import sys
 from collections.abc import Sequence
 
 
+def positive(text: str) -> int:
+    """An int of at least 1, for argparse."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return value
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     given = read_arguments(argv)
@@ -25,7 +33,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m minigrad", description="minigrad: autograd to read and to use")
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
-    demo.add_argument("--epochs", type=int, default=40, help="training epochs (default 40)")
+    demo.add_argument("--epochs", type=positive, default=40, help="training epochs (default 40)")
     demo.add_argument("--out", default="simple_grad.svg", help="where the picture of the graph goes")
     commands.add_parser("doctor", help="versions, threads, vector width, cache folder, CUDA or why not")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")

@@ -47,3 +47,19 @@ def test_a_reader_who_leaves_early_is_no_error():
     )
     done.stdout.close()
     assert (done.stderr.read(), done.wait(timeout=60)) == (b"", 0)
+
+
+def test_the_demo_proves_a_gradient_draws_it_and_learns_the_digits(capsys, tmp_path):
+    picture = tmp_path / "graph.svg"
+    assert main(["demo", "--out", str(picture)]) == 0, "the network stayed under 97 %"
+    text = capsys.readouterr().out
+    assert "[11.0, 7.0, 13.0]" in text and "agrees with central differences" in text
+    accuracy = float(text.split("test accuracy ")[1].split("%")[0])
+    assert accuracy >= 97.0 and "on 355 held-out images" in text and " ms for each of" in text
+    assert picture.read_text().count("<title") >= 1
+
+
+def test_the_demo_wants_an_epoch(capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--epochs", "0"])
+    assert "0 is not positive" in capsys.readouterr().err
