@@ -33,10 +33,12 @@ class Tensor:
     # NumPy must hand `array * tensor` over to __rmul__ instead of looping over the tensor.
     __array_ufunc__ = None
 
-    def __init__(self, storage: Storage, layout: Layout, op: BackpropOp | None = None) -> None:
+    def __init__(self, storage: Storage, layout: Layout | None = None, op: BackpropOp | None = None) -> None:
+        if layout is None:
+            raise DTypeError("Tensor: a tensor is a storage and a layout; mg.tensor(data) makes one from data")
         self.id = next(ids)
         self.storage = storage
-        self.layout = layout
+        self.layout: Layout = layout
         self.dtype: DType = storage.dtype
         self.device: Device = storage.device
         self.op = op

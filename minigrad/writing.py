@@ -30,7 +30,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
         raise StorageError(
             f"{name}: {describe(out)} is a number of the program that other results share; clone() it first", op=name
         )
-    if out.layout.is_broadcast:
+    if not out.layout.is_contiguous and out.layout.may_overlap_itself():
         raise StorageError(
             f"{name}: cannot write into {describe(out)} with strides {out.strides}: its elements share memory; "
             f"clone() it first",

@@ -537,3 +537,18 @@ def test_a_store_answers_for_what_is_no_tensor() -> None:
 def test_the_length_of_a_scalar_is_a_type_error() -> None:
     with pytest.raises(TypeError, match=r"a tensor of shape \(\) has no length"):
         len(mg.tensor(1.0))
+
+
+def test_writing_through_overlapping_windows_is_refused() -> None:
+    x = mg.zeros(6)
+    with pytest.raises(StorageError, match=r"its elements share memory; clone\(\) it first"):
+        x.unfold(0, 3, 1).add_(1.0)
+    assert x.tolist() == [0.0] * 6
+    x.unfold(0, 3, 3).add_(1.0)
+    x.reshape(2, 3).T[::2].add_(1.0)
+    assert x.tolist() == [2.0, 1.0, 2.0, 2.0, 1.0, 2.0]
+
+
+def test_the_class_points_to_the_function_that_takes_data() -> None:
+    with pytest.raises(DTypeError, match=r"mg\.tensor\(data\)"):
+        mg.Tensor([1.0, 2.0])
