@@ -76,6 +76,7 @@ def train_digits(epochs: int, batch: int = 64, rate: float = 0.1, momentum: floa
     velocity = [mg.zeros_like(v) for v in net.variables]
     times = [time.perf_counter()]
     bar = tqdm(range(epochs), desc="   training", unit="epoch", dynamic_ncols=True)
+    bar.set_postfix_str("the first epoch compiles its kernels")
     for epoch in bar:
         order = mg.randperm(len(images))
         step = rate * (1 - epoch / epochs)

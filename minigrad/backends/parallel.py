@@ -47,11 +47,6 @@ def guarded(parallel: Callable[..., None], serial: Callable[[], Callable[..., No
     return launch
 
 
-def serial_only() -> bool:
-    """Whether this process was forked from one that ran parallel kernels on OpenMP."""
-    return _serial_only
-
-
 def threading_layer() -> str:
     """The layer that runs parallel kernels, or "none yet": Numba chooses it at the first launch."""
     numba = sys.modules.get("numba")
