@@ -44,8 +44,8 @@ class Row:
     ops: the names in the schema that the row proves.  shapes: operand shapes, None for elementwise (any shape).
     dtypes: of the operands that work; the others must raise DTypeError.  result: result dtype by operand dtype, when
     it is not the operand's own.  refuses: whether the others must raise.
-    constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked; order2:
-    second derivatives too.
+    constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked.
+    order2: whether second derivatives are too; not at ties, which are kinks, nor where the gradient is the constant 0.
     """
 
     name: str
@@ -113,12 +113,13 @@ ELEMENTWISE = [
     Row("pow-negative", mg.pow, np.power, ("positive", "low"), ("pow",), dtypes=FLOATS, refuses=False),
     _row("floor_divide", np.floor_divide, "real", "above1", order2=False),
     _row("remainder", np.mod, "real", "above1"),
-    _row("maximum", np.maximum, "real", "real", dtypes=ALL, order2=False),
-    _row("minimum", np.minimum, "real", "real", dtypes=ALL, order2=False),
-    *[Row(f"{name}-ties", getattr(mg, name), getattr(np, name), ("whole", "whole"), (name,), dtypes=ALL, order2=False)
+    _row("maximum", np.maximum, "real", "real", dtypes=ALL),
+    _row("minimum", np.minimum, "real", "real", dtypes=ALL),
+    *[Row(f"{name}-ties", getattr(mg, name), getattr(np, name), ("whole", "whole"), (name,), dtypes=ALL,
+          order2=False)
       for name in ("maximum", "minimum")],
     _row("clamp", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "low", "high",
-         fn=arithmetic.clamp_between, ops=("clamp_between",), dtypes=ALL, order2=False),
+         fn=arithmetic.clamp_between, ops=("clamp_between",), dtypes=ALL),
     *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
                               "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
            smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],
@@ -154,7 +155,7 @@ ELEMENTWISE = [
     _row("acosh", np.arccosh, "above1", **FLOAT_RESULT),
     _row("atanh", np.arctanh, "unit", **FLOAT_RESULT),
     *[_row(name, getattr(np, name), order2=False) for name in ("floor", "ceil", "trunc", "round")],
-    _row("relu", lambda x: np.maximum(x, 0), order2=False),
+    _row("relu", lambda x: np.maximum(x, 0)),
     _row("leaky_relu", lambda x, slope: np.where(x > 0, x, slope * x), "real", "positive",
          fn=activation.leaky_relu_with, ops=("leaky_relu_with",), **FLOAT_RESULT),
     _row("elu", lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), "real", "positive",
@@ -183,16 +184,16 @@ FOLDS = [
       for d, k in ((None, False), (0, False), (1, True), (-1, False), ((0, 2), False))],
     *[_fold("prod", np.prod, "real", d, k, dtypes=ALL, result="sum") for d, k in ((None, False), (1, True))],
     *[_fold("mean", np.mean, "real", d, k, dtypes=FLOATS) for d, k in ((None, False), (1, False), ((0, 1), True))],
-    *[_fold(name, getattr(np, name), "distinct", d, k, dtypes=ALL, order2=False) for name in ("amax", "amin")
+    *[_fold(name, getattr(np, name), "distinct", d, k, dtypes=ALL) for name in ("amax", "amin")
       for d, k in ((None, False), (1, True), ((0, 2), False))],
     *[_fold(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False) for name in ("any", "all")
       for d, k in ((None, False), (2, True))],
     *[_fold(name, getattr(np, name), "distinct", d, k, ops=(f"{name}_along",), dtypes=ALL, result="int64", smooth=False)
       for name in ("argmax", "argmin") for d, k in ((None, False), (1, False), (-1, True))],
     Row("max-dim", lambda x: mg.max(x, 1).values, lambda x: np.max(x, 1), ("distinct",), ("gather_along",),
-        ((2, 3, 4),), dtypes=ALL, order2=False),
+        ((2, 3, 4),), dtypes=ALL),
     Row("min-dim", lambda x: mg.min(x, -1, True)[0], lambda x: np.min(x, -1, keepdims=True), ("distinct",),
-        ("gather_along",), ((2, 3, 4),), dtypes=ALL, order2=False),
+        ("gather_along",), ((2, 3, 4),), dtypes=ALL),
     Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), (), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4),
     Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), (), ((2, 3, 4),),

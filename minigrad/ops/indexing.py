@@ -236,7 +236,7 @@ def as_index(x: Tensor, item: Any) -> Any:
     if item is None or item is Ellipsis:
         return item
     if isinstance(item, slice):
-        return slice(*(None if v is None else as_int(v) for v in (item.start, item.stop, item.step)))
+        return slice(*(None if v is None else as_position(v) for v in (item.start, item.stop, item.step)))
     if isinstance(item, (list, np.ndarray)):
         numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
         if numbers.size and numbers.dtype.kind not in "iu":
@@ -246,7 +246,7 @@ def as_index(x: Tensor, item: Any) -> Any:
         if not item.dtype.is_int:
             raise not_an_index(x, describe(item))
         return int(item.item()) if item.ndim == 0 else item
-    return as_int(item)
+    return as_position(item)
 
 
 def not_an_index(x: Tensor, shown: str) -> DTypeError:
@@ -257,8 +257,8 @@ def not_an_index(x: Tensor, shown: str) -> DTypeError:
     )
 
 
-def as_int(value: Any) -> int:
-    """An int from anything that counts as one.  Raises DTypeError."""
+def as_position(value: Any) -> int:
+    """An int from anything that counts as one but bool, which elsewhere would be a mask.  Raises DTypeError."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DTypeError(
             f"index: {describe(value)} is no index; use int, slice, None, ... or an integer tensor", op="index"

@@ -63,7 +63,7 @@ def test_gradient_of_broadcast_operands(row: Row, device: str) -> None:
     gradcheck(row.fn, variables(row, device, shapes), names=names(row))
 
 
-SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1] and r.order2 and r.elementwise]
+SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1] and r.elementwise]
 
 
 @pytest.mark.parametrize("row", SELF, ids=lambda row: row.name)
