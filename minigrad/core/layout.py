@@ -131,11 +131,6 @@ class Layout:
     # ---- questions
 
     @property
-    def is_dense(self) -> bool:
-        """The same as `is_contiguous`: one run of memory."""
-        return self.is_contiguous
-
-    @property
     def is_broadcast(self) -> bool:
         """Whether some dim repeats its elements with stride 0; an empty layout has none to repeat."""
         return self.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))

@@ -326,10 +326,22 @@ def load(name: str, text: str) -> ModuleType:
         try:
             with collector_paused():
                 spec.loader.exec_module(module)
-        except Exception as error:
+        except BaseException as error:
+            # Also when the user interrupts a compile: the next call must not find half a module.
             del sys.modules[full]
+            if not isinstance(error, Exception):
+                raise
             raise KernelError(f"{name} does not compile: {error} (source: {path})", path=str(path)) from error
         return module
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def _publish(path: Path, text: str) -> None:

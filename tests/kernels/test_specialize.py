@@ -124,3 +124,13 @@ for dtype in (f32, f16):
 def test_a_packed_product_can_be_stepped_through_without_a_compiler(tmp_path):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "MINIGRAD_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", STEPPED], env=environment, check=True, timeout=100)
+
+
+def test_an_interrupted_compile_leaves_nothing_behind() -> None:
+    text = "raise KeyboardInterrupt\n"
+    with pytest.raises(KeyboardInterrupt):
+        specialize.load("interrupted", text)
+    with pytest.raises(KeyboardInterrupt):
+        specialize.load("interrupted", text)
+    with pytest.raises(KernelError, match=r"broken does not compile: division by zero \(source: .*broken_\w+\.py\)"):
+        specialize.load("broken", "1 / 0\n")
