@@ -192,13 +192,13 @@ from minigrad.tensor import Tensor
 from minigrad.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import testing, viz
+    from minigrad import nn, testing, viz
     from minigrad.viz.explain import explain
 
 
 def __getattr__(name: str) -> Any:
-    """`mg.viz`, `mg.testing` and `mg.explain` are imported at their first use: most runs draw and check nothing."""
-    if name in ("testing", "viz"):
+    """`mg.nn`, `mg.viz`, `mg.testing` and `mg.explain` are imported at their first use: not every run needs them."""
+    if name in ("nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
     if name == "explain":
         return importlib.import_module("minigrad.viz.explain").explain
@@ -359,6 +359,7 @@ __all__ = [
     "narrow",
     "ne",
     "neg",
+    "nn",
     "no_grad",
     "norm",
     "normal",

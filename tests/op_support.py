@@ -6,7 +6,7 @@ import zlib
 from typing import Any
 
 import numpy as np
-from op_table import DOMAINS, Row
+from op_rows.row import DOMAINS, Row
 
 import minigrad as mg
 from minigrad.tensor import Tensor, host_array

@@ -7,7 +7,8 @@ import pickle
 
 import numpy as np
 import pytest
-from op_table import DEVICES, FLOATS
+from op_rows.row import FLOATS
+from op_table import DEVICES
 
 import minigrad as mg
 from minigrad.errors import GradientError

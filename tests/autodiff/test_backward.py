@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_table import DEVICES, FLOATS
+from op_rows.row import FLOATS
+from op_table import DEVICES
 
 import minigrad as mg
 from minigrad.errors import GradientError, StorageError

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_rows.row import ALL, FLOATS, Row
 from op_support import arrays, assert_close, operands, wide
-from op_table import ALL, DEVICES, FLOATS, ROWS, Row
+from op_table import DEVICES, ROWS
 
 import minigrad as mg
 from minigrad.errors import DTypeError

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_rows.row import Row
 from op_support import arrays
-from op_table import DEVICES, ROWS, Row
+from op_table import DEVICES, ROWS
 
 import minigrad as mg
 from minigrad.errors import GradientError

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from op_rows.row import Row
 from op_support import arrays
-from op_table import ROWS, Row
+from op_table import ROWS
 
 import minigrad as mg
 from minigrad.core.op import Op, Rule

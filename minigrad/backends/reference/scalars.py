@@ -3,7 +3,7 @@
 `python_function` turns a declaration's body into a Python function over NumPy scalars, with the compute dtype `T`,
 `math` and `np` bound to versions that follow IEEE 754 where Python would raise.  Elementary functions are evaluated in
 float64 and rounded once, so a float32 result is the nearest one but for rare ties: kernels are held to it in ulp.  The
-loops around these functions are in `reference`.
+loops around these functions are in `loops` and its siblings.
 """
 
 from __future__ import annotations

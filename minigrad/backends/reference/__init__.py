@@ -1,0 +1,17 @@
+"""The executable specification: every loop of the backend interface as plain Python.
+
+Elements are collected by the layout's odometer, computed one at a time by the declaration's own scalar function, and
+put back by the odometer; conversions are those of `core.dtype.cast_array`.  Nothing is compiled, merged or reordered,
+so what this backend gives is what an op means, and every other backend is held to it by `tests/backends`.  It is a
+device of its own, `reference`, whose memory is the host's.
+"""
+
+from __future__ import annotations
+
+from minigrad.backends.reference.filling import Filling
+from minigrad.backends.reference.indexing import Indexing
+from minigrad.backends.reference.loops import Loops
+
+
+class ReferenceBackend(Loops, Indexing, Filling):
+    """Everything that `Backend` asks for, one element at a time."""

@@ -1,0 +1,84 @@
+"""Elements in row-major order: where they are, how they are read into a compute dtype and put back.
+
+Everything that the loops of this backend know of layouts and dtypes is here.  They collect elements by the layout's
+odometer and convert them with `core.dtype.cast_array`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Launch
+from minigrad.core.dtype import as_dtype, cast_array, to_logical
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.kernels.philox import MASK64
+
+Buffer = NDArray[Any]
+INT64 = np.dtype(np.int64)
+
+
+def places(layout: Layout) -> NDArray[np.int64]:
+    """Where the elements are, in row-major order of the index."""
+    return np.fromiter(layout.offsets(), np.int64, layout.numel)
+
+
+def collect(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> NDArray[Any]:
+    """The elements in row-major order, in the compute dtype."""
+    return cast_array(to_logical(buffer, spec.dtype)[places(spec.layout)], as_dtype(compute))
+
+
+def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
+    """The elements in row-major order, as scalars of the compute dtype: see `compute_type`."""
+    values = collect(buffer, spec, compute)
+    return values.tolist() if compute.kind == "b" else list(values)
+
+
+def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[Any]) -> None:
+    """Store scalars of the compute dtype, given in row-major order."""
+    buffer[places(spec.layout)] = cast_array(np.array(values, compute), spec.dtype)
+
+
+def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
+    """Store exact integers of any size: they wrap, and for bool any that is not 0 is True."""
+    if spec.dtype.kind == "bool":
+        buffer[places(spec.layout)] = [value != 0 for value in values]
+    else:
+        low = np.array([value & MASK64 for value in values], np.uint64)
+        buffer[places(spec.layout)] = low.astype(spec.dtype.storage)
+
+
+def quiet(launch: Launch) -> Launch:
+    """A launch without NumPy's warnings: infinities, nan and wrapping are results here."""
+
+    def run(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return launch(*args)
+
+    return run
+
+
+def along(index: Spec, shape: tuple[int, ...], dim: int) -> Spec:
+    """A 1-d index, or a 0-d one, stretched to a shape: entry j wherever the index of `dim` is j."""
+    step = index.layout.strides[0] if index.layout.strides else 0
+    strides = tuple(step if d == dim else 0 for d in range(len(shape)))
+    return Spec(Layout.make(shape, strides, index.layout.offset), index.dtype)
+
+
+def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int]:
+    """The offset in `layout` of each element that an index of the same rank names along `dim`."""
+    size, step = layout.shape[dim], layout.strides[dim]
+    rest = tuple(0 if d == dim else stride for d, stride in enumerate(layout.strides))
+    starts = Layout.make(index.shape, rest, layout.offset).offsets()
+    chosen = (int(i) for i in read(buffer, index, INT64))
+    return [start + step * (i + size if i < 0 else i) for start, i in zip(starts, chosen, strict=True)]
+
+
+def targets(out: Layout, a: Layout) -> Iterator[int]:
+    """For each element of `a`, the offset of the element of `out` that it is folded into."""
+    strides = tuple(0 if size == 1 else stride for size, stride in zip(out.shape, out.strides))
+    return Layout.make(a.shape, strides, out.offset).offsets()

@@ -1,0 +1,63 @@
+"""Picking elements by index tensors and adding into them, one element at a time, in index order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch
+from minigrad.backends.host import HostMemory
+from minigrad.backends.reference.elements import INT64, Buffer, along, picked, places, quiet, read, write
+from minigrad.backends.reference.scalars import compute_type
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+
+
+class Indexing(HostMemory):
+    """The preparers of gathers, scatters and index checks."""
+
+    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+        def launch(x: Buffer, i: Buffer, z: Buffer) -> None:
+            z[places(out.layout)] = x[np.array(picked(a.layout, index, i, dim), np.int64)]
+
+        return launch
+
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        compute = out.dtype.compute
+        number, row_major = compute_type(compute), Layout.contiguous(out.shape)
+
+        def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> None:
+            sums = read(x, a, compute)
+            for place, value in zip(picked(row_major, index, i, dim), read(s, src, compute), strict=True):
+                sums[place] = number(sums[place] + value)
+            write(z, out, sums, compute)
+
+        return quiet(launch)
+
+    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+        return self.gather(out, a, along(index, out.shape, dim), dim)
+
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+        return self.scatter_add(out, a, along(index, src.shape, dim), src, dim)
+
+    def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
+        compute = out.dtype.compute
+        number = compute_type(compute)
+
+        def launch(x: Buffer, z: Buffer) -> None:
+            sums = dict.fromkeys(out.layout.offsets(), number(0))
+            for place, value in zip(view.layout.offsets(), read(x, g, compute), strict=True):
+                sums[place] = number(sums[place] + value)
+            write(z, out, list(sums.values()), compute)
+
+        return quiet(launch)
+
+    def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:
+        def look(buffer: Buffer) -> tuple[int, int]:
+            chosen = [int(i) for i in read(buffer, index, INT64)]
+            # Of nothing, an empty range that is inside every dim.
+            return (min(chosen), max(chosen)) if chosen else (0, -1)
+
+        return look

@@ -1,0 +1,17 @@
+"""The ops of neural networks under PyTorch's names: `mg.nn.functional.relu(x)`.
+
+Nothing is computed here.  Each name is an op of `minigrad/ops`, so it exists once, has one derivative rule and is
+tested with the others; this module is where one who knows `torch.nn.functional` looks for it.
+"""
+
+from __future__ import annotations
+
+from minigrad.ops.activation import log_sigmoid as logsigmoid
+from minigrad.ops.activation import relu, sigmoid, silu
+from minigrad.ops.composed import elu, gelu, leaky_relu, log_softmax, relu6, softmax, softmin, softplus
+from minigrad.ops.trigonometry import tanh
+
+__all__ = [
+    "elu", "gelu", "leaky_relu", "log_softmax", "logsigmoid", "relu", "relu6", "sigmoid", "silu", "softmax",
+    "softmin", "softplus", "tanh",
+]  # fmt: skip
