@@ -1,76 +1,44 @@
-"""The one road from a call to a kernel: rules, plan, launch, record.
+"""The one road from a call to a kernel: look up the plan, allocate, launch, record.
 
-`apply` looks the call up by its operands' layouts, dtypes and devices.  The first time it runs the op's rules and
+A call is looked up by its operands' layouts, dtypes and devices.  The first time, `planning` runs the op's rules and
 asks the backend to prepare a launch; nothing is allocated before every check has held.  After that a call is one
-look-up, one allocation, one launch, and one record if an operand tracks.  `ops/declare.py` makes the public
-functions that end here.
+look-up, one allocation, one launch, and one record if an operand tracks.  `unary` and `binary` make the public
+functions of the commonest ops, written out for speed; `apply` serves all others.  docs/decisions/007 says where each
+microsecond goes.
 """
 
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Launch
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners, settings
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.shape import broadcast_shapes
 from minigrad.core.storage import ConstantStorage, Storage
-from minigrad.errors import (
-    ArgumentError,
-    DeviceError,
-    DTypeError,
-    MinigradError,
-    ShapeError,
-)  # fmt: skip
-from minigrad.graph import BackpropOp, mode, user_line
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from minigrad.graph import BackpropOp, ids, mode, user_line
+from minigrad.planning import CallPlan, make_plan
 from minigrad.tensor import Tensor, describe
 from minigrad.writing import check_writable
 
 SCALAR = Layout.contiguous(())
 _numbers: dict[Any, Tensor] = {}
+_weak: dict[Any, Tensor] = {}
 _planned: set[Op] = set()
 NUMBER_LIMIT = 1024
+NUMBERS = (bool, int, float)
+NO_PARAMS: dict[str, Any] = {}
+BOTH = (0, 1)
 INTO_LIMIT = 64
-
-
-class CallPlan:
-    """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
-
-    launch is None for a view: the result shares the operand's storage.
-    check: looks at index values before anything is allocated, or None.
-    into: launches that write through other layouts, for out= and the in-place forms.
-    """
-
-    __slots__ = ("backend", "check", "device", "dtype", "into", "launch", "layout", "numel", "source", "specs")
-
-    def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
-        self.backend, self.device, self.specs, self.launch = backend, device, specs, launch
-        self.source = device
-        self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
-        self.check: Any = None
-        self.into: dict[Layout, Launch] = {}
-
-    def fact(self, name: str, op: Op, position: int) -> Any:
-        """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
-        if name == "position":
-            return position
-        if name == "in_shapes":
-            return tuple(spec.shape for spec in self.specs)
-        owner, _, what = name.rpartition("_")
-        spec = Spec(self.layout, self.dtype) if owner == "y" else self.specs[0]
-        if owner not in ("y", "in"):
-            spec = self.specs[op.operands.index(owner)]
-        if what == "device":
-            return self.device if owner == "y" else self.source
-        return {"shape": spec.layout.shape, "dtype": spec.dtype, "layout": spec.layout}[what]
+_new_tensor, _new_node = Tensor.__new__, BackpropOp.__new__
 
 
 # ---- operands -------------------------------------------------------------------------------------------------------
@@ -107,6 +75,21 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """A number next to tensors of `dtype`: it adapts to them, an array does not."""
+    # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are told apart by their types.
+    if x and x.__class__ in NUMBERS:
+        found = _weak.get((x, x.__class__, dtype, like.device))
+        if found is not None:
+            return found
+        found = fitted_number(op, x, dtype, like)
+        if len(_weak) >= NUMBER_LIMIT:
+            _weak.clear()
+        _weak[x, x.__class__, dtype, like.device] = found
+        return found
+    return fitted_number(op, x, dtype, like)
+
+
+def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
+    """`weak_number` without a look at those that came before."""
     if isinstance(x, np.generic):
         x = x.item()
     if not isinstance(x, (bool, int, float)):
@@ -141,8 +124,7 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
     except TypeError:
         raise ArgumentError(f"{op.label}: {unhashable(params)}, and numbers were expected", op=op.label) from None
     if plan is None:
-        plan = make_plan(op, operands, params)
-        remember(op, (*key, *params.values()), plan)
+        plan = plan_for(op, operands, params, (*key, *params.values()))
     if plan.check is not None:
         plan.check(*operands)
     if plan.launch is None:
@@ -150,13 +132,152 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
     elif out is not None:
         return run_into(op, plan, operands, out)
     else:
-        storage = plan.backend.allocate(plan.numel, plan.dtype, plan.device)
+        storage = plan.make()
         plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
-    if mode.enabled:
-        for x in operands:
-            if x.op is not None or x.is_variable:
-                return record(op, plan, operands, params, storage)
-    return Tensor(storage, plan.layout)
+    for x in operands:
+        if x.op is not None or x.is_variable:
+            return result(storage, plan, record(op, plan, operands, params, storage) if mode.enabled else None)
+    return result(storage, plan, None)
+
+
+def unary(op: Op) -> Callable[..., Tensor]:
+    """The public function of an elementwise op over one operand."""
+    plans = op.plans
+
+    def call(x: Any, *, out: Tensor | None = None) -> Tensor:
+        if not isinstance(x, Tensor) or out is not None:
+            return apply(op, x, out=out)
+        plan = plans.get((x.layout, x.dtype, x.device))
+        if plan is None:
+            plan = plan_for(op, (x,), {}, (x.layout, x.dtype, x.device))
+        storage = plan.make()
+        plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+        node = None
+        if (x.op is not None or x.is_variable) and mode.enabled:
+            node = record(op, plan, (x,), NO_PARAMS, storage)
+        y: Tensor = _new_tensor(Tensor)
+        y.id = next(ids)
+        y.storage = storage
+        y.layout = plan.layout
+        y.dtype = plan.dtype
+        y.device = plan.device
+        y.op = node
+        return y
+
+    return call
+
+
+def binary(op: Op) -> Callable[..., Tensor]:
+    """The public function of an elementwise op over two operands."""
+    plans = op.plans
+
+    def call(a: Any, b: Any, *, out: Tensor | None = None) -> Tensor:
+        if not isinstance(b, Tensor):
+            a, b = (a, weak_number(op, b, a.dtype, a)) if isinstance(a, Tensor) else as_operands(op, (a, b))
+        elif not isinstance(a, Tensor):
+            a = weak_number(op, a, b.dtype, b)
+        key = (a.layout, a.dtype, a.device, b.layout, b.dtype, b.device)
+        plan = plans.get(key)
+        if plan is None:
+            plan = plan_for(op, (a, b), {}, key)
+        if out is not None:
+            return run_into(op, plan, (a, b), out)
+        storage = plan.make()
+        plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
+        node = None
+        if (a.op is not None or b.op is not None or a.is_variable or b.is_variable) and mode.enabled:
+            node = record_binary(op, plan, a, b, storage)
+        # Field by field, here and in `unary`: a call of __init__ costs as much as all of them.
+        y: Tensor = _new_tensor(Tensor)
+        y.id = next(ids)
+        y.storage = storage
+        y.layout = plan.layout
+        y.dtype = plan.dtype
+        y.device = plan.device
+        y.op = node
+        return y
+
+    return call
+
+
+def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
+    """The tensor that a call returns."""
+    y: Tensor = _new_tensor(Tensor)
+    y.id = next(ids)
+    y.storage = storage
+    y.layout = plan.layout
+    y.dtype = plan.dtype
+    y.device = plan.device
+    y.op = node
+    return y
+
+
+def record(
+    op: Op, plan: CallPlan, operands: tuple[Any, ...], params: dict[str, Any], storage: Storage
+) -> BackpropOp | None:
+    """The BackpropOp of a call; a result that is no float carries no gradient and gets none."""
+    if not plan.tracks:
+        return None
+    mask, bit = 0, 1
+    parents: list[Any] = []
+    for x in operands:
+        parent = x.op
+        if parent is None and x.is_variable:
+            parent = x
+        parents.append(parent)
+        if parent is not None:
+            mask |= bit
+        bit <<= 1
+    if op.variadic:
+        mask = 0
+    # The output is kept without its op: a saved output that knew its BackpropOp would be a cycle.
+    saved = tuple([operands[k] if k >= 0 else result(storage, plan, None) for k in op.saves[mask]])
+    return make_node(op, plan, params, tuple(parents), mask, saved, tuple([x.storage.version for x in saved]))
+
+
+def record_binary(op: Op, plan: CallPlan, a: Tensor, b: Tensor, storage: Storage) -> BackpropOp | None:
+    """`record` for two operands and no parameters, without its loops."""
+    if not plan.tracks:
+        return None
+    left: Any = a.op
+    right: Any = b.op
+    if left is None and a.is_variable:
+        left = a
+    if right is None and b.is_variable:
+        right = b
+    mask = 3 if left is not None and right is not None else 1 if left is not None else 2
+    which = op.saves[mask]
+    if not which:
+        return make_node(op, plan, NO_PARAMS, (left, right), mask, (), ())
+    if which == BOTH:
+        return make_node(op, plan, NO_PARAMS, (left, right), mask, (a, b), (a.storage.version, b.storage.version))
+    if len(which) == 1 and which[0] >= 0:
+        x = b if which[0] else a
+        return make_node(op, plan, NO_PARAMS, (left, right), mask, (x,), (x.storage.version,))
+    return record(op, plan, (a, b), NO_PARAMS, storage)
+
+
+def make_node(
+    op: Op,
+    plan: CallPlan,
+    params: dict[str, Any],
+    parents: tuple[Any, ...],
+    mask: int,
+    saved: tuple[Any, ...],
+    versions: tuple[int, ...],
+) -> BackpropOp:
+    """A BackpropOp, made field by field."""
+    node: BackpropOp = _new_node(BackpropOp)
+    node.id = next(ids)
+    node.op = op
+    node.plan = plan
+    node.params = params
+    node.parents = parents
+    node.mask = mask
+    node.saved = saved
+    node.versions = versions
+    node.source = user_line() if settings.debug else None
+    return node
 
 
 def unhashable(params: dict[str, Any]) -> str:
@@ -173,129 +294,25 @@ def is_hashable(value: Any) -> bool:
     return True
 
 
-def apply_binary(op: Op, a: Any, b: Any) -> Tensor:
-    """`apply` for two operands and no parameters: the commonest call, written out for speed."""
-    if not isinstance(b, Tensor):
-        a, b = (a, weak_number(op, b, a.dtype, a)) if isinstance(a, Tensor) else as_operands(op, (a, b))
-    elif not isinstance(a, Tensor):
-        a = weak_number(op, a, b.dtype, b)
-    key = (a.layout, a.dtype, a.device, b.layout, b.dtype, b.device)
-    plan = op.plans.get(key)
-    if plan is None:
-        plan = make_plan(op, (a, b), {})
-        remember(op, key, plan)
-    storage = plan.backend.allocate(plan.numel, plan.dtype, plan.device)
-    plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
-    if mode.enabled and (a.op is not None or b.op is not None or a.is_variable or b.is_variable):
-        return record(op, plan, (a, b), {}, storage)
-    return Tensor(storage, plan.layout)
-
-
-def record(op: Op, plan: CallPlan, operands: tuple[Any, ...], params: dict[str, Any], storage: Storage) -> Tensor:
-    """The result with its BackpropOp; a result that is no float carries no gradient and gets none."""
-    if not plan.dtype.is_float:
-        return Tensor(storage, plan.layout)
-    mask = 0
-    parents = []
-    for k, x in enumerate(operands):
-        parent = x.op if x.op is not None else x if x.is_variable else None
-        parents.append(parent)
-        if parent is not None:
-            mask |= 0 if op.variadic else 1 << k
-    # The output is kept without its op: a saved output that knew its BackpropOp would be a cycle.
-    saved = tuple([operands[k] if k >= 0 else Tensor(storage, plan.layout) for k in op.saves[mask]])
-    node = BackpropOp(op, plan, params, tuple(parents), mask, saved)
-    if settings.debug:
-        node.source = user_line()
-    return Tensor(storage, plan.layout, node)
-
-
-def remember(op: Op, key: tuple[Any, ...], plan: CallPlan) -> None:
-    """Keep a plan; past the limit the older half goes, so ten thousand shapes do not grow memory."""
+def plan_for(op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...]) -> CallPlan:
+    """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
+    plan = make_plan(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)
     op.plans[key] = plan
     _planned.add(op)
+    return plan
 
 
 def forget_plans() -> None:
     """Drop every plan: what they were made from has changed."""
+    _weak.clear()
     while _planned:
         _planned.pop().plans.clear()
 
 
 listeners.append(forget_plans)
-
-
-# ---- planning: every check, then the backend ------------------------------------------------------------------------
-
-
-def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan:
-    """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape."""
-    device = operands[0].device
-    for x in operands[1:]:
-        if x.device is not device:
-            raise DeviceError(
-                f"{op.label}: the operands are {' and '.join(f'{describe(t)} on {t.device}' for t in operands)}; "
-                f"move one with .to({str(device)!r})",
-                op=op.label,
-            )
-    specs = tuple(Spec(x.layout, x.dtype) for x in operands)
-    backend = backend_of(device)
-    plan = PLANNERS[op.kind](op, backend, device, specs, params)
-    if op.check is not None:
-        plan.check = op.check(op, backend, specs, params)
-    return plan
-
-
-def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Shapes broadcast, operands are expanded, the result is fresh and contiguous."""
-    compute, dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
-    try:
-        shape = broadcast_shapes(op.label, *[s.shape for s in specs])
-    except MinigradError as error:
-        raise with_dtypes(error, specs) from None
-    out = Spec(Layout.contiguous(shape), dtype)
-    expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    return CallPlan(backend, device, specs, out, backend.elementwise(op.scalar, compute, out, expanded))  # type: ignore[arg-type]
-
-
-def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Another layout over the operand's storage; nothing is launched."""
-    try:
-        layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
-    except MinigradError as error:
-        raise with_dtypes(error, specs) from None
-    return CallPlan(backend, device, specs, Spec(layout, specs[0].dtype), None)
-
-
-def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """The op's own rules say dtype and shape, its body asks the backend for the launch."""
-    dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
-    shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
-    out = Spec(Layout.contiguous(shape), dtype)
-    target = params.get("device", device)  # only `transfer` has this parameter: its result lives elsewhere
-    backend = backend_of(target)
-    plan = CallPlan(backend, target, specs, out, op.prepare(backend, out, *specs, **params))  # type: ignore[misc]
-    plan.source = device
-    return plan
-
-
-def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:
-    """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
-    text = str(error)
-    if len(specs) > 1:
-        text = text.replace("shapes " + " and ".join(str(s.shape) for s in specs), " and ".join(map(repr, specs)))
-    else:
-        shape = re.escape(str(specs[0].shape))
-        text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
-        text = text if found else re.sub(shape, repr(specs[0]), text, count=1)
-    error.args = (text,)
-    return error
-
-
-PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_kernel, "reduction": plan_kernel}
 
 
 # ---- writing into what exists ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ LAYERS = (
     ("kernels",),
     ("backends",),
     ("graph", "tensor", "var"),
-    ("writing", "dispatch"),
+    ("writing", "planning", "dispatch"),
     ("ops",),
     ("autodiff",),
     ("methods", "aliases", "interop", "display"),

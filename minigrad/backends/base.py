@@ -47,6 +47,10 @@ class Backend(ABC):
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         """Uninitialised storage for at least `numel` elements."""
 
+    def maker(self, numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
+        """A function that allocates such a storage at each call: what a call plan keeps."""
+        return lambda: self.allocate(numel, dtype, device)
+
     @abstractmethod
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Storage with a copy of a flat array that already has the dtype's storage type."""

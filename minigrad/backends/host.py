@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ class HostMemory(Backend):
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         allocator = get_allocator(device.kind)
         return Storage(allocator.allocate(numel, dtype), dtype, device, allocator)
+
+    def maker(self, numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
+        return Storage.maker(numel, dtype, device, get_allocator(device.kind))
 
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         storage = self.allocate(values.size, dtype, device)

@@ -8,12 +8,13 @@ back to its allocator at once, by reference counting alone.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
-from minigrad.core.allocator import ALIGNMENT, Allocator
+from minigrad.core.allocator import ALIGNMENT, Allocator, CpuAllocator
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import (
     DType,
@@ -35,9 +36,11 @@ class Storage:
     The buffer may have room for more elements than were asked for; `numel` counts the room.
     """
 
-    __slots__ = ("__weakref__", "allocator", "buffer", "device", "dtype", "version")
+    # key: how the allocator's `free_block` knows the block, or 0 for `free`.
+    __slots__ = ("__weakref__", "allocator", "buffer", "device", "dtype", "key", "version")
 
     def __init__(self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None) -> None:
+        self.key = 0
         self.allocator = allocator
         self.buffer = buffer
         self.dtype = dtype
@@ -51,7 +54,32 @@ class Storage:
             # __init__ was called with wrong arguments and holds nothing.
             return
         if allocator is not None:
-            allocator.free(self.buffer)
+            if self.key:
+                allocator.free_block(self.key, self.buffer)  # type: ignore[attr-defined]
+            else:
+                allocator.free(self.buffer)
+
+    @staticmethod
+    def maker(numel: int, dtype: DType, device: Device, allocator: Allocator) -> Callable[[], Storage]:
+        """A function that makes one uninitialised storage of this size after another: what a call plan keeps."""
+        if not isinstance(allocator, CpuAllocator) or numel <= 0:
+            return lambda: Storage(allocator.allocate(numel, dtype), dtype, device, allocator)
+        key, take = allocator.blocks(numel, dtype)
+        new = Storage.__new__
+
+        def make() -> Storage:
+            buffer = take()
+            # Field by field: a call of __init__ costs as much as all of them.
+            made: Storage = new(Storage)
+            made.key = key
+            made.allocator = allocator
+            made.buffer = buffer
+            made.dtype = dtype
+            made.device = device
+            made.version = 0
+            return made
+
+        return make
 
     @staticmethod
     def of(*numbers: bool | int | float, dtype: DTypeLike | None = None) -> Storage:

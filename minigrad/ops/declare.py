@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import normalize_dims
-from minigrad.dispatch import apply, apply_binary
+from minigrad.dispatch import apply, binary, unary
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
@@ -142,20 +142,6 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bo
     return declare
 
 
-def _unary(op: Op) -> Function:
-    def public(x: Any, *, out: Tensor | None = None) -> Tensor:
-        return apply(op, x, out=out)
-
-    return public
-
-
-def _binary(op: Op) -> Function:
-    def public(a: Any, b: Any, *, out: Tensor | None = None) -> Tensor:
-        return apply_binary(op, a, b) if out is None else apply(op, a, b, out=out)
-
-    return public
-
-
 def _ternary(op: Op) -> Function:
     def public(a: Any, b: Any, c: Any, *, out: Tensor | None = None) -> Tensor:
         return apply(op, a, b, c, out=out)
@@ -163,7 +149,7 @@ def _ternary(op: Op) -> Function:
     return public
 
 
-ELEMENTWISE = {1: _unary, 2: _binary, 3: _ternary}
+ELEMENTWISE = {1: unary, 2: binary, 3: _ternary}
 
 
 def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, vjp: Vjp | None = None,

@@ -11,11 +11,12 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int, as_shape, normalize_dim
-from minigrad.dispatch import apply, with_dtypes
+from minigrad.dispatch import apply
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.graph import is_grad_enabled
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, view
+from minigrad.planning import with_dtypes
 from minigrad.tensor import Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------

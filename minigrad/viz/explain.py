@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.engine import reachable
-from minigrad.dispatch import make_plan
 from minigrad.errors import GradientError
 from minigrad.graph import BackpropOp
 from minigrad.kernels.specialize import watch
+from minigrad.planning import make_plan
 from minigrad.tensor import Tensor, describe
 
 LIMIT = 30

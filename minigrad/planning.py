@@ -1,0 +1,124 @@
+"""What a call needs before it can run, worked out once: every check, then the backend's launch.
+
+`make_plan` runs an op's rules for dtype and shape on the operands' specs and asks the backend to prepare.  The
+`CallPlan` that it gives is kept by `dispatch` and serves every later call with the same layouts, dtypes and devices.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import Device
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import broadcast_shapes
+from minigrad.errors import DeviceError, MinigradError
+from minigrad.tensor import Tensor, describe
+
+
+class CallPlan:
+    """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
+
+    launch is None for a view: the result shares the operand's storage.
+    check: looks at index values before anything is allocated, or None.
+    make: allocates the result's storage, or None for a view.
+    tracks: whether a result can carry a gradient: it is a float.
+    into: launches that write through other layouts, for out= and the in-place forms.
+    """
+
+    __slots__ = (
+        "backend", "check", "device", "dtype", "into", "launch", "layout", "make", "numel", "source", "specs", "tracks",
+    )  # fmt: skip
+
+    def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
+        self.backend, self.device, self.specs, self.launch = backend, device, specs, launch
+        self.source = device
+        self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
+        self.make: Any = None if launch is None else backend.maker(self.numel, self.dtype, device)
+        self.tracks = out.dtype.is_float
+        self.check: Any = None
+        self.into: dict[Layout, Launch] = {}
+
+    def fact(self, name: str, op: Op, position: int) -> Any:
+        """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
+        if name == "position":
+            return position
+        if name == "in_shapes":
+            return tuple(spec.shape for spec in self.specs)
+        owner, _, what = name.rpartition("_")
+        spec = Spec(self.layout, self.dtype) if owner == "y" else self.specs[0]
+        if owner not in ("y", "in"):
+            spec = self.specs[op.operands.index(owner)]
+        if what == "device":
+            return self.device if owner == "y" else self.source
+        return {"shape": spec.layout.shape, "dtype": spec.dtype, "layout": spec.layout}[what]
+
+
+def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan:
+    """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape."""
+    device = operands[0].device
+    for x in operands[1:]:
+        if x.device is not device:
+            raise DeviceError(
+                f"{op.label}: the operands are {' and '.join(f'{describe(t)} on {t.device}' for t in operands)}; "
+                f"move one with .to({str(device)!r})",
+                op=op.label,
+            )
+    specs = tuple(Spec(x.layout, x.dtype) for x in operands)
+    backend = backend_of(device)
+    plan = PLANNERS[op.kind](op, backend, device, specs, params)
+    if op.check is not None:
+        plan.check = op.check(op, backend, specs, params)
+    return plan
+
+
+def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """Shapes broadcast, operands are expanded, the result is fresh and contiguous."""
+    compute, dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    try:
+        shape = broadcast_shapes(op.label, *[s.shape for s in specs])
+    except MinigradError as error:
+        raise with_dtypes(error, specs) from None
+    out = Spec(Layout.contiguous(shape), dtype)
+    expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
+    return CallPlan(backend, device, specs, out, backend.elementwise(op.scalar, compute, out, expanded))  # type: ignore[arg-type]
+
+
+def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """Another layout over the operand's storage; nothing is launched."""
+    try:
+        layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
+    except MinigradError as error:
+        raise with_dtypes(error, specs) from None
+    return CallPlan(backend, device, specs, Spec(layout, specs[0].dtype), None)
+
+
+def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """The op's own rules say dtype and shape, its body asks the backend for the launch."""
+    dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
+    out = Spec(Layout.contiguous(shape), dtype)
+    target = params.get("device", device)  # only `transfer` has this parameter: its result lives elsewhere
+    backend = backend_of(target)
+    plan = CallPlan(backend, target, specs, out, op.prepare(backend, out, *specs, **params))  # type: ignore[misc]
+    plan.source = device
+    return plan
+
+
+def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:
+    """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
+    text = str(error)
+    if len(specs) > 1:
+        text = text.replace("shapes " + " and ".join(str(s.shape) for s in specs), " and ".join(map(repr, specs)))
+    else:
+        shape = re.escape(str(specs[0].shape))
+        text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
+        text = text if found else re.sub(shape, repr(specs[0]), text, count=1)
+    error.args = (text,)
+    return error
+
+
+PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_kernel, "reduction": plan_kernel}
