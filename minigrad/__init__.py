@@ -128,12 +128,9 @@ from minigrad.ops.composed import (
     gelu,
     leaky_relu,
     lerp,
-    log_softmax,
     relu6,
     roll,
     slice_scatter,
-    softmax,
-    softmin,
     softplus,
 )
 from minigrad.ops.creation import (
@@ -186,6 +183,7 @@ from minigrad.ops.reduce import (
     var,
 )
 from minigrad.ops.rounding import ceil, floor, round, trunc
+from minigrad.ops.rows import log_softmax, softmax, softmin
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape
 from minigrad.tensor import Tensor

@@ -41,6 +41,7 @@ from minigrad.ops import (
     linalg,
     reduce,
     rounding,
+    rows,
     trigonometry,
     views,
 )  # fmt: skip
@@ -58,7 +59,8 @@ METHODS: dict[Any, str] = {
     rounding: "floor ceil trunc round",
     activation: "relu sigmoid log_sigmoid silu",
     reduce: "sum mean amax amin any all prod argmax argmin max min var std logsumexp norm sum_to",
-    composed: "softmax log_softmax clamp leaky_relu elu softplus gelu affine lerp roll slice_scatter",
+    rows: "softmax log_softmax",
+    composed: "clamp leaky_relu elu softplus gelu affine lerp roll slice_scatter",
     linalg: "matmul dot mv mm outer",
     indexing: "gather scatter_add index_select index_add",
     joining: "split chunk repeat",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from op_rows import rows
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
@@ -28,11 +29,6 @@ def _erfc(x: np.ndarray) -> np.ndarray:
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
-
-
-def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
-    e = np.exp(x - x.max(axis, keepdims=True)) if x.size else x
-    return e / e.sum(axis, keepdims=True)
 
 
 def _gelu_tanh(x: np.ndarray) -> np.ndarray:
@@ -153,10 +149,6 @@ FOLDS = [
         ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),
     Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), (), ((2, 3, 4),), dtypes=ALL,
         result="float", tolerance=4),
-    Row("softmax", lambda x: mg.softmax(x, 1), lambda x: _softmax(x, 1), ("real",), (), ((2, 3, 4),), dtypes=ALL,
-        result="float", tolerance=4),
-    Row("log_softmax", lambda x: mg.log_softmax(x, -1), lambda x: np.log(_softmax(x, -1)), ("real",), (),
-        ((2, 3, 4),), dtypes=ALL, result="float", tolerance=4),
 ]  # fmt: skip
 
 
@@ -267,7 +259,7 @@ ROWS: list[Row] = [
     *VIEWS,
     *INDEXING,
     *LINALG,
+    *rows.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")
-

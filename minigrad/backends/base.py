@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.rows import ColumnFn, RowFn
 from minigrad.core.storage import Storage
 from minigrad.kernels.scalar import parse
 
@@ -129,6 +130,19 @@ class Backend(ABC):
     @abstractmethod
     def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:
         """Prepare a look at an index tensor: the launch takes its buffer and returns (lowest, highest)."""
+
+    # ---- rows ----
+
+    @abstractmethod
+    def map_rows(self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float) -> Launch:
+        """Each element of `out` from the elements of its row along `dim`, in the compute dtype of `out`.
+
+        Operands have out's shape (strides of 0 where they repeat); `value` is the parameter of the finishing functions.
+        """
+
+    @abstractmethod
+    def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+        """out[k, j] = the sum of term k over all rows (along the last dim) at their element j; of no rows, 0."""
 
     # ---- filling ----
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from minigrad.ops.activation import log_sigmoid as logsigmoid
 from minigrad.ops.activation import relu, sigmoid, silu
-from minigrad.ops.composed import elu, gelu, leaky_relu, log_softmax, relu6, softmax, softmin, softplus
+from minigrad.ops.composed import elu, gelu, leaky_relu, relu6, softplus
+from minigrad.ops.rows import layer_norm, log_softmax, rms_norm, softmax, softmin
 from minigrad.ops.trigonometry import tanh
 
 __all__ = [
-    "elu", "gelu", "leaky_relu", "log_softmax", "logsigmoid", "relu", "relu6", "sigmoid", "silu", "softmax",
-    "softmin", "softplus", "tanh",
+    "elu", "gelu", "layer_norm", "leaky_relu", "log_softmax", "logsigmoid", "relu", "relu6", "rms_norm", "sigmoid",
+    "silu", "softmax", "softmin", "softplus", "tanh",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.ops import rules
+from minigrad.ops import rows, rules
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
 
@@ -347,6 +347,48 @@ def test_index_bounds(kind, dtype, way):
     store = backend.from_host(buffer, dtype, device)
     found = backend.index_bounds(spec)(store.buffer)
     assert tuple(map(int, found)) == backend_of(as_device("reference")).index_bounds(spec)(buffer)
+
+
+# ---- rows
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [f16, bf16, f32, f64], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_rows_along_every_dim_of_every_layout(kind, dim, dtype, way):
+    a, g = (arrange(np.random.default_rng(s).standard_normal((3, 4, 5)), dtype, way) for s in (0, 1))
+    out = blank((3, 4, 5), dtype)
+    rtol = {2: 2e-2, 4: 4e-6, 8: 1e-14}[dtype.itemsize]
+    for fn in (rows.SOFTMAX, rows.LOG_SOFTMAX):
+        hold(kind, lambda b, fn=fn: b.map_rows(fn, out[1], (a[1],), dim, 0.0), out, [a], rtol=rtol, atol=rtol)
+    for fn in (rows.SOFTMAX_BACKWARD, rows.LOG_SOFTMAX_BACKWARD):
+        prepare = lambda b, fn=fn: b.map_rows(fn, out[1], (g[1], a[1]), dim, 0.0)
+        hold(kind, prepare, out, [g, a], rtol=rtol, atol=rtol)
+    hold(kind, lambda b: b.map_rows(rows.RMS_NORM, out[1], (a[1], g[1]), dim, 0.5), out, [a, g], rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (2, 700), (300, 3), (2, 70, 130)], ids=str)
+def test_rows_of_every_length_with_parameters(kind, shape, threshold):
+    a, g = (arrange(np.random.default_rng(s).standard_normal(shape).astype(np.float32)) for s in (0, 1))
+    line = broadcast(arrange(np.linspace(-1, 2, shape[-1], dtype=np.float32)), shape)
+    out, last = blank(shape, f32), len(shape) - 1
+    with override(parallel_threshold=threshold):
+        for fn in (rows.LAYER_NORM, rows.LAYER_NORM_BACKWARD):
+            operands = [a, line, line] if fn is rows.LAYER_NORM else [g, a, line]
+            prepare = lambda b, fn=fn, operands=operands: b.map_rows(fn, out[1], [s for _, s in operands], last, 0.1)
+            hold(kind, prepare, out, operands, rtol=2e-5, atol=2e-6)
+        for fn, lines in ((rows.LAYER_NORM_SUMS, 2), (rows.RMS_NORM_SUMS, 1)):
+            sums = blank((lines, shape[-1]), f32)
+            prepare = lambda b, fn=fn, sums=sums: b.sum_columns(fn, sums[1], (g[1], a[1]), 0.1)
+            hold(kind, prepare, sums, [g, a], rtol=2e-5, atol=2e-5)
+
+
+def test_rows_with_infinities_and_nan(kind):
+    a, out = arrange(np.float32([[1, NAN, 3], [INF, 2, -INF], [-INF, -INF, -INF], [-INF, 0, 88]])), blank((4, 3), f32)
+    for dim in (0, 1):
+        for fn in (rows.SOFTMAX, rows.LOG_SOFTMAX):
+            hold(kind, lambda b, fn=fn, dim=dim: b.map_rows(fn, out[1], (a[1],), dim, 0.0), out, [a], rtol=2e-6)
 
 
 # ---- filling

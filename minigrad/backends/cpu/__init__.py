@@ -10,7 +10,8 @@ from minigrad.backends.cpu.filling import Filling
 from minigrad.backends.cpu.indexing import Indexing
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.reduction import Reduction
+from minigrad.backends.cpu.rows import Rows
 
 
-class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction):
+class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction, Rows):
     """Everything that `Backend` asks for, on the host's threads."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 from minigrad.backends.reference.filling import Filling
 from minigrad.backends.reference.indexing import Indexing
 from minigrad.backends.reference.loops import Loops
+from minigrad.backends.reference.rows import Rows
 
 
-class ReferenceBackend(Loops, Indexing, Filling):
+class ReferenceBackend(Loops, Indexing, Filling, Rows):
     """Everything that `Backend` asks for, one element at a time."""

@@ -1,0 +1,215 @@
+"""Rows on the CPU: which way they lie, how they are shared between threads, and the kernels for them.
+
+The loops are in `kernels/cpu/rows.py`, what they compute in a `RowFn`.  A result is dense: rows along its memory are
+read as slices where an operand has step 1 and registers' dtype, else through a scratch row; rows across it are worked
+on in blocks of neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.reduction import neutral_text
+from minigrad.config import settings
+from minigrad.core.dtype import DType
+from minigrad.core.op import Spec
+from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.core.rows import ColumnFn, RowFn, Total
+from minigrad.kernels.cpu import rows
+from minigrad.kernels.scalar import render
+from minigrad.kernels.specialize import (
+    KINDS,
+    Expand,
+    array_type,
+    expression_macro,
+    load,
+    load_text,
+    paste,
+    write_kernel,
+)
+
+COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
+PARTS = 16  # chunks of rows whose column sums are made apart
+ROWS_A_PART = 16  # fewer rows are not worth a part of their own
+JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
+NAMES = ("a", "b", "c", "e")
+
+
+class Rows(Family):
+    """The preparers of softmax, normalisation and their like."""
+
+    def map_rows(self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        n = out.shape[dim]
+        layouts = [without(x.layout, out.shape, dim) for x in (out, *operands)]
+        steps = [x.layout.strides[dim] for x in (out, *operands)]
+        dims, strides, offsets = walk(layouts)
+        parallel = out.layout.numel * cost(fn) >= settings.parallel_threshold
+        compute = out.dtype.compute
+        if steps[0] == 1 or n == 1:
+            chunk, chunks = pieces(prod(dims), CHUNK // n)
+            numbers = [prod(dims), chunk, chunks, n, bits(value), len(dims), *dims]
+            for offset, step, s in zip(offsets, steps, strides):
+                numbers += [offset, step, *s]
+            direct = tuple(s == 1 and x.dtype.storage == compute for x, s in zip(operands, steps[1:]))
+            writer: Callable[..., Launch] = write_rows
+            layout: tuple[Any, ...] = direct
+        else:
+            cols = dims[-1]
+            block, blocks = pieces(cols, COLUMNS)
+            numbers = [blocks * prod(dims[:-1]), blocks, block, cols, n, bits(value), len(dims) - 1, *dims[:-1]]
+            for offset, step, s in zip(offsets, steps, strides):
+                numbers += [offset, step, s[-1], *s[:-1]]
+            writer, layout = write_columns, tuple(s[-1] == 1 for s in strides[1:])
+        dtypes = tuple(x.dtype for x in operands)
+        kernel = self.kernel(writer, fn, dtypes, out.dtype, layout, parallel=parallel)
+        return bind(kernel, np.array(numbers, np.int64), fn.operands)
+
+    def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+        n, shape = out.shape[-1], operands[0].shape
+        if n == 0:
+            return nothing
+        last = len(shape) - 1
+        layouts = [without(x.layout, shape, last) for x in operands]
+        dims, strides, offsets = walk(layouts)
+        count = prod(dims)
+        chunk, chunks = pieces(count, max(ROWS_A_PART, -(-count // PARTS)))
+        numbers = [count, chunk, chunks, n, bits(value), len(dims), *dims, out.layout.offset, 1, *([0] * len(dims))]
+        for x, offset, s in zip(operands, offsets, strides):
+            numbers += [offset, x.layout.strides[last], *s]
+        compute = out.dtype.compute
+        direct = tuple(x.layout.strides[last] == 1 and x.dtype.storage == compute for x in operands)
+        parallel = chunks > 1 and count * n >= settings.parallel_threshold
+        dtypes = tuple(x.dtype for x in operands)
+        kernel = self.kernel(write_sums, fn, dtypes, out.dtype, direct, parallel=parallel)
+        return bind(kernel, np.array(numbers, np.int64), fn.operands)
+
+
+def lanes(compute: np.dtype[Any]) -> int:
+    """Accumulators side by side: with four elements added to each at a time, 256 bytes hide an addition's latency."""
+    return 256 // compute.itemsize
+
+
+def cost(fn: RowFn) -> int:
+    """About how many additions an element is worth."""
+    return fn.result.cost + sum(total.term.cost for total in fn.totals)
+
+
+def bits(value: float) -> int:
+    """A float64 as the integer that travels among the numbers."""
+    return int(np.float64(value).view(np.int64))
+
+
+def first_arguments(scalar: Any, compute: np.dtype[Any]) -> Expand:
+    """A scalar function as a macro that may be given more arguments than it has."""
+
+    def expand(args: list[Any], used: set[str]) -> tuple[list[str], Any]:
+        return render(scalar, args[: len(scalar.args)], KINDS[compute.kind], used)
+
+    return expand
+
+
+def total_text(template: Callable[..., Any], name: str, total: Total, dtypes: Sequence[DType], compute: np.dtype[Any],
+               constants: dict[str, str]) -> str:  # fmt: skip
+    """The source of one total as a function `name`."""
+    join, neutral = JOINS[total.join]
+    macros = {"F": first_arguments(total.term, compute), "JOIN": expression_macro(join)}
+    macros |= {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
+    macros["FINISH"] = first_arguments(total.finish, compute) if total.finish else expression_macro("{0}")
+    constants = {"START": neutral_text(neutral, compute), "LANES": str(lanes(compute)), **constants}
+    return helper(paste(template, len(dtypes), macros, constants), template, name)
+
+
+def helper(text: str, template: Callable[..., Any], name: str) -> str:
+    """A pasted function under another name, for the module of a kernel."""
+    head = '\n\n@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)\n'
+    return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
+
+
+def row_parts(dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence[bool], compute: np.dtype[Any]
+              ) -> tuple[str, dict[str, str]]:  # fmt: skip
+    """The functions that a nest over rows calls, and its constants."""
+    text, constants = "", {"LANES": str(lanes(compute))}
+    for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
+        constants[f"SCRATCH_{k}"] = "0" if slices else "1"
+        constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
+        if not slices:
+            step = f"numbers[7 + rank + {k + 1} * (rank + 2)]"
+            constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k})"
+            macros = {"LOAD": expression_macro(load_text(dtype, compute)[0])}
+            text += helper(paste(rows.fetch, 0, macros, {}), rows.fetch, f"fetch_{k}")
+    operands = ", ".join(f"x_{k}" for k in range(len(dtypes)))
+    for k in range(4):
+        before = ", ".join([*NAMES[: min(k, 3)], *["T(0)"] * (3 - k)])
+        constants[f"TOTAL_{k}"] = f"total_{k}({operands}, n, value, {before}, acc)" if k < len(totals) else "T(0)"
+    for k, total in enumerate(totals):
+        text += total_text(rows.total, f"total_{k}", total, dtypes, compute, {})
+    return text, constants
+
+
+def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | ColumnFn, dtypes: tuple[DType, ...],
+              out: DType, constants: dict[str, str], functions: str, parallel: bool) -> Launch:  # fmt: skip
+    """Write, compile and import one nest with the functions that it calls."""
+    compute, mode = out.compute, "parallel" if parallel else "serial"
+    text = write_kernel(
+        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {title}, {mode}.",
+        template,
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros={"F": first_arguments(fn.result, compute)} if isinstance(fn, RowFn) else {},
+        constants=constants,
+        parallel=parallel,
+        signature=f"void({', '.join(map(array_type, (*dtypes, out)))}, int64[::1])",
+        imports=functions,
+    )
+    launch: Launch = load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{stem}_{mode[:3]}", text).kernel
+    return launch
+
+
+def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], parallel: bool) -> Launch:
+    """Rows along the memory of the result."""
+    functions, constants = row_parts(dtypes, fn.totals, direct, out.compute)
+    label = "rows" + "".join("1" if d else "x" for d in direct)
+    return kernel_of(label, label, rows.rows, fn, dtypes, out, constants, functions, parallel)
+
+
+def write_sums(fn: ColumnFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], parallel: bool) -> Launch:
+    """Sums of the columns, with totals of each row in them."""
+    compute = out.compute
+    functions, constants = row_parts(dtypes, fn.totals, direct, compute)
+    operands = ", ".join(f"x_{k}" for k in range(len(dtypes)))
+    constants |= {"TERMS": str(len(fn.terms)), "ADD_1": "0"}
+    for k, (term, place) in enumerate(zip(fn.terms, ("first", "second"))):
+        constants[f"ADD_{k}"] = f"add_{k}({operands}, n, a, b, {place})"
+        macros = {"F": first_arguments(term, compute)}
+        functions += helper(paste(rows.add, len(dtypes), macros, {}), rows.add, f"add_{k}")
+    label = "sums" + "".join("1" if d else "x" for d in direct)
+    return kernel_of(label, label, rows.column_sums, fn, dtypes, out, constants, functions, parallel)
+
+
+def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...], parallel: bool) -> Launch:
+    """Rows across the memory of the result, in blocks of neighbours."""
+    constants = {"OPERANDS": str(len(dtypes))}
+    for k, dense in enumerate(unit):
+        constants[f"AT_{k}"] = f"at[{k}]"
+        # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
+        constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if dense else f"in_{k}"
+        constants[f"PLACE_{k}"] = "j" if dense else f"p_{k} + j * numbers[9 + rank + {k + 1} * (rank + 3)]"
+    functions, operands = "", ", ".join(f"in_{k}" for k in range(len(dtypes)))
+    for k in range(4):
+        call = f"total_{k}({operands}, numbers, at, count, value, a, b, c, e)"
+        constants[f"TOTAL_{k}"] = call if k < len(fn.totals) else "0"
+    for k, total in enumerate(fn.totals):
+        more = {**constants, "TARGET": NAMES[k]}
+        functions += total_text(rows.total_down, f"total_{k}", total, dtypes, out.compute, more)
+    label = "columns" + "".join("1" if d else "x" for d in unit)
+    return kernel_of(label, label, rows.columns, fn, dtypes, out, constants, functions, parallel)

@@ -1,0 +1,90 @@
+"""Rows, one element at a time: their totals, what is made of them, and sums down the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch
+from minigrad.backends.host import HostMemory
+from minigrad.backends.reference.elements import Buffer, quiet, read, write
+from minigrad.backends.reference.scalars import compute_type, python_function
+from minigrad.core.dtype import as_dtype
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.rows import ColumnFn, RowFn, Total
+
+Row = list[tuple[Any, ...]]
+
+
+def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
+    """A scalar function that may be given more arguments than it has."""
+    function, count = python_function(scalar, compute), len(scalar.args)
+    return lambda *args: function(*args[:count])
+
+
+def totals_of(totals: Sequence[Total], compute: np.dtype[Any], value: float) -> Callable[[Row], tuple[Any, ...]]:
+    """A function that gives all totals of a row, which is a list of one tuple an element."""
+    number = compute_type(compute)
+    start = {"sum": number(0), "max": number(as_dtype(compute).lowest)}
+    terms = [first_arguments(total.term, compute) for total in totals]
+    finishes = [None if total.finish is None else first_arguments(total.finish, compute) for total in totals]
+
+    def find(row: Row) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = ()
+        for total, term, finish in zip(totals, terms, finishes, strict=True):
+            joined = start[total.join]
+            for element in row:
+                one = term(*element, *found)
+                joined = joined + one if total.join == "sum" else (one if one > joined else joined)
+            found += (number(joined if finish is None else finish(joined, number(len(row)), number(value))),)
+        return found
+
+    return find
+
+
+def rows_of(shape: tuple[int, ...], dim: int) -> Iterator[list[int]]:
+    """The row-major positions of each row's elements."""
+    order = (*(d for d in range(len(shape)) if d != dim), dim)
+    positions = list(Layout.contiguous(shape).permute(order).offsets())
+    n = shape[dim]
+    return (positions[i : i + n] for i in range(0, len(positions), n or 1))
+
+
+class Rows(HostMemory):
+    """The preparers of softmax, normalisation and their like."""
+
+    def map_rows(self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float) -> Launch:
+        compute = out.dtype.compute
+        find, result = totals_of(fn.totals, compute, value), first_arguments(fn.result, compute)
+
+        def launch(*buffers: Buffer) -> None:
+            elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))
+            results: list[Any] = [None] * len(elements)
+            for positions in rows_of(out.shape, dim):
+                found = find([elements[p] for p in positions])
+                for p in positions:
+                    results[p] = result(*elements[p], *found)
+            write(buffers[-1], out, results, compute)
+
+        return quiet(launch)
+
+    def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+        compute, n = out.dtype.compute, out.shape[-1]
+        number, find = compute_type(compute), totals_of(fn.totals, compute, value)
+        terms = [first_arguments(term, compute) for term in fn.terms]
+        shape = operands[0].shape
+
+        def launch(*buffers: Buffer) -> None:
+            elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))
+            sums = [[number(0)] * n for _ in terms]
+            for positions in rows_of(shape, len(shape) - 1):
+                found = find([elements[p] for p in positions])
+                for j, p in enumerate(positions):
+                    for column, term in zip(sums, terms, strict=True):
+                        column[j] = number(column[j] + term(*elements[p], *found))
+            write(buffers[-1], out, [s for column in sums for s in column], compute)
+
+        return quiet(launch)

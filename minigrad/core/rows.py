@@ -1,0 +1,46 @@
+"""What is computed along one row: a few totals of it, then each element from its row's totals.
+
+softmax, layer_norm and their derivatives have this form.  A `RowFn` holds the scalar functions as an elementwise op
+holds one; `kernels/cpu/rows.py` is the loop nest around them, `backends/reference/rows.py` says what it means, and
+`ops/rows.py` declares them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from minigrad.core.op import ScalarFn
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One number of a row.
+
+    join: "sum" or "max" of `term`, which sees the row's elements, one an operand, and the totals before it.
+    finish: what becomes of it; sees the joined terms, the length of the row and the op's parameter, as far as it has
+    arguments for them.  None: it stays.
+    """
+
+    join: str
+    term: ScalarFn
+    finish: ScalarFn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowFn:
+    """result: one element of the output, from the row's elements, one an operand, and all totals."""
+
+    name: str
+    operands: int
+    totals: tuple[Total, ...]
+    result: ScalarFn
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFn:
+    """Totals of each row, then sums down the columns: `terms` see the row's elements and all totals of the row."""
+
+    name: str
+    operands: int
+    totals: tuple[Total, ...]
+    terms: tuple[ScalarFn, ...]

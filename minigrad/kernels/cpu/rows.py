@@ -1,0 +1,173 @@
+"""Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
+
+Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a scratch
+row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of `total`, `F` the result; in `total` and `total_down` `F` is one
+term, `JOIN` its sum or maximum, `START` the neutral element, `FINISH` what is done at the end.  Accumulators stand in a
+row that is combined at the end, so the loops vectorise without a licence to re-associate; rows are the unit of work,
+so the number of threads changes no bit.
+"""
+
+# ruff: noqa: B018, F821, F841
+import numpy as np
+
+
+def fetch(x, at, step, row):  # type: ignore[no-untyped-def]
+    """A strided or narrow row as a dense one of registers' dtype."""
+    if step == 1:
+        v = x[at : at + len(row)]
+        for j in range(len(row)):
+            row[j] = LOAD(v[j])
+    else:
+        for j in range(len(row)):
+            row[j] = LOAD(x[at + j * step])
+    return row
+
+
+def total(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
+    """One total of a row from the row's elements and the totals before it."""
+    width = min(LANES, (n + 7) // 8 * 8)
+    whole = n - n % (4 * LANES)
+    for j in range(width):
+        acc[j] = START
+    for i in range(0, whole, 4 * LANES):
+        x_K = in_K[i : i + 4 * LANES]
+        for j in range(LANES):
+            one = T(JOIN(F(x_K[j], a, b, c), F(x_K[j + LANES], a, b, c)))
+            two = T(JOIN(F(x_K[j + 2 * LANES], a, b, c), F(x_K[j + 3 * LANES], a, b, c)))
+            acc[j] = T(JOIN(acc[j], T(JOIN(one, two))))
+    for i in range(whole, n, width):
+        x_K = in_K[i:]
+        for j in range(min(width, n - i)):
+            acc[j] = T(JOIN(acc[j], F(x_K[j], a, b, c)))
+    for k in range(8, width, 8):
+        for j in range(8):
+            acc[j] = T(JOIN(acc[j], acc[k + j]))
+    joined = acc[0]
+    for j in range(1, 8):
+        joined = T(JOIN(joined, acc[j]))
+    return T(FINISH(joined, T(n), T(value)))
+
+
+def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers = rows, chunk, chunks, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
+    step along the row, strides[rank]."""
+    n = numbers[3]
+    value = np.int64(numbers[4]).view(np.float64)
+    rank = numbers[5]
+    for t in RANGE(numbers[2]):
+        acc = np.empty(LANES, T)
+        s_K = np.empty(n * SCRATCH_K, T)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            to = numbers[6 + rank]
+            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                to += place * numbers[8 + rank + d]
+                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            x_K = ROW_K
+            a = TOTAL_0
+            b = TOTAL_1
+            c = TOTAL_2
+            e = TOTAL_3
+            z = out[to : to + n]
+            for j in range(n):
+                z[j] = STORE(F(x_K[j], a, b, c, e))
+
+
+def add(in_K, n, a, b, sums):  # type: ignore[no-untyped-def]
+    """One term of each element of a row, onto the sums of the columns."""
+    for j in range(n):
+        sums[j] = T(sums[j] + F(in_K[j], a, b))
+
+
+def column_sums(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers as in `rows`; out is one dense row for each term.  A chunk of rows is summed on its own, the chunks in
+    order at the end."""
+    n = numbers[3]
+    value = np.int64(numbers[4]).view(np.float64)
+    rank = numbers[5]
+    size = n * TERMS
+    work = np.empty(numbers[2] * size, T)
+    for t in RANGE(numbers[2]):
+        acc = np.empty(LANES, T)
+        s_K = np.empty(n * SCRATCH_K, T)
+        first = work[t * size : t * size + n]
+        second = work[(t + 1) * size - n : (t + 1) * size]
+        for j in range(n):
+            first[j] = T(0)
+            second[j] = T(0)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            x_K = ROW_K
+            a = TOTAL_0
+            b = TOTAL_1
+            ADD_0
+            ADD_1
+    for k in range(1, numbers[2]):
+        for j in range(size):
+            work[j] = T(work[j] + work[k * size + j])
+    for j in range(size):
+        out[numbers[6 + rank] + j] = STORE(work[j])
+
+
+def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]
+    """One total of each of `count` columns side by side, into TARGET."""
+    n = numbers[4]
+    rank = numbers[6]
+    for j in range(count):
+        TARGET[j] = START
+    p_K = AT_K
+    for _ in range(n):
+        x_K = VIEW_K
+        for j in range(count):
+            TARGET[j] = T(JOIN(TARGET[j], F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j])))
+        p_K += numbers[8 + rank + (K + 1) * (rank + 3)]
+    for j in range(count):
+        TARGET[j] = T(FINISH(TARGET[j], T(n), T(value)))
+    return T(0)
+
+
+def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """The rows lie across memory, and neighbours side by side: a block of them is worked on at once.
+
+    numbers = units, blocks, block, cols, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
+    step along the row, step to the next column, strides[rank].
+    """
+    n = numbers[4]
+    value = np.int64(numbers[5]).view(np.float64)
+    rank = numbers[6]
+    for unit in RANGE(numbers[0]):
+        rest = unit // numbers[1]
+        col = (unit - rest * numbers[1]) * numbers[2]
+        count = min(numbers[2], numbers[3] - col)
+        at = np.empty(OPERANDS, np.int64)
+        to = numbers[7 + rank] + col * numbers[9 + rank]
+        p_K = numbers[7 + rank + (K + 1) * (rank + 3)] + col * numbers[9 + rank + (K + 1) * (rank + 3)]
+        for d in range(rank - 1, -1, -1):
+            place = rest % numbers[7 + d]
+            rest //= numbers[7 + d]
+            to += place * numbers[10 + rank + d]
+            p_K += place * numbers[10 + rank + (K + 1) * (rank + 3) + d]
+        AT_K = p_K
+        a = np.empty(count, T)
+        b = np.empty(count, T)
+        c = np.empty(count, T)
+        e = np.empty(count, T)
+        TOTAL_0
+        TOTAL_1
+        TOTAL_2
+        TOTAL_3
+        for _ in range(n):
+            z = out[to : to + count]
+            x_K = VIEW_K
+            for j in range(count):
+                z[j] = STORE(F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j], e[j]))
+            to += numbers[8 + rank]
+            p_K += numbers[8 + rank + (K + 1) * (rank + 3)]

@@ -1,0 +1,93 @@
+"""Fused rows and the same functions composed of other ops: values, first and second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.config import override
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops import composed
+
+F = mg.nn.functional
+
+
+def composed_layer_norm(x: Any, w: Any, b: Any) -> Any:
+    deviation = x - x.mean(-1, keepdim=True)
+    return deviation * ((deviation * deviation).mean(-1, keepdim=True) + 1e-5).rsqrt() * w + b
+
+
+PAIRS: dict[str, tuple[int, Callable[..., Any], Callable[..., Any]]] = {
+    "softmax": (1, lambda x: mg.softmax(x, -1), lambda x: composed.softmax(x, -1)),
+    "softmax-0": (1, lambda x: mg.softmax(x, 0), lambda x: composed.softmax(x, 0)),
+    "log_softmax": (1, lambda x: mg.log_softmax(x, -1), lambda x: composed.log_softmax(x, -1)),
+    "log_softmax-0": (1, lambda x: mg.log_softmax(x, 0), lambda x: composed.log_softmax(x, 0)),
+    "layer_norm": (3, lambda x, w, b: F.layer_norm(x, x.shape[-1], w, b), composed_layer_norm),
+    "rms_norm": (
+        2, lambda x, w: F.rms_norm(x, x.shape[-1], w, 1e-5),
+        lambda x, w: x * ((x * x).mean(-1, keepdim=True) + 1e-5).rsqrt() * w,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (7, 130), (40, 300)], ids=str)
+@pytest.mark.parametrize("name", PAIRS)
+def test_fused_and_composed_agree_to_the_third_order(name: str, shape: tuple[int, int]) -> None:
+    count, fused, plain = PAIRS[name]
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(shape if k == 0 else shape[1]) for k in range(count)]
+    cotangent = mg.tensor(rng.standard_normal(shape))
+
+    def orders(fn: Callable[..., Any]) -> list[np.ndarray]:
+        xs = [mg.Var(v) for v in values]
+        found = [fn(*xs)]
+        total = (found[0] * cotangent).sum()
+        for _ in range(3):
+            grads = mg.grad(total, xs, create_graph=True, allow_unused=True)
+            grads = [mg.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True)]
+            found += grads
+            total = mg.stack([(g * (g.detach() * 0.5).sin()).sum() for g in grads]).sum()
+        return [np.array(y.tolist()) for y in found]
+
+    for got, want in zip(orders(fused), orders(plain), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(want).max()))
+
+
+def test_softmax_of_numbers_that_would_overflow() -> None:
+    x = mg.tensor([[1000.0, 1000.0], [-1e30, 0.0]])
+    assert x.softmax(1).tolist() == [[0.5, 0.5], [0.0, 1.0]]
+    assert x.log_softmax(1)[1].tolist() == [np.float32(-1e30), 0.0]
+
+
+def test_thread_count_and_serial_twins_give_the_same_bits() -> None:
+    x, w = mg.randn(64, 700), mg.randn(700)
+    g = mg.randn(64, 700)
+    found = []
+    for threshold in (0, 1 << 60):
+        with override(parallel_threshold=threshold):
+            a, b, c = mg.Var(x), mg.Var(w), mg.Var(w)
+            (F.layer_norm(a, 700, b, c) + a.softmax(-1) + a.log_softmax(0)).backward(gradient=g)
+            found.append([v.grad.tolist() for v in (a, b, c)])
+    assert found[0] == found[1]
+
+
+def test_a_cotangent_of_a_sum_is_stretched_without_memory() -> None:
+    x = mg.Var([[1.0, 2.0, 4.0]])
+    F.layer_norm(x, 3).sum().backward()
+    assert x.grad.abs().max().item() < 1e-6  # a shift of the row changes nothing
+
+
+def test_wrong_shapes_and_dtypes_are_named() -> None:
+    x = mg.zeros(2, 3, 4)
+    with pytest.raises(ShapeError, match=r"layer_norm: the last dims of float32\(2, 3, 4\) .* normalized_shape \(3,\)"):
+        F.layer_norm(x, 3)
+    with pytest.raises(ShapeError, match=r"layer_norm: float32\(3,\) must have the normalized_shape \(4,\)"):
+        F.layer_norm(x, 4, mg.zeros(3))
+    with pytest.raises(ShapeError, match=r"rms_norm: the last dims"):
+        F.rms_norm(x, (2, 2, 3, 4))
+    with pytest.raises(DTypeError, match=r"layer_norm: int64\(2, 3\) needs a floating dtype"):
+        F.layer_norm(mg.ones(2, 3, dtype="int64"), 3, mg.ones(3, dtype="int64"))
