@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import rows
+from op_rows import linalg, losses, rows
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
-from minigrad.ops import activation, arithmetic, casting
+from minigrad.ops import activation, arithmetic, casting, views
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -176,6 +176,8 @@ VIEWS = [
     _view("reshape", lambda x: x.reshape(2, 30), lambda x: x.reshape(2, 30), "as_view"),
     _view("flatten", lambda x: x.flatten(1), lambda x: x.reshape(3, 20), "as_view"),
     _view("flip", lambda x: x.flip(0, 2), lambda x: np.flip(x, (0, 2))),
+    _view("stretch", lambda x: views.stretch(x, dims=(1,), shape=(2, 5, 4)), lambda x: np.stack([x] * 5, 1),
+          shapes=((2, 4),)),
     _view("expand", lambda x: x.expand(2, 3, 5, 4), lambda x: np.broadcast_to(x, (2, 3, 5, 4)), shapes=((3, 1, 4),)),
     _view("narrow", lambda x: x.narrow(1, 1, 3), lambda x: x[:, 1:4], "narrow", "put_back"),
     _view("select", lambda x: x.select(1, -2), lambda x: x[:, -2]),
@@ -243,23 +245,14 @@ INDEXING = [
     _indexed("index_tensor", lambda x: x[:, _grid(x)], lambda x: x[:, GRID_INDEX], "index_select_along", (2, 3)),
 ]  # fmt: skip
 
-LINALG = [
-    Row("matmul", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4, 5)), dtypes=ALL, tolerance=4),
-    Row("matmul-batch", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((2, 1, 3, 4), (3, 4, 2)), dtypes=ALL,
-        tolerance=4),
-    Row("matmul-vectors", mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), ((4,), (4,)), dtypes=ALL,
-        tolerance=4),
-    Row("mv", mg.mv, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4,)), dtypes=ALL, tolerance=4),
-    Row("outer", mg.outer, np.outer, ("real", "real"), (), ((3,), (4,)), dtypes=ALL),
-]  # fmt: skip
-
 ROWS: list[Row] = [
     *ELEMENTWISE,
     *FOLDS,
     *VIEWS,
     *INDEXING,
-    *LINALG,
+    *linalg.ROWS,
     *rows.ROWS,
+    *losses.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

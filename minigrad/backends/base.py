@@ -67,7 +67,7 @@ class Backend(ABC):
 
     @abstractmethod
     def elementwise(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec]) -> Launch:
-        """out[i] = scalar(operands[i]...) in `compute`; one to three operands, expanded to out's shape."""
+        """out[i] = scalar(operands[i]...) in `compute`; up to six operands, expanded to out's shape."""
 
     def copy(self, out: Spec, a: Spec) -> Launch:
         """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
@@ -103,6 +103,13 @@ class Backend(ABC):
     @abstractmethod
     def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
         """out[..., m, n] = a[..., m, k] @ b[..., k, n]; batch dims have been expanded (stride 0) to out's."""
+
+    @abstractmethod
+    def addmm(self, out: Spec, a: Spec, b: Spec, c: Spec, alpha: float, beta: float) -> Launch:
+        """out = alpha * (a @ b) + beta * c; c has been expanded to out's shape.
+
+        out's buffer may be that of c, with the same layout: so a product is added to a sum.  beta 0: c is not read.
+        """
 
     @abstractmethod
     def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
@@ -143,6 +150,22 @@ class Backend(ABC):
     @abstractmethod
     def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
         """out[k, j] = the sum of term k over all rows (along the last dim) at their element j; of no rows, 0."""
+
+    @abstractmethod
+    def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:
+        """Minus fn's result at the element of each row (last dim) that `target` names, 0 where it is `ignore`.
+
+        reduction: "none", or all rows as one number, their "sum", or their "mean" over the rows that count.
+        """
+
+    @abstractmethod
+    def pick_backward(
+        self, fn: RowFn, out: Spec, dy: Spec, x: Spec, target: Spec, ignore: int, reduction: str
+    ) -> Launch:
+        """dy * (fn's result - 1 at the element that `target` names) in each row; for a mean, over the rows that count.
+
+        dy is that of `pick`: one number a row, or one for all.  Rows whose target is `ignore` get 0.
+        """
 
     # ---- filling ----
 

@@ -302,6 +302,17 @@ def test_matrix_products_of_batches_and_of_any_numbers(kind):
     hold(kind, lambda backend: backend.matmul(out[1], *(s for _, s in operands)), out, operands, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("dtype", [d for d in ALL if d is not bool_], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_products_that_are_added_to_something(kind, dtype, way):
+    a, b = arrange(numbers_of(dtype, (5, 6)), way=way), arrange(numbers_of(dtype, (6, 7), 1), way=way)
+    c, row = arrange(numbers_of(dtype, (5, 7), 2), way=way), broadcast(arrange(numbers_of(dtype, (7,), 3)), (5, 7))
+    out = blank((5, 7), dtype)
+    for added, alpha, beta in ((c, 2, 3), (row, 1, 1), (c, 3, 0)):
+        specs = [spec for _, spec in (a, b, added)]
+        hold(kind, lambda x, s=specs, f=(alpha, beta): x.addmm(out[1], *s, *f), out, [a, b, added])
+
+
 # ---- indexing
 
 
@@ -382,6 +393,22 @@ def test_rows_of_every_length_with_parameters(kind, shape, threshold):
             sums = blank((lines, shape[-1]), f32)
             prepare = lambda b, fn=fn, sums=sums: b.sum_columns(fn, sums[1], (g[1], a[1]), 0.1)
             hold(kind, prepare, sums, [g, a], rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [bf16, f32, f64], ids=str)
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_picks_of_one_element_a_row(kind, reduction, dtype, way):
+    rng = np.random.default_rng(0)
+    a = arrange(rng.standard_normal((3, 4, 70)), dtype, way)
+    target = arrange(rng.integers(0, 3, (3, 4)).astype(np.int32), way=way)
+    g = arrange(rng.standard_normal((3, 4) if reduction == "none" else ()), dtype, way)
+    rtol = {2: 2e-2, 4: 4e-6, 8: 1e-14}[dtype.itemsize]
+    loss, slope = blank(g[1].shape, dtype), blank((3, 4, 70), dtype)
+    prepare = lambda b: b.pick(rows.LOG_SOFTMAX, loss[1], a[1], target[1], 2, reduction)
+    hold(kind, prepare, loss, [a, target], rtol=rtol, atol=rtol)
+    prepare = lambda b: b.pick_backward(rows.SOFTMAX, slope[1], g[1], a[1], target[1], 2, reduction)
+    hold(kind, prepare, slope, [g, a, target], rtol=rtol, atol=rtol)
 
 
 def test_rows_with_infinities_and_nan(kind):

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch
 from minigrad.backends.cpu.family import Family, bind, nothing
@@ -19,6 +20,7 @@ from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.config import settings
 from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout, merge
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.core.rows import ColumnFn, RowFn, Total
@@ -39,6 +41,8 @@ COLUMNS = 128  # rows side by side that one block works on: their totals stay in
 PARTS = 16  # chunks of rows whose column sums are made apart
 ROWS_A_PART = 16  # fewer rows are not worth a part of their own
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
+FOLDS = {"none": 0, "sum": 1, "mean": 2}
+PICK_COST = 10  # additions that an element is worth: one call of exp
 NAMES = ("a", "b", "c", "e")
 
 
@@ -91,6 +95,45 @@ class Rows(Family):
         dtypes = tuple(x.dtype for x in operands)
         kernel = self.kernel(write_sums, fn, dtypes, out.dtype, direct, parallel=parallel)
         return bind(kernel, np.array(numbers, np.int64), fn.operands)
+
+    def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:
+        losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
+        numbers, parallel = pick_numbers(losses, 0, x, (target.layout,), ignore)
+        dtypes = (x.dtype, target.dtype)
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], parallel=parallel)
+        return bind(kernel, numbers, 2)
+
+    def pick_backward(
+        self, fn: RowFn, out: Spec, dy: Spec, x: Spec, target: Spec, ignore: int, reduction: str
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return lambda _g, _x, _t, _out: None
+        losses = without(out.layout, out.shape, len(out.shape) - 1)
+        numbers, parallel = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
+        dtypes = (x.dtype, target.dtype, dy.dtype)
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], parallel=parallel)
+        return lambda g, values, chosen, result: kernel(values, chosen, g, result, numbers)
+
+
+def is_direct(x: Spec, out: Spec) -> bool:
+    """Whether the rows (last dim) of an operand can be read as slices."""
+    return x.layout.strides[-1] == 1 and x.dtype.storage == out.dtype.compute
+
+
+def pick_numbers(
+    out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int
+) -> tuple[NDArray[np.int64], bool]:
+    """The numbers of `pick` and `pick_backward`, in row-major order of the rows, and whether threads share them."""
+    n, shape = x.shape[-1], out.shape
+    dims, strides = merge([out, without(x.layout, x.shape, len(shape)), *others])
+    count = prod(shape)
+    chunk, chunks = pieces(count, CHUNK // max(1, n))
+    numbers = [count, chunk, chunks, n, ignore, len(dims), *dims]
+    steps = (step, x.layout.strides[-1], *(0 for _ in others))
+    for layout, inner, s in zip((out, x.layout, *others), steps, strides, strict=True):
+        numbers += [layout.offset, inner, *s]
+    parallel = chunks > 1 and count * n * PICK_COST >= settings.parallel_threshold
+    return np.array(numbers, np.int64), parallel
 
 
 def lanes(compute: np.dtype[Any]) -> int:
@@ -194,6 +237,15 @@ def write_sums(fn: ColumnFn, dtypes: tuple[DType, ...], out: DType, direct: tupl
         functions += helper(paste(rows.add, len(dtypes), macros, {}), rows.add, f"add_{k}")
     label = "sums" + "".join("1" if d else "x" for d in direct)
     return kernel_of(label, label, rows.column_sums, fn, dtypes, out, constants, functions, parallel)
+
+
+def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int, parallel: bool) -> Launch:
+    """One result of each row, or with three dtypes the gradient of that."""
+    functions, constants = row_parts(dtypes[:1], fn.totals, (direct,), out.compute)
+    constants["FOLD"] = str(fold)
+    template = rows.pick if len(dtypes) == 2 else rows.pick_backward
+    label = f"{template.__name__}{fold}{'1' if direct else 'x'}"
+    return kernel_of(label, label, template, fn, dtypes, out, constants, functions, parallel)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...], parallel: bool) -> Launch:

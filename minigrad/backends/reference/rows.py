@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
-from minigrad.backends.reference.elements import Buffer, quiet, read, write
+from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type, python_function
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
@@ -68,6 +68,49 @@ class Rows(HostMemory):
                 for p in positions:
                     results[p] = result(*elements[p], *found)
             write(buffers[-1], out, results, compute)
+
+        return quiet(launch)
+
+    def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:
+        compute, n = out.dtype.compute, x.shape[-1]
+        find, result = totals_of(fn.totals, compute, 0.0), first_arguments(fn.result, compute)
+        number = compute_type(compute)
+
+        def launch(buffer: Buffer, chosen: Buffer, z: Buffer) -> None:
+            elements = [(value,) for value in read(buffer, x, compute)]
+            losses, count = [], 0
+            for r, place in enumerate(int(t) for t in read(chosen, target, INT64)):
+                row = elements[r * n : (r + 1) * n]
+                losses.append(number(0) if place == ignore else -result(*row[place], *find(row)))
+                count += place != ignore
+            if reduction != "none":
+                total = np.sum(np.array(losses, np.float64))
+                losses = [number(total / np.float64(count) if reduction == "mean" else total)]
+            write(z, out, losses, compute)
+
+        return quiet(launch)
+
+    def pick_backward(
+        self, fn: RowFn, out: Spec, dy: Spec, x: Spec, target: Spec, ignore: int, reduction: str
+    ) -> Launch:
+        compute, n = out.dtype.compute, x.shape[-1]
+        find, result = totals_of(fn.totals, compute, 0.0), first_arguments(fn.result, compute)
+        number = compute_type(compute)
+        wide = Spec(dy.layout.expand(target.shape), dy.dtype)
+
+        def launch(g: Buffer, buffer: Buffer, chosen: Buffer, z: Buffer) -> None:
+            elements = [(value,) for value in read(buffer, x, compute)]
+            places = [int(t) for t in read(chosen, target, INT64)]
+            count = np.float64(sum(place != ignore for place in places))
+            share = number(1 / count if reduction == "mean" else 1)
+            results: list[Any] = []
+            for r, (place, slope) in enumerate(zip(places, read(g, wide, compute), strict=True)):
+                row = elements[r * n : (r + 1) * n]
+                found = () if place == ignore else find(row)
+                for j, element in enumerate(row):
+                    at = number(0) if place == ignore else result(*element, *found) - number(j == place)
+                    results.append(number(at * (slope * share)))
+            write(z, out, results, compute)
 
         return quiet(launch)
 

@@ -171,3 +171,88 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 z[j] = STORE(F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j], e[j]))
             to += numbers[8 + rank]
             p_K += numbers[8 + rank + (K + 1) * (rank + 3)]
+
+
+def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """Minus the result at the element of each row that in_1 names; 0 where it names `numbers[4]`.
+
+    numbers as in `rows`.  A fold of 0 stores them, of 1 their sum, of 2 their mean over the rows that count.
+    """
+    n = numbers[3]
+    value = 0.0
+    rank = numbers[5]
+    losses = np.empty(numbers[0], T)
+    counts = np.empty(numbers[0], np.bool_)
+    for t in RANGE(numbers[2]):
+        acc = np.empty(LANES, T)
+        s_0 = np.empty(n * SCRATCH_0, T)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            to = numbers[6 + rank]
+            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                to += place * numbers[8 + rank + d]
+                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            chosen = np.int64(in_1[at_1])
+            loss = T(0)
+            if chosen != numbers[4]:
+                x_0 = ROW_0
+                a = TOTAL_0
+                b = TOTAL_1
+                loss = T(-F(x_0[chosen], a, b))
+            losses[r] = loss
+            counts[r] = chosen != numbers[4]
+            if FOLD == 0:
+                out[to] = STORE(loss)
+    if FOLD > 0:
+        joined = 0.0
+        count = 0
+        for r in range(numbers[0]):
+            joined += losses[r]
+            count += counts[r]
+        out[numbers[6 + rank]] = STORE(T(joined / count if FOLD == 2 else joined))
+
+
+def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """The gradient of `pick`: (result - 1 at the named element) times in_2, over the count for a mean; F the result."""
+    n = numbers[3]
+    value = 0.0
+    rank = numbers[5]
+    share = 1.0
+    if FOLD == 2:
+        count = 0
+        for r in range(numbers[0]):
+            rest = r
+            at = numbers[6 + rank + 2 * (rank + 2)]
+            for d in range(rank - 1, -1, -1):
+                at += rest % numbers[6 + d] * numbers[8 + rank + 2 * (rank + 2) + d]
+                rest //= numbers[6 + d]
+            count += 1 if np.int64(in_1[at]) != numbers[4] else 0
+        share = 1.0 / count
+    for t in RANGE(numbers[2]):
+        acc = np.empty(LANES, T)
+        s_0 = np.empty(n * SCRATCH_0, T)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            to = numbers[6 + rank]
+            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                to += place * numbers[8 + rank + d]
+                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            z = out[to : to + n]
+            chosen = np.int64(in_1[at_1])
+            if chosen == numbers[4]:
+                for j in range(n):
+                    z[j] = STORE(T(0))
+            else:
+                scale = T(LOAD_2(in_2[at_2]) * T(share))
+                x_0 = ROW_0
+                a = TOTAL_0
+                b = TOTAL_1
+                for j in range(n):
+                    z[j] = STORE(T(F(x_0[j], a, b) * scale))
+                z[chosen] = STORE(T((F(x_0[chosen], a, b) - T(1)) * scale))

@@ -1,0 +1,236 @@
+"""Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
+
+Class numbers without weights or smoothing are one kernel each way: no row of log-probabilities is ever stored.  The
+other cases are composed of log_softmax and a gather.  `rows.py` has the functions of rows that this module builds on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.backends.base import Backend
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import as_int
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.compare import where
+from minigrad.ops.declare import kernel
+from minigrad.ops.indexing import gather, index_select
+from minigrad.ops.reduce import sum
+from minigrad.ops.rows import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
+from minigrad.ops.rules import common, refuse
+from minigrad.ops.views import expand, permute, unsqueeze
+from minigrad.tensor import Tensor, describe, expect_tensors, host_array
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    *floats, target = specs
+    if not target.dtype.is_int:
+        raise refuse(op, specs, "class numbers need an integer dtype")
+    dtype = common(floats)
+    if not dtype.is_float:
+        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
+    return dtype
+
+
+def _loss_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
+    if not x.shape or target.shape != x.shape[:-1]:
+        raise ShapeError(f"{op.label}: {target!r} must have a class for each row of {x!r}", op=op.label)
+    return target.shape if reduction == "none" else ()
+
+
+def _slope_shape(op: Op, dy: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
+    if dy.shape != _loss_shape(op, x, target, ignore=ignore, reduction=reduction):
+        raise ShapeError(f"{op.label}: {dy!r} must have the shape of the loss of {x!r}", op=op.label)
+    return x.shape
+
+
+def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
+    """A look at the classes before the op allocates: each must exist or be the ignored one."""
+    target, classes, ignore = specs[-1], specs[-2].shape[-1], params["ignore"]
+    bounds = backend.index_bounds(target)
+
+    def check(*operands: Tensor) -> None:
+        low, high = bounds(operands[-1].storage.buffer)
+        if low < 0 or high >= classes:
+            check_classes(op.label, operands[-1], classes, ignore)
+
+    return check
+
+
+def check_classes(name: str, target: Tensor, classes: int, ignore: int) -> None:
+    """Raise IndexOutOfRange for a class that is neither there nor ignored."""
+    values = host_array(target).reshape(-1)
+    wrong = values[(values != ignore) & ((values < 0) | (values >= classes))]
+    if wrong.size:
+        raise IndexOutOfRange(
+            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}, and "
+            f"{ignore} is ignored",
+            op=name,
+        )
+
+
+def _counted(target: Tensor, x: Tensor, ignore: int, reduction: str) -> Tensor:
+    """What each row counts: 0 where ignored; for a mean, shares that sum to 1."""
+    valid = cast(target != ignore, dtype=x.dtype)
+    return valid / sum(valid) if reduction == "mean" else valid
+
+
+def _slope_by_dy(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """<g, softmax(x) - onehot(target)> of each row; the engine adds up the rows for a single dy."""
+    chosen = unsqueeze(where(target == ignore, 0, target), dim=-1)
+    rows = sum(g * softmax(x, -1), -1) - gather(g, -1, chosen).squeeze(-1)
+    return rows * _counted(target, x, ignore, reduction)
+
+
+def _slope_by_x(g: Tensor, dy: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """softmax's own gradient, each row times its share of dy."""
+    share = unsqueeze(dy * _counted(target, x, ignore, reduction), dim=-1)
+    return softmax_backward(g * share, softmax(x, -1), dim=x.ndim - 1)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_loss_shape,
+    check=_in_range,
+    vjp=(
+        lambda g, x, target, *, ignore, reduction: cross_entropy_backward(
+            g, x, target, ignore=ignore, reduction=reduction
+        ),
+        None,
+    ),
+)
+def cross_entropy_along(backend, out, x, target, *, ignore, reduction):
+    """-log_softmax(x) at the class of each row of the last dim.  Gradient: softmax(x), minus 1 at the class."""
+    return backend.pick(LOG_SOFTMAX, out, x, target, ignore, reduction)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_slope_shape,
+    check=_in_range,
+    vjp=(
+        lambda g, x, target, *, ignore, reduction: _slope_by_dy(g, x, target, ignore, reduction),
+        lambda g, dy, x, target, *, ignore, reduction: _slope_by_x(g, dy, x, target, ignore, reduction),
+        None,
+    ),
+)
+def cross_entropy_backward(backend, out, dy, x, target, *, ignore, reduction):
+    """The gradient of cross_entropy in x."""
+    return backend.pick_backward(SOFTMAX, out, dy, x, target, ignore, reduction)
+
+
+# ---- the public forms -----------------------------------------------------------------------------------------------
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row.
+
+    Shapes: input (C,), (N, C) or (N, C, d1, ...); target the same without the class dim holds class numbers, target
+    of input's shape holds probabilities.
+    reduction: "none", "sum", or "mean": over the weights of the classes that count, for probabilities over the rows.
+    label_smoothing: this share of the target is spread evenly over all classes.
+    Gradient: softmax(x) minus the target.  Raises IndexOutOfRange for a class that is not there.
+    """
+    x, dim = _expect_loss("cross_entropy", input, target, weight, reduction)
+    ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
+    smooth = float(label_smoothing)
+    if not 0.0 <= smooth <= 1.0:
+        raise ArgumentError(f"cross_entropy: label_smoothing must be 0 to 1, got {label_smoothing!r}")
+    if target.shape == x.shape and target.dtype.is_float:
+        return _probability_loss(x, target, weight, reduction, smooth, dim)
+    if weight is None and smooth == 0.0:
+        _expect_classes("cross_entropy", x, target, dim)
+        rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
+        return cross_entropy_along(rows, target, ignore=ignore, reduction=reduction)
+    logs = log_softmax(x, dim)
+    loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
+    if smooth:
+        spread = logs if weight is None else logs * _along_classes(weight, logs, dim)
+        even = where(target == ignore, 0.0, -sum(spread, dim))
+        loss = loss * (1.0 - smooth) + even * (smooth / x.shape[dim])
+    return _reduced(loss, share, reduction)
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    x, dim = _expect_loss("nll_loss", input, target, weight, reduction)
+    ignore = as_int(ignore_index, "ignore_index", "nll_loss")
+    return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
+
+
+def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, int]:
+    """Checks that both losses share; x as a float, and its class dim."""
+    expect_tensors(name, x, target)
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
+    if x.ndim == 0:
+        raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)
+    if not x.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+    dim = 0 if x.ndim == 1 else 1
+    if weight is not None:
+        expect_tensors(name, weight)
+        if weight.shape != (x.shape[dim],):
+            raise ShapeError(f"{name}: {describe(weight)} must have one entry for each class of {describe(x)}", op=name)
+    return x, dim
+
+
+def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
+    if not target.dtype.is_int:
+        raise DTypeError(f"{name}: class numbers need an integer dtype, got {describe(target)} for {describe(x)}")
+    if target.shape != (*x.shape[:dim], *x.shape[dim + 1 :]):
+        raise ShapeError(
+            f"{name}: {describe(target)} must have the shape of {describe(x)} without the class dim {dim}", op=name
+        )
+
+
+def _class_loss(
+    name: str, logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, dim: int
+) -> tuple[Tensor, Tensor]:
+    """Each row's loss and what it counts in a mean."""
+    _expect_classes(name, logs, target, dim)
+    check_classes(name, target, logs.shape[dim], ignore)
+    share = cast(target != ignore, dtype=logs.dtype)
+    chosen = cast(where(target == ignore, 0, target), dtype=int64)
+    if weight is not None:
+        share = share * index_select(weight, 0, chosen.reshape(-1)).reshape(target.shape)
+    picked = gather(logs, dim, unsqueeze(chosen, dim=dim)).squeeze(dim)
+    return -(where(target == ignore, 0.0, picked) * share), share
+
+
+def _probability_loss(
+    x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smooth: float, dim: int
+) -> Tensor:
+    """The loss for probabilities: a mean counts rows."""
+    logs = log_softmax(x, dim)
+    if weight is not None:
+        logs = logs * _along_classes(weight, logs, dim)
+    if smooth:
+        target = target * (1.0 - smooth) + smooth / x.shape[dim]
+    loss = -sum(logs * target, dim)
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
+
+
+def _along_classes(weight: Tensor, x: Tensor, dim: int) -> Tensor:
+    """One weight a class, stretched over x."""
+    return expand(weight.reshape(*(weight.shape[0] if d == dim else 1 for d in range(x.ndim))), shape=x.shape)
+
+
+def _reduced(loss: Tensor, share: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return loss
+    return sum(loss) / sum(share) if reduction == "mean" else sum(loss)

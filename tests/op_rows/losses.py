@@ -1,0 +1,66 @@
+"""Rows of cross_entropy and nll_loss: fused, weighted, smoothed, with an ignored class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.ops import losses
+
+from .row import FLOATS, Row
+from .rows import log_softmax, softmax
+
+F = mg.nn.functional
+CLASSES = np.array([[2, 0, 1], [1, 1, 2]])  # class 1 is the ignored one
+ONEHOT = np.eye(3)[CLASSES]
+VALID = CLASSES != 1
+
+
+def _target(x: Any, classes: np.ndarray = CLASSES) -> Any:
+    return mg.tensor(classes, device=x.device)
+
+
+def _losses(x: np.ndarray) -> np.ndarray:
+    """Of rows in the last dim, 0 for the ignored class."""
+    return -(log_softmax(x, -1) * ONEHOT).sum(-1) * VALID
+
+
+def _slopes(x: np.ndarray) -> np.ndarray:
+    return (softmax(x, -1) - ONEHOT) * VALID[..., None]
+
+
+def _smooth(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    logs, q = log_softmax(x, 1), np.eye(3)[CLASSES[0]] * 0.7 + 0.1
+    return -(logs * q * w).sum(1) * VALID[0]
+
+
+def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = (), **more: Any) -> Row:
+    domains = more.pop("domains", ("real",) * len(shapes))
+    return Row(name, fn, numpy, domains, ops, shapes, dtypes=FLOATS, tolerance=8, refuses=False, **more)
+
+
+def _backward(reduction: str) -> Any:
+    return lambda g, x: losses.cross_entropy_backward(g, x, _target(x), ignore=1, reduction=reduction)
+
+
+S, R = (2, 3, 3), (2, 3)
+ALONG, BACK = ("cross_entropy_along",), ("cross_entropy_backward",)
+ROWS = [
+    _row("cross_entropy", lambda x: F.cross_entropy(x, _target(x), None, 1), lambda x: _losses(
+        x.swapaxes(1, 2)).sum() / VALID.sum(), S, ops=ALONG),
+    _row("cross_entropy-sum", lambda x: F.cross_entropy(x, _target(x), None, 1, "sum"),
+         lambda x: _losses(x.swapaxes(1, 2)).sum(), S, ops=ALONG),
+    _row("cross_entropy-none", lambda x: F.cross_entropy(x.transpose(1, 2), _target(x), None, 1, "none"), _losses, S,
+         ops=ALONG),
+    _row("cross_entropy-weights", lambda x, w: F.cross_entropy(x, _target(x, CLASSES[0]), w, 1, "none", 0.3), _smooth,
+         (3, 3), (3,), domains=("real", "positive")),
+    _row("cross_entropy-probabilities", lambda x, q: F.cross_entropy(x, q), lambda x, q: -(
+        log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),
+    _row("nll_loss", lambda x, w: F.nll_loss(x, _target(x, CLASSES[0]), w), lambda x, w: -(
+        x * np.eye(3)[CLASSES[0]] * w).sum() / w[CLASSES[0]].sum(), (3, 3), (3,), domains=("real", "positive")),
+    _row("cross_entropy_backward", _backward("none"), lambda g, x: g[..., None] * _slopes(x), R, S, ops=BACK),
+    _row("cross_entropy_backward-sum", _backward("sum"), lambda g, x: g * _slopes(x), (), S, ops=BACK),
+    _row("cross_entropy_backward-mean", _backward("mean"), lambda g, x: g * _slopes(x) / VALID.sum(), (), S, ops=BACK),
+]  # fmt: skip

@@ -1,0 +1,64 @@
+"""Losses: shapes, ignored classes, errors, and that the fused forms are the composed ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+
+F = mg.nn.functional
+
+
+def test_cross_entropy_of_certain_rows() -> None:
+    x = mg.tensor([[0.0, 0.0], [0.0, 0.0], [0.0, 200.0]])
+    losses = F.cross_entropy(x, mg.tensor([0, 1, 1]), reduction="none").tolist()
+    np.testing.assert_allclose(losses, [np.log(2), np.log(2), 0], rtol=1e-6)
+    assert F.cross_entropy(x, mg.tensor([0, -100, -100])).item() == pytest.approx(np.log(2))
+
+
+def test_a_mean_over_ignored_rows_only_is_nan_and_its_sum_0() -> None:
+    x, target = mg.randn(2, 3), mg.tensor([-100, -100])
+    assert np.isnan(F.cross_entropy(x, target).item())
+    assert F.cross_entropy(x, target, reduction="sum").item() == 0.0
+    assert np.isnan(F.cross_entropy(mg.zeros(0, 3), mg.zeros(0, dtype="int64")).item())
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("shape", [(7, 5), (40, 130), (3, 5, 4, 2)], ids=str)
+def test_fused_and_composed_agree_to_the_second_order(shape: tuple[int, ...], reduction: str) -> None:
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal(shape)
+    target = mg.tensor(rng.integers(0, 5, (shape[0], *shape[2:])))
+    ones = mg.ones(shape[1], dtype="float64")  # weights of 1 change nothing but take the composed road
+    found = []
+    for weight in (None, ones):
+        x = mg.Var(values)
+        y = F.cross_entropy(x, target, weight, 0, reduction)
+        g = mg.grad((y * y).sum(), x, create_graph=True)
+        h = mg.grad((g * g.detach().sin()).sum(), x)
+        found.append([np.array(v.tolist()) for v in (y, g, h)])
+    for fused, composed in zip(*found, strict=True):
+        np.testing.assert_allclose(fused, composed, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x, t: F.cross_entropy(x, mg.tensor([0, 3])), IndexOutOfRange, r"class 3 of int64\(2,\) .* 0 to 2"),
+        (lambda x, t: F.cross_entropy(x, mg.tensor([0, -1])), IndexOutOfRange, r"class -1"),
+        (lambda x, t: F.nll_loss(x, mg.tensor([0, 7])), IndexOutOfRange, r"nll_loss: class 7"),
+        (lambda x, t: F.cross_entropy(x, t, reduction="max"), ArgumentError, r"reduction must be one of"),
+        (lambda x, t: F.cross_entropy(x, t, label_smoothing=2), ArgumentError, r"label_smoothing must be 0 to 1"),
+        (lambda x, t: F.cross_entropy(x, mg.zeros(2)), DTypeError, r"class numbers need an integer dtype"),
+        (lambda x, t: F.cross_entropy(x, mg.tensor([0])), ShapeError, r"without the class dim 1"),
+        (lambda x, t: F.cross_entropy(x, t, mg.ones(2)), ShapeError, r"one entry for each class"),
+        (lambda x, t: F.cross_entropy(t, t), DTypeError, r"int64\(2,\) needs a floating dtype"),
+    ],
+)
+def test_wrong_arguments_are_named_before_anything_is_computed(call: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call(mg.randn(2, 3), mg.tensor([0, 2]))
