@@ -76,7 +76,7 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """A number next to tensors of `dtype`: it adapts to them, an array does not."""
     # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are told apart by their types.
-    if x and x.__class__ in NUMBERS:
+    if x.__class__ in NUMBERS and x:
         found = _weak.get((x, x.__class__, dtype, like.device))
         if found is not None:
             return found
@@ -200,6 +200,25 @@ def binary(op: Op) -> Callable[..., Tensor]:
     return call
 
 
+def run_unary(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
+    """A call of one operand whose plan is known."""
+    storage = plan.make()
+    plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+    if (x.op is not None or x.is_variable) and mode.enabled:
+        return result(storage, plan, record(op, plan, (x,), plan.params, storage))
+    return result(storage, plan, None)
+
+
+def apply_binary(op: Op, a: Tensor, b: Tensor) -> Tensor:
+    """`apply` for two tensors and no parameters."""
+    plan = plan_of(op, a, b)
+    storage = plan.make()
+    plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
+    if (a.op is not None or b.op is not None or a.is_variable or b.is_variable) and mode.enabled:
+        return result(storage, plan, record_binary(op, plan, a, b, storage))
+    return result(storage, plan, None)
+
+
 def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
     """The tensor that a call returns."""
     y: Tensor = _new_tensor(Tensor)
@@ -292,6 +311,12 @@ def is_hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def plan_of(op: Op, a: Tensor, b: Tensor) -> CallPlan:
+    """The plan of a call with two operands and no parameters."""
+    key = (a.layout, a.dtype, a.device, b.layout, b.dtype, b.device)
+    return op.plans.get(key) or plan_for(op, (a, b), {}, key)
 
 
 def plan_for(op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...]) -> CallPlan:

@@ -24,13 +24,15 @@ class CallPlan:
 
     launch is None for a view: the result shares the operand's storage.
     check: looks at index values before anything is allocated, or None.
+    params: the static arguments that the plan was made for.
     make: allocates the result's storage, or None for a view.
     tracks: whether a result can carry a gradient: it is a float.
     into: launches that write through other layouts, for out= and the in-place forms.
     """
 
     __slots__ = (
-        "backend", "check", "device", "dtype", "into", "launch", "layout", "make", "numel", "source", "specs", "tracks",
+        "backend", "check", "device", "dtype", "into", "launch", "layout", "make", "numel", "params", "source", "specs",
+        "tracks",
     )  # fmt: skip
 
     def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
@@ -39,6 +41,7 @@ class CallPlan:
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
         self.make: Any = None if launch is None else backend.maker(self.numel, self.dtype, device)
         self.tracks = out.dtype.is_float
+        self.params: dict[str, Any] = {}
         self.check: Any = None
         self.into: dict[Layout, Launch] = {}
 
@@ -70,6 +73,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> C
     specs = tuple(Spec(x.layout, x.dtype) for x in operands)
     backend = backend_of(device)
     plan = PLANNERS[op.kind](op, backend, device, specs, params)
+    plan.params = params
     if op.check is not None:
         plan.check = op.check(op, backend, specs, params)
     return plan

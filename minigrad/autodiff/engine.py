@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.storage import ConstantStorage
+from minigrad.dispatch import SCALAR, number, plan_of
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
@@ -38,10 +40,10 @@ def backward(
     found = walk([y], [gradient], None, retain, create_graph, "backward")
     store = GradStore()
     given: set[int] = set()
-    for x, g in found:
-        g = own(g, gradient, given, create_graph)
-        store._put(x, g)
-        with set_grad_enabled(create_graph):
+    with set_grad_enabled(create_graph):
+        for x, g in found:
+            g = own(g, gradient, given)
+            store._put(x, g)
             x.grad = g if x.grad is None else add(x.grad, g)
     return store
 
@@ -101,14 +103,13 @@ def walk(
             check_reached(inputs, nodes, leaves)
         wanted = leading_to(nodes, targets)
         nodes = [node for node in nodes if id(node) in wanted]
-    check_saved(nodes, name)
-    check_rules(nodes, wanted, name)
+    check(nodes, wanted, name)
     seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
     found: list[tuple[Node, Tensor]] = []
     with set_grad_enabled(create):
-        for y, g in zip(ys, seeds, strict=True):
+        for y, g in zip(ys, seeds):
             accumulate(table, owned, node_of(y), g, create)
         for node in nodes:
             g_node = table.pop(id(node), None)
@@ -154,6 +155,8 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     """The cotangent of y: ones, or the given one in the dtype of y."""
     if gradient is None:
+        if y.layout is SCALAR:
+            return number(1.0, y.dtype, y.device)
         return ones(y.shape, dtype=y.dtype, device=y.device)
     return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
@@ -193,35 +196,47 @@ def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
     return wanted
 
 
-def check_saved(nodes: list[BackpropOp], name: str) -> None:
-    """Before anything is computed or freed: every saved value is there, and is the one that was saved."""
+def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
+    """Before anything is computed or freed: every saved value is there and is the one that was saved, and every
+    operand that a gradient must pass has a rule."""
     for node in nodes:
-        if node.saved is None:
+        saved = node.saved
+        if saved is None:
             raise GradientError(
                 f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
                 f"pass retain_graph=True to the first one"
             )
-        for k, value, version in zip(node.op.saves[node.mask], node.saved, node.versions, strict=True):
-            if value.storage.version != version:
-                what = "its output" if k < 0 else f"its operand {node.op.operands[k]!r}"
-                raise StorageError(
-                    f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
-                    f"changed in place since and is at version {value.storage.version}; clone() it before the change"
-                )
+        if saved:
+            for value, version in zip(saved, node.versions):
+                if value.storage.version != version:
+                    raise stale(node, name)
+        if None in node.op.rules:
+            check_rules(node, wanted, name)
 
 
-def check_rules(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
-    """Before anything is computed or freed: every operand that a gradient must pass has a rule."""
-    for node in nodes:
-        op = node.op
-        for k, parent in enumerate(node.parents):
-            if op.rules[0 if op.variadic else k] is not None or parent is None:
-                continue
-            if wanted is None or id(parent) in wanted:
-                raise GradientError(
-                    f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
-                    f"detach() the operand if that is meant"
-                )
+def stale(node: BackpropOp, name: str) -> StorageError:
+    """The error for a saved value that was changed since."""
+    for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
+        if value.storage.version != version:
+            what = "its output" if k < 0 else f"its operand {node.op.operands[k]!r}"
+            return StorageError(
+                f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
+                f"changed in place since and is at version {value.storage.version}; clone() it before the change"
+            )
+    raise AssertionError("nothing is stale")
+
+
+def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
+    """Raise for an operand that a gradient must pass and that has no rule."""
+    op = node.op
+    for k, parent in enumerate(node.parents):
+        if op.rules[0 if op.variadic else k] is not None or parent is None:
+            continue
+        if wanted is None or id(parent) in wanted:
+            raise GradientError(
+                f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
+                f"detach() the operand if that is meant"
+            )
 
 
 def describe_node(node: BackpropOp) -> str:
@@ -238,20 +253,26 @@ def step(
     create: bool,
 ) -> None:
     """Push the gradient of one node to its parents; with `wanted`, to those in it only."""
-    op, plan = node.op, node.plan
-    values = saved_by_name(node, create) if node.saved else {}
+    op, specs = node.op, node.plan.specs
+    saved: Any = saved_in_graph(node) if create and node.saved else node.saved
+    picks = op.picks[node.mask]
     for k, parent in enumerate(node.parents):
         if parent is None or (wanted is not None and id(parent) not in wanted):
             continue
-        rule = op.rules[0 if op.variadic else k]
-        assert rule is not None, "check_rules has looked"
-        arguments = [values[n] for n in rule.saves]
+        at = 0 if op.variadic else k
+        rule: Any = op.rules[at]
+        # A fused rule is one kernel; what it does cannot be differentiated again.
+        fn = rule.fn if create else rule.fused or fuse(op, at)
+        pick = picks[at]
         if rule.facts:
-            facts = {n: node.params[n] if n in node.params else plan.fact(n, op, k) for n in rule.facts}
-            partial = rule.fn(g, *arguments, **facts)
+            partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
+        elif not pick:
+            partial = fn(g)
+        elif len(pick) == 1:
+            partial = fn(g, saved[pick[0]])
         else:
-            partial = rule.fn(g, *arguments)
-        spec = plan.specs[k]
+            partial = fn(g, *[saved[i] for i in pick])
+        spec = specs[k]
         if partial.layout.shape != spec.layout.shape:
             partial = sum_to(partial, spec.layout.shape)
         if partial.dtype is not spec.dtype:
@@ -259,15 +280,18 @@ def step(
         accumulate(table, owned, parent, partial, create)
 
 
-def saved_by_name(node: BackpropOp, create: bool) -> dict[str, Tensor]:
-    """What a node saved, by the names that its rules use; its output joins the graph again for higher orders."""
-    values: dict[str, Tensor] = {}
-    for k, value in zip(node.op.saves[node.mask], node.saved or (), strict=True):
-        if k >= 0:
-            values[node.op.operands[k]] = value
-        else:
-            values["y"] = Tensor(value.storage, value.layout, node) if create else value
-    return values
+def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
+    """The parameters and static facts that a rule asks for."""
+    params, plan, op = node.params, node.plan, node.op
+    return {name: params[name] if name in params else plan.fact(name, op, operand) for name in rule.facts}
+
+
+def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
+    """What a node saved, its output as a part of the graph again: for higher orders."""
+    return tuple(
+        Tensor(value.storage, value.layout, node) if k < 0 else value
+        for k, value in zip(node.op.saves[node.mask], node.saved or ())
+    )
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor, create: bool) -> None:
@@ -276,20 +300,24 @@ def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor,
     old = table.get(key)
     if old is None:
         table[key] = g
-        owned.discard(key)
     elif key in owned and not create:
-        add(old, g, out=old)
+        add_into(old, g)
     else:
         table[key] = add(old, g)
         owned.add(key)
 
 
-def own(g: Tensor, gradient: Tensor | None, given: set[int], create: bool) -> Tensor:
+def add_into(total: Tensor, g: Tensor) -> None:
+    """total += g, where nobody else knows `total`: no check, no version, no new buffer."""
+    plan = plan_of(add.op, total, g)  # type: ignore[attr-defined]
+    plan.launch(total.storage.buffer, g.storage.buffer, total.storage.buffer)  # type: ignore[misc]
+
+
+def own(g: Tensor, gradient: Tensor | None, given: set[int]) -> Tensor:
     """A leaf's gradient as a dense tensor that nobody else writes: rules may pass one tensor on to several leaves."""
     shared = gradient is not None and g.storage is gradient.storage
     shared = shared or isinstance(g.storage, ConstantStorage)
     if id(g.storage) in given or shared or not g.is_contiguous():
-        with set_grad_enabled(create):
-            g = clone(g)
+        g = clone(g)
     given.add(id(g.storage))
     return g

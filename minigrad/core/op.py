@@ -47,12 +47,16 @@ class Spec:
 
 
 class Rule:
-    """One derivative rule: the function, the values that it wants saved, the static facts that it reads."""
+    """One derivative rule: the function, the values that it wants saved, the static facts that it reads.
 
-    __slots__ = ("facts", "fn", "saves")
+    fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
+    """
+
+    __slots__ = ("facts", "fn", "fused", "saves")
 
     def __init__(self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...]) -> None:
         self.fn, self.saves, self.facts = fn, saves, facts
+        self.fused: Callable[..., Any] | None = None
 
 
 class Op:
@@ -62,6 +66,7 @@ class Op:
     operands, params: names of the tensors, and of the static arguments with their defaults.
     rules: one Rule or None per operand; None means "not differentiable in this operand".
     saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the output.
+    picks[mask][k]: where among them the values stand that the rule of operand k wants.
     linear: the op is its own jvp.
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
@@ -69,8 +74,8 @@ class Op:
     """
 
     __slots__ = (
-        "check", "doc", "dtype_rule", "identity", "kind", "label", "linear", "name", "operands", "params", "plans",
-        "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
+        "check", "doc", "dtype_rule", "identity", "kind", "label", "linear", "name", "operands", "params", "picks",
+        "plans", "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -88,6 +93,7 @@ class Op:
         self.public: Callable[..., Any] | None = None
         self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
         self.saves: tuple[tuple[int, ...], ...] = ()
+        self.picks: tuple[tuple[tuple[int, ...], ...], ...] = ()
         self.plans: dict[Any, Any] = {}
 
     @property

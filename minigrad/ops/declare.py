@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import normalize_dims
-from minigrad.dispatch import apply, binary, unary
+from minigrad.dispatch import apply, binary, plan_for, run_unary, unary
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
@@ -27,6 +27,7 @@ FACTS = ("shape", "dtype", "layout", "device")
 VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
 # Ops behind a function of another signature have a longer name: `gather` calls `gather_along`.
 INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
+PLAIN_DIMS = (type(None), int)  # not bool, which is equal to an int as a key
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
 
@@ -57,6 +58,7 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
             )
         op.rules = tuple(None if fn is None else read_rule(op, fn) for fn in vjp)
     op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
+    op.picks = tuple(picks_for(op, saved) for saved in op.saves)
     # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
     taken = not ours and name in schema and schema[name].public.__module__.startswith("minigrad.")
     schema[f"{function.__module__}.{name}" if taken else name] = op
@@ -105,6 +107,13 @@ def saves_for(op: Op, mask: int) -> tuple[int, ...]:
     return tuple(k for k in (-1, *range(len(op.operands))) if ("y" if k < 0 else op.operands[k]) in names)
 
 
+def picks_for(op: Op, saved: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """For each rule, where in `saved` the values are that it wants; () where one is missing, for it will not run."""
+    names = ["y" if k < 0 else op.operands[k] for k in saved]
+    wanted = [rule.saves if rule else () for rule in op.rules]
+    return tuple(tuple(map(names.index, n)) if set(n) <= set(names) else () for n in wanted)
+
+
 def publish(op: Op, function: FunctionType, public: Function) -> Function:
     """Give the public function its name, docstring and record."""
     public.__name__ = public.__qualname__ = function.__name__
@@ -137,19 +146,22 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bo
             raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
         op = new_op(function, "elementwise", body.args, {}, vjp)
         op.scalar, op.dtype_rule, op.linear = body, dtype, linear
-        return publish(op, function, ELEMENTWISE[len(body.args)](op))
+        return publish(op, function, public_function(op))
 
     return declare
 
 
-def _ternary(op: Op) -> Function:
-    def public(a: Any, b: Any, c: Any, *, out: Tensor | None = None) -> Tensor:
-        return apply(op, a, b, c, out=out)
+def public_function(op: Op) -> Function:
+    """The function that calls an elementwise op."""
+    if len(op.operands) < 3:
+        return unary(op) if len(op.operands) == 1 else binary(op)
+
+    def public(*operands: Any, out: Tensor | None = None) -> Tensor:
+        if len(operands) != len(op.operands):
+            raise TypeError(f"{op.label}() takes {len(op.operands)} tensors, but {len(operands)} were given")
+        return apply(op, *operands, out=out)
 
     return public
-
-
-ELEMENTWISE = {1: unary, 2: binary, 3: _ternary}
 
 
 def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, vjp: Vjp | None = None,
@@ -177,9 +189,18 @@ def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, v
 
         op.prepare = prepare
 
+        plans = op.plans
+
         def public(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
             if not isinstance(x, Tensor):
                 expect_tensors(op.name, x)
+            # Calls as they were written have keys of their own, so that dims are not worked out each time.
+            if dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
+                plan = plans.get((x.layout, x.dtype, x.device, dim, keepdim))
+                if plan is not None:
+                    return run_unary(op, plan, x)
+                params = {"dims": normalize_dims(dim, x.ndim, op.name, x), "keepdim": keepdim}
+                return run_unary(op, plan_for(op, (x,), params, (x.layout, x.dtype, x.device, dim, keepdim)), x)
             return apply(op, x, dims=normalize_dims(dim, x.ndim, op.name, x), keepdim=bool(keepdim))
 
         return publish(op, function, public)

@@ -15,6 +15,7 @@ from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.graph import is_grad_enabled
 from minigrad.kernels.scalar import parse
+from minigrad.ops import views
 from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import kernel, reduction
 from minigrad.ops.joining import cat
@@ -24,8 +25,7 @@ from minigrad.tensor import Tensor, describe, expect_tensors
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
     """A folded tensor stretched back over `dims`: a view with strides of 0."""
-    kept = tuple(1 if d in dims else n for d, n in enumerate(shape))
-    return g.reshape(kept).expand(shape)
+    return views.stretch(g, dims=dims, shape=shape)
 
 
 def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
@@ -147,9 +147,11 @@ def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
             f"sum_to: {describe(x)} is no broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
             op="sum_to",
         )
-    dims = [*range(lead), *(lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)]
-    folded = sum(x, tuple(dims), keepdim=True) if dims else x
-    return folded.reshape(shape)
+    kept = tuple(lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)
+    if not kept:
+        return sum(x, tuple(range(lead)))
+    folded = sum(x, (*range(lead), *kept), keepdim=True)
+    return folded.reshape(shape) if lead else folded
 
 
 # ---- positions ------------------------------------------------------------------------------------------------------

@@ -114,6 +114,18 @@ def expand(layout, *, shape):
     return layout.expand(shape)
 
 
+@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),))
+def stretch(layout, *, dims, shape):
+    """A folded tensor over the shape that it was folded from, by strides of 0 along `dims`.
+
+    Gradient: summed over `dims`.
+    """
+    if len(layout.shape) < len(shape):
+        for d in dims:
+            layout = layout.unsqueeze(d)
+    return layout.expand(shape)
+
+
 # ---- parts and windows: undone by adding into zeros -----------------------------------------------------------------
 
 

@@ -153,10 +153,12 @@ def test_a_broken_rule_is_noticed(
     scope = rule.fn.__globals__
     if kind == "helper":
         monkeypatch.setitem(scope, helper, build(tree, scope, "<mutant>"))
+        broken = rule.fn
     else:
         fn = rule.fn
         broken = (lambda g, *a, **k: -fn(g, *a, **k)) if kind == "negate" else build(tree, scope, "<mutant>")
-        changed = list(op.rules)
-        changed[operand] = Rule(broken, rule.saves, rule.facts)
-        monkeypatch.setattr(op, "rules", tuple(changed))
+    # New rules for all operands: what has been fused into a kernel must be traced again.
+    fresh = [None if r is None else Rule(r.fn, r.saves, r.facts) for r in op.rules]
+    fresh[operand] = Rule(broken, rule.saves, rule.facts)
+    monkeypatch.setattr(op, "rules", tuple(fresh))
     assert caught(op), f"no row of {name} notices: {what}"

@@ -50,4 +50,6 @@ def bind(kernel: Launch, numbers: NDArray[np.int64], operands: int) -> Launch:
         return lambda a, out: kernel(a, out, numbers)
     if operands == 2:
         return lambda a, b, out: kernel(a, b, out, numbers)
-    return lambda a, b, c, out: kernel(a, b, c, out, numbers)
+    if operands == 3:
+        return lambda a, b, c, out: kernel(a, b, c, out, numbers)
+    return lambda *buffers: kernel(*buffers, numbers)
