@@ -22,7 +22,7 @@ from minigrad.ops.creation import ones
 from minigrad.ops.reduce import sum_to
 from minigrad.tensor import Tensor, describe, expect_tensors
 
-Node = Any  # BackpropOp, or a Var where a graph ends
+Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their ids, which no two share
 
 
 def backward(
@@ -71,8 +71,8 @@ def grad(
         if not x.requires_grad:
             raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
     retain = create_graph if retain_graph is None else retain_graph
-    found = {id(x): g for x, g in walk(ys, given, xs, retain, create_graph, "grad", allow_unused)}
-    result = tuple(found.get(id(node_of(x))) for x in xs)
+    found = {x.id: g for x, g in walk(ys, given, xs, retain, create_graph, "grad", allow_unused)}
+    result = tuple(found.get(node_of(x).id) for x in xs)
     return result[0] if isinstance(inputs, Tensor) else result
 
 
@@ -95,14 +95,14 @@ def walk(
     for y, g in zip(ys, cotangents, strict=True):
         check_seed(y, g, name)
     nodes, leaves = reachable(node_of(y) for y in ys)
-    targets = {id(leaf): leaf for leaf in leaves}
+    targets = {leaf.id: leaf for leaf in leaves}
     wanted = None
     if inputs is not None:
-        targets = {id(node_of(x)): node_of(x) for x in inputs}
+        targets = {node_of(x).id: node_of(x) for x in inputs}
         if not unused:
             check_reached(inputs, nodes, leaves)
         wanted = leading_to(nodes, targets)
-        nodes = [node for node in nodes if id(node) in wanted]
+        nodes = [node for node in nodes if node.id in wanted]
     check(nodes, wanted, name)
     seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
     table: dict[int, Tensor] = {}
@@ -112,10 +112,10 @@ def walk(
         for y, g in zip(ys, seeds):
             accumulate(table, owned, node_of(y), g, create)
         for node in nodes:
-            g_node = table.pop(id(node), None)
+            g_node = table.pop(node.id, None)
             if g_node is None:
                 continue
-            if id(node) in targets:
+            if node.id in targets:
                 found.append((node, g_node))
             step(node, g_node, table, owned, wanted, create)
             if not retain:
@@ -168,10 +168,12 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if isinstance(node, BackpropOp):
+        if node.__class__ is BackpropOp:
             if node.id not in nodes:
                 nodes[node.id] = node
-                stack += [p for p in node.parents if p is not None]
+                for parent in node.parents:
+                    if parent is not None:
+                        stack.append(parent)
         else:
             leaves[node.id] = node
     return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
@@ -179,20 +181,20 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
 
 def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
     """Raise for an input that the walk would not come to."""
-    reached = {id(node) for node in nodes} | {id(leaf) for leaf in leaves}
+    reached = {node.id for node in nodes} | {leaf.id for leaf in leaves}
     for x in inputs:
-        if id(node_of(x)) not in reached:
+        if node_of(x).id not in reached:
             raise GradientError(
                 f"grad: the outputs do not depend on the input {describe(x)}; pass allow_unused=True to get None"
             )
 
 
 def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
-    """Identities of the nodes through which a target is reached, and of the targets themselves."""
+    """Ids of the nodes through which a target is reached, and of the targets themselves."""
     wanted = set(targets)
     for node in reversed(nodes):
-        if any(id(p) in wanted for p in node.parents if p is not None):
-            wanted.add(id(node))
+        if any(p.id in wanted for p in node.parents if p is not None):
+            wanted.add(node.id)
     return wanted
 
 
@@ -232,7 +234,7 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
     for k, parent in enumerate(node.parents):
         if op.rules[0 if op.variadic else k] is not None or parent is None:
             continue
-        if wanted is None or id(parent) in wanted:
+        if wanted is None or parent.id in wanted:
             raise GradientError(
                 f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
                 f"detach() the operand if that is meant"
@@ -257,7 +259,7 @@ def step(
     saved: Any = saved_in_graph(node) if create and node.saved else node.saved
     picks = op.picks[node.mask]
     for k, parent in enumerate(node.parents):
-        if parent is None or (wanted is not None and id(parent) not in wanted):
+        if parent is None or (wanted is not None and parent.id not in wanted):
             continue
         at = 0 if op.variadic else k
         rule: Any = op.rules[at]
@@ -296,7 +298,7 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
 
 def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor, create: bool) -> None:
     """Add a partial gradient to a node's.  The first is kept as it is; a sum is the engine's own and grows in place."""
-    key = id(node)
+    key = node.id
     old = table.get(key)
     if old is None:
         table[key] = g

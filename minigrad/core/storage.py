@@ -64,22 +64,7 @@ class Storage:
         """A function that makes one uninitialised storage of this size after another: what a call plan keeps."""
         if not isinstance(allocator, CpuAllocator) or numel <= 0:
             return lambda: Storage(allocator.allocate(numel, dtype), dtype, device, allocator)
-        key, take = allocator.blocks(numel, dtype)
-        new = Storage.__new__
-
-        def make() -> Storage:
-            buffer = take()
-            # Field by field: a call of __init__ costs as much as all of them.
-            made: Storage = new(Storage)
-            made.key = key
-            made.allocator = allocator
-            made.buffer = buffer
-            made.dtype = dtype
-            made.device = device
-            made.version = 0
-            return made
-
-        return make
+        return allocator.storages(numel, dtype, device, Storage)
 
     @staticmethod
     def of(*numbers: bool | int | float, dtype: DTypeLike | None = None) -> Storage:
