@@ -152,7 +152,7 @@ from minigrad.ops.declare import elementwise, kernel, reduction, scalar, schema
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
-from minigrad.ops.linalg import dot, matmul, mm, mv, outer
+from minigrad.ops.linalg import addmm, addmv, baddbmm, bmm, dot, matmul, mm, mv, outer
 from minigrad.ops.random import (
     Generator,
     manual_seed,
@@ -184,6 +184,7 @@ from minigrad.ops.reduce import (
 )
 from minigrad.ops.rounding import ceil, floor, round, trunc
 from minigrad.ops.rows import log_softmax, softmax, softmin
+from minigrad.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape
 from minigrad.tensor import Tensor
@@ -232,6 +233,8 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "addmm",
+    "addmv",
     "affine",
     "all",
     "amax",
@@ -248,11 +251,13 @@ __all__ = [
     "atan2",
     "atanh",
     "backward",
+    "baddbmm",
     "bf16",
     "bfloat16",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
+    "bmm",
     "bool",
     "bool_",
     "cast",

@@ -42,6 +42,7 @@ from minigrad.ops import (
     reduce,
     rounding,
     rows,
+    scan,
     trigonometry,
     views,
 )  # fmt: skip
@@ -60,8 +61,9 @@ METHODS: dict[Any, str] = {
     activation: "relu sigmoid log_sigmoid silu",
     reduce: "sum mean amax amin any all prod argmax argmin max min var std logsumexp norm sum_to",
     rows: "softmax log_softmax",
+    scan: "cumsum cumprod cummax cummin logcumsumexp",
     composed: "clamp leaky_relu elu softplus gelu affine lerp roll slice_scatter",
-    linalg: "matmul dot mv mm outer",
+    linalg: "matmul dot mv mm outer bmm baddbmm addmm addmv",
     indexing: "gather scatter_add index_select index_add",
     joining: "split chunk repeat",
     casting: "to contiguous clone",

@@ -167,6 +167,21 @@ class Backend(ABC):
         dy is that of `pick`: one number a row, or one for all.  Rows whose target is `ignore` get 0.
         """
 
+    # ---- scans ----
+
+    @abstractmethod
+    def scan(
+        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int
+    ) -> Launch:
+        """out[i] = scalar(out[i - 1], operands[i]...) along `dim` in `compute`, from the identity on.
+
+        With one operand the scalar function is associative, and long rows may be folded in blocks first.
+        """
+
+    @abstractmethod
+    def argscan(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+        """Where the best element so far is along `dim`: an element x takes the place of `best` if better(best, x)."""
+
     # ---- filling ----
 
     @abstractmethod

@@ -1,14 +1,26 @@
-"""Matrix products over operands of any strides; leading (batch) dims broadcast."""
+"""Matrix products over operands of any strides; leading (batch) dims broadcast, and a vector is a row or a column.
+
+`matmul` is the product, `addmm` and its like the product scaled and added to something in one kernel, which is how
+`linear` adds its bias.
+"""
 
 from __future__ import annotations
 
+from minigrad.backends.base import Backend, Launch
 from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
-from minigrad.errors import ShapeError
+from minigrad.core.strides import stretched_strides
+from minigrad.dispatch import binary
+from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.tensor import Tensor, describe, expect_tensors
+
+Shape = tuple[int, ...]
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
 
 
 def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
@@ -16,40 +28,81 @@ def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
     return common(specs)
 
 
-def matmul_shape(op: Op, a: Spec, b: Spec) -> tuple[int, ...]:
-    """(..., m, k) @ (..., k, n) -> (..., m, n).  Raises ShapeError unless k agrees and batch dims broadcast."""
-    if a.shape[-1] != b.shape[-2]:
-        raise mismatch(f"{a!r} @ {b!r}", a.shape, b.shape)
+def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
+    """(..., m, k) @ (..., k, n) -> (..., m, n); the dim of a vector goes.  Raises ShapeError unless k agrees and batch
+    dims broadcast."""
+    shown = f"{a!r} @ {b!r}"
+    if not a.shape or not b.shape:
+        raise ShapeError(f"{op.label}: {shown}: both operands need at least one dim; use * for scalars", op=op.label)
+    if a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
+        raise mismatch(op.label, shown, a.shape, b.shape)
     try:
-        batch = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
+        batch = broadcast_shapes(op.label, a.shape[:-2], b.shape[:-2])
     except ShapeError as error:
         _, _, reason = str(error).partition(" do not broadcast")
         raise ShapeError(
-            f"matmul: {a!r} @ {b!r}: the batch dims {a.shape[:-2]} and {b.shape[:-2]} do not broadcast{reason}",
-            op="matmul", lhs=a.shape, rhs=b.shape,
+            f"{op.label}: {shown}: the batch dims {a.shape[:-2]} and {b.shape[:-2]} do not broadcast{reason}",
+            op=op.label, lhs=a.shape, rhs=b.shape,
         ) from None  # fmt: skip
-    return (*batch, a.shape[-2], b.shape[-1])
+    return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if len(b.shape) > 1 else ()))
 
 
-def mismatch(shown: str, left: tuple[int, ...], right: tuple[int, ...]) -> ShapeError:
+def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
     """The error for inner sizes that differ."""
     which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
     return ShapeError(
-        f"matmul: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
-        op="matmul", lhs=left, rhs=right,
+        f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
+        op=name, lhs=left, rhs=right,
     )  # fmt: skip
 
 
-@kernel(dtype=matmul_dtype, shape=matmul_shape, vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g))
-def matmul_nd(backend, out, a, b):
-    """The product of matrices (2 dims or more): `matmul` calls it once vectors have become matrices.
+def as_matrices(out: Spec, a: Spec, b: Spec) -> tuple[Spec, Spec, Spec]:
+    """The same three with vectors as one row or one column and batch dims expanded: what a backend multiplies."""
+    left = a.layout if len(a.shape) > 1 else a.layout.unsqueeze(0)
+    right = b.layout if len(b.shape) > 1 else b.layout.unsqueeze(1)
+    batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
+    shape = (*batch, left.shape[-2], right.shape[-1])
+    result = Layout.contiguous(shape, out.layout.offset)
+    left, right = left.expand((*batch, *left.shape[-2:])), right.expand((*batch, *right.shape[-2:]))
+    return Spec(result, out.dtype), Spec(left, a.dtype), Spec(right, b.dtype)
 
-    Gradient: g @ b.T and a.T @ g.
-    """
-    batch = out.shape[:-2]
-    a = Spec(a.layout.expand((*batch, *a.shape[-2:])), a.dtype)
-    b = Spec(b.layout.expand((*batch, *b.shape[-2:])), b.dtype)
-    return backend.matmul(out, a, b)
+
+def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
+    """g @ b.T, where what was a vector is a row of a or a column of b."""
+    if b.ndim == 1:
+        b, g = b.unsqueeze(1), g.unsqueeze(-1)
+    if len(a_shape) == 1:
+        g = g.unsqueeze(-2)
+    return g @ b.mT
+
+
+def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
+    """a.T @ g, likewise; for a vector b, whose column goes again."""
+    if len(b_shape) == 1:
+        g = g.unsqueeze(-1)
+    if a.ndim == 1:
+        a, g = a.unsqueeze(0), g.unsqueeze(-2)
+    partial = a.mT @ g
+    return partial.squeeze(-1) if len(b_shape) == 1 else partial
+
+
+# ---- products -------------------------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=matmul_dtype,
+    shape=matmul_shape,
+    vjp=(
+        lambda g, b, *, a_shape: left_gradient(g, b, a_shape),
+        lambda g, a, *, b_shape: right_gradient(g, a, b_shape),
+    ),
+)
+def matmul_nd(backend, out, a, b):
+    """The product of matrices and vectors: what `matmul` calls.  Gradient: g @ b.T and a.T @ g."""
+    return backend.matmul(*as_matrices(out, a, b))
+
+
+_multiply = binary(matmul_nd.op)  # type: ignore[attr-defined]
 
 
 def matmul(a: Tensor, b: Tensor) -> Tensor:
@@ -57,22 +110,9 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
 
     Raises ShapeError for scalars and for inner sizes that differ.
     """
-    expect_tensors("matmul", a, b)
-    if a.ndim >= 2 and b.ndim >= 2:
-        return matmul_nd(a, b)
-    if a.ndim == 0 or b.ndim == 0:
-        raise ShapeError(
-            f"matmul: {describe(a)} @ {describe(b)}: both operands need at least one dim; use * for scalars",
-            op="matmul",
-        )
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise mismatch(f"{describe(a)} @ {describe(b)}", a.shape, b.shape)
-    left = a if a.ndim > 1 else a.unsqueeze(0)
-    right = b if b.ndim > 1 else b.unsqueeze(1)
-    y = matmul_nd(left, right)
-    if b.ndim == 1:
-        y = y.squeeze(-1)
-    return y.squeeze(-2 if b.ndim > 1 else -1) if a.ndim == 1 else y
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        expect_tensors("matmul", a, b)
+    return _multiply(a, b)
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
@@ -93,6 +133,17 @@ def mm(a: Tensor, b: Tensor) -> Tensor:
     return matmul(a, b)
 
 
+def bmm(a: Tensor, b: Tensor) -> Tensor:
+    """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+    _need("bmm", a, b, (3, 3))
+    if a.shape[0] != b.shape[0]:
+        raise ShapeError(
+            f"bmm: {describe(a)} @ {describe(b)}: the first dims, {a.shape[0]} and {b.shape[0]}, must be equal",
+            op="bmm",
+        )
+    return matmul(a, b)
+
+
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """The product of every element of a vector with every element of another."""
     _need("outer", a, b, (1, 1))
@@ -105,3 +156,138 @@ def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
         raise ShapeError(
             f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}"
         )
+
+
+# ---- products that are added to something ---------------------------------------------------------------------------
+
+
+def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) -> DType:
+    """The promoted dtype; its factors must be numbers of that dtype."""
+    dtype = common(specs)
+    if dtype.kind == "bool":
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if not isinstance(factor, int if dtype.is_int else (int, float)):
+            raise DTypeError(
+                f"{op.label}: {name} is {describe(factor)}, and for {dtype} it must be "
+                f"{'an int' if dtype.is_int else 'a number'}",
+                op=op.label,
+            )
+    return dtype
+
+
+def _addmm_shape(op: Op, c: Spec, a: Spec, b: Spec, *, alpha: float, beta: float) -> Shape:
+    shape = matmul_shape(op, a, b)
+    if stretched_strides(c.shape, (0,) * len(c.shape), shape) is None:
+        raise ShapeError(
+            f"{op.label}: {c!r} does not broadcast to the product {a!r} @ {b!r}, which has shape {shape}", op=op.label
+        )
+    return shape
+
+
+def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float, beta: float) -> Launch:
+    """The launch of alpha * a @ b + beta * c for operands in the order c, a, b."""
+    result, left, right = as_matrices(out, a, b)
+    layout = c.layout.expand(out.shape)
+    if len(a.shape) == 1:
+        layout = layout.unsqueeze(-1 if len(b.shape) == 1 else -2)
+    if len(b.shape) == 1:
+        layout = layout.unsqueeze(-1)
+    launch = backend.addmm(result, left, right, Spec(layout, c.dtype), alpha, beta)
+    return lambda z, x, y, buffer: launch(x, y, z, buffer)
+
+
+@kernel(
+    dtype=_addmm_dtype,
+    shape=_addmm_shape,
+    vjp=(
+        lambda g, *, beta: g * beta,
+        lambda g, b, *, a_shape, alpha: left_gradient(g, b, a_shape) * alpha,
+        lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
+    ),
+)
+def addmm_nd(backend, out, c, a, b, *, alpha, beta):
+    """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
+
+    With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
+    """
+    return _added(backend, out, c, a, b, alpha, beta)
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read.
+
+    Gradient: beta * g, alpha * g @ mat2.T and alpha * mat1.T @ g.
+    Raises ShapeError for factors that are no matrices or do not fit, DTypeError for bool.
+    """
+    expect_tensors("addmm", input)
+    _need("addmm", mat1, mat2, (2, 2))
+    return addmm_nd(input, mat1, mat2, alpha=alpha, beta=beta)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    expect_tensors("baddbmm", input)
+    _need("baddbmm", batch1, batch2, (3, 3))
+    return addmm_nd(input, batch1, batch2, alpha=alpha, beta=beta)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat @ vec: see `addmm`."""
+    expect_tensors("addmv", input)
+    _need("addmv", mat, vec, (2, 1))
+    return addmm_nd(input, mat, vec, alpha=alpha, beta=beta)
+
+
+def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
+    return _addmm_dtype(op, specs, alpha=1, beta=1)
+
+
+def _linear_shape(op: Op, x: Spec, weight: Spec, bias: Spec) -> Shape:
+    _check_linear(repr(x), x.shape, repr(weight), weight.shape)
+    if bias.shape not in ((weight.shape[0],), ()):
+        raise ShapeError(
+            f"linear: the bias {bias!r} must have shape ({weight.shape[0]},), an element for each row of the weight "
+            f"{weight!r}",
+            op="linear",
+        )
+    return (*x.shape[:-1], weight.shape[0])
+
+
+def _check_linear(x: str, shape: Shape, weight: str, matrix: Shape) -> None:
+    if len(matrix) != 2:
+        raise ShapeError(f"linear: the weight must have 2 dims (out, in), got {weight}", op="linear")
+    if not shape or shape[-1] != matrix[1]:
+        raise ShapeError(
+            f"linear: the last dim of the input {x} must equal the second dim of the weight {weight}, {matrix[1]}",
+            op="linear", lhs=shape, rhs=matrix,
+        )  # fmt: skip
+
+
+def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """The sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
+    return g.reshape(-1, g.shape[-1]).mT @ x.reshape(-1, x.shape[-1])
+
+
+@kernel(
+    dtype=_linear_dtype,
+    shape=_linear_shape,
+    vjp=(lambda g, weight: g @ weight, lambda g, x: weight_gradient(g, x), lambda g: g),
+)
+def linear_with(backend, out, x, weight, bias):
+    """x @ weight.T + bias in one kernel.  Gradient: g @ weight, g.T @ x over all rows, and g summed over all rows."""
+    launch = _added(backend, out, bias, x, Spec(weight.layout.transpose(0, 1), weight.dtype), 1, 1)
+    return lambda a, b, c, buffer: launch(c, a, b, buffer)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
+
+    Gradient: see `matmul`; that of the bias is g summed over all leading dims.
+    Raises ShapeError for sizes that do not fit.
+    """
+    if bias is not None:
+        return linear_with(input, weight, bias)
+    expect_tensors("linear", input, weight)
+    _check_linear(describe(input), input.shape, describe(weight), weight.shape)
+    return matmul(input, weight.mT)

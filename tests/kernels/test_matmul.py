@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.cpu.matmul import SMALL, matmul_numbers
+from minigrad.backends.cpu.matmul import PACKED, Problem
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -141,16 +141,38 @@ def test_batches_may_stretch_either_operand(m):
 def test_a_batch_with_one_right_operand_is_one_tall_matrix():
     a = Layout.contiguous((8, 10, 6))
     b = Layout.contiguous((6, 4)).expand((8, 6, 4))
-    numbers = matmul_numbers(Layout.contiguous((8, 10, 4)), a, b)
-    assert numbers[:3].tolist() == [80, 4, 6] and numbers[10] == 1
+    problem = Problem(Layout.contiguous((8, 10, 4)), a, b, None)
+    assert (problem.m, problem.n, problem.k, problem.batches) == (80, 4, 6, 1)
     result, right = multiply(a, b, f64)
     assert np.array_equal(result, right)
 
 
 def test_a_right_operand_that_is_repeated_is_packed_once():
-    b = Layout.contiguous((2, 1, 6, 4)).expand((2, 8, 6, 4))
-    numbers = matmul_numbers(Layout.contiguous((2, 8, 10, 4)), Layout.contiguous((2, 8, 10, 6)), b)
-    assert numbers[10:12].tolist() == [16, 2]
+    b = Layout.contiguous((2, 1, 4, 6)).transpose(2, 3).expand((2, 8, 6, 4))
+    problem = Problem(Layout.contiguous((2, 8, 10, 4)), Layout.contiguous((2, 8, 10, 6)), b, None)
+    _, room, strides = backend._packing(problem, f32, 16, False)
+    assert problem.batches == 16 and room == 2 * 16 * 6 and strides == (16 * 6, 0)
+    result, right = multiply(Layout.contiguous((2, 8, 10, 6)), b, f32)
+    assert np.array_equal(result, right)
+
+
+def test_a_large_right_operand_is_packed_where_it_could_be_read_in_place():
+    n = PACKED // 4 // 300 + 1
+    result, right = multiply(Layout.contiguous((64, 300)), Layout.contiguous((300, n)), f32)
+    assert np.array_equal(result, right)
+
+
+LONG = [(3, 4, 9000), (9, 20, 5000), (1, 5, 40000), (6, 1, 40000), (1, 1, 70000), (1, 5000, 70), (5000, 1, 70)]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), LONG)
+def test_a_long_inner_dim_is_cut_into_pieces_that_are_added(m, n, k):
+    for a in (Layout.contiguous((m, k)), Layout.contiguous((k, m)).transpose(0, 1)):
+        for b in (Layout.contiguous((k, n)), Layout.contiguous((n, k)).transpose(0, 1)):
+            for threshold in (0, 1 << 40):
+                with override(parallel_threshold=threshold):
+                    result, right = multiply(a, b, f64)
+                assert np.array_equal(result, right)
 
 
 @pytest.mark.parametrize("dtype", [f32, f16, i64, bool_], ids=str)
@@ -185,17 +207,19 @@ def test_infinity_times_zero_stays_inside_its_row_and_column():
 def test_the_number_of_threads_does_not_change_a_bit(dtype):
     values = rng.standard_normal(400 * 90).astype(dtype.numpy).view(dtype.storage)
     a, b = Layout.contiguous((90, 400)), Layout.contiguous((90, 400)).transpose(0, 1)
-    results = []
+    results, long = [], []
     for threads, threshold in ((1, 0), (2, 0), (1, 1 << 40)):
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         with override(parallel_threshold=threshold):
             results.append(multiply(a, b, dtype, values, values)[0].tobytes())
+            row, column = Layout.contiguous((2, 18000)), Layout.contiguous((18000, 2))
+            long.append(multiply(row, column, dtype, values, values)[0].tobytes())
+    assert long[0] == long[1] == long[2]
     assert results[0] == results[1] == results[2]
 
 
 def test_many_small_products_do_not_depend_on_the_number_of_threads():
     a, b = Layout.contiguous((50, 10, 9)), Layout.contiguous((50, 9, 8))
-    assert SMALL > 10 * 9 * 8
     for threads in (1, 2):
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         with override(parallel_threshold=0):
@@ -219,3 +243,36 @@ def test_mixed_operands_meet_in_the_dtype_of_the_result(left, right, out, size):
     square = (size, size)
     product = to_logical(x, left).reshape(square).astype(np.float64) @ to_logical(y, right).reshape(square)
     assert np.array_equal(buffer.reshape(square), product)
+
+
+ADDED = {"dense": lambda s: Layout.contiguous(s), "one row": lambda s: Layout.contiguous(s[-1:]).expand(s),
+         "one column": lambda s: Layout.contiguous((s[-2], 1)).expand(s), "turned": lambda s: Layout.contiguous(
+             (*s[:-2], s[-1], s[-2])).transpose(-2, -1)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize("dtype", [f32, f64, bfloat16, i32], ids=str)
+@pytest.mark.parametrize("shape", [(7, 33, 10), (1, 33, 10), (40, 1, 10), (3, 4, 9000), (2, 9, 40, 12), (3, 4, 0)])
+def test_addmm_scales_and_adds(shape, dtype, name):
+    *batch, m, n, k = shape
+    a, b = Layout.contiguous((*batch, m, k)), Layout.contiguous((*batch, k, n))
+    c = ADDED[name]((*batch, m, n))
+    x, y, w = (whole_numbers(layout.span()[1] + 1, dtype, -2, 3) for layout in (a, b, c))
+    out = Layout.contiguous((*batch, m, n), 3)
+    specs = [Spec(layout, dtype) for layout in (out, a, b, c)]
+    left, right, added = (seen(q, layout, dtype).astype(np.float64) for q, layout in ((x, a), (y, b), (w, c)))
+    for alpha, beta in ((1, 1), (2, -3), (-1, 0)):
+        buffer = np.full(out.numel + 6, 7, dtype.storage)
+        backend.addmm(*specs, alpha, beta)(x, y, w, buffer)
+        assert np.array_equal(seen(buffer, out, dtype), (alpha * (left @ right) + beta * added).astype(dtype.numpy))
+
+
+@pytest.mark.parametrize("dtype", [f32, f16, i64], ids=str)
+@pytest.mark.parametrize("shape", [(7, 33, 10), (1, 33, 10), (3, 4, 9000)])
+def test_addmm_accumulates_into_what_it_adds(shape, dtype):
+    m, n, k = shape
+    a, b, c = Layout.contiguous((m, k)), Layout.contiguous((k, n)), Layout.contiguous((m, n))
+    x, y, w = (whole_numbers(layout.numel, dtype, -2, 3) for layout in (a, b, c))
+    wanted = expected(seen(x, a, dtype), seen(y, b, dtype), dtype).astype(np.float64) + seen(w, c, dtype)
+    backend.addmm(*(Spec(layout, dtype) for layout in (c, a, b, c)), 1, 1)(x, y, w, w)
+    assert np.array_equal(seen(w, c, dtype), wanted.astype(dtype.numpy))

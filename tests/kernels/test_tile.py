@@ -7,37 +7,89 @@ import pytest
 from numba import njit
 
 from minigrad.kernels.cpu import tile as module
-from minigrad.kernels.cpu.tile import register_tile, tile_shape
+from minigrad.kernels.cpu.tile import register_tile, tile_shape, transpose_block
 
-SHAPES = {"avx512": (64, 14, 2), "avx2": (32, 6, 2), "neon": (16, 8, 2), "sse": (16, 4, 2)}
+SHAPES = {"avx512": (64, 8, 2), "avx2": (32, 6, 2), "neon": (16, 8, 2), "sse": (16, 4, 2)}
+DTYPES = ["float32", "float64", "int8", "int32"]
+
+
+def sizes(machine: str, dtype: str) -> tuple[int, int, int]:
+    width, rows, vectors = SHAPES[machine]
+    return width // np.dtype(dtype).itemsize, rows, vectors
 
 
 @pytest.mark.parametrize("machine", SHAPES)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_tile_is_a_sum_of_outer_products(machine: str, dtype: str) -> None:
-    width, rows, vectors = SHAPES[machine]
-    lanes = width // np.dtype(dtype).itemsize
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tile_reads_both_operands_in_place_and_writes_inside_its_edges(machine: str, dtype: str) -> None:
+    lanes, rows, vectors = sizes(machine, dtype)
     tile = register_tile(dtype, lanes, rows, vectors)
 
     @njit
-    def run(a, b, c, depth, ldc, first):
-        tile(a, 1, b, 2, c, 3, depth, ldc, first)
+    def run(a, am, ak, b, wide, c, depth, h, w, alpha, add):
+        tile(a, 1, am, ak, b, 2, len(b) // depth, wide, c, 3, 2 * lanes + 3, depth, h, w, alpha, add)
 
     rng = np.random.default_rng(0)
     depth, columns, ldc = 5, vectors * lanes, vectors * lanes + 3
-    a, b = rng.integers(-4, 5, 1 + depth * rows), rng.integers(-4, 5, 2 + depth * columns)
-    product = a[1:].reshape(depth, rows).T @ b[2:].reshape(depth, columns)
-    c = np.full(3 + rows * ldc, 7, dtype)
-    for first, want in ((True, product), (False, 2 * product)):
-        run(a.astype(dtype), b.astype(dtype), c, depth, ldc, first)
-        inside = c[3:].reshape(rows, ldc)
-        np.testing.assert_array_equal(inside[:, :columns], want)
-        assert (inside[:, columns:] == 7).all() and (c[:3] == 7).all(), "the tile wrote beside itself"
+    a, b = rng.integers(-2, 3, (rows, depth)).astype(dtype), rng.integers(-2, 3, (depth, columns)).astype(dtype)
+    left = [(np.r_[a.dtype.type(0), a.ravel()], depth, 1), (np.r_[a.dtype.type(0), a.T.ravel()], 1, rows)]
+    for h, w in ((rows, columns), (rows - 1, columns), (rows, columns - 1), (2, lanes), (1, 1), (rows, lanes + 1)):
+        for wide in {w, columns}:
+            # Where w columns may be read, what follows them belongs to nobody.
+            right = np.r_[np.zeros(2, dtype), b[:, :wide].ravel()]
+            for values, am, ak in left:
+                c = np.full(3 + rows * ldc, 7, dtype)
+                run(values, am, ak, right, wide, c, depth, h, w, c.dtype.type(1), False)
+                inside = c[3:].reshape(rows, ldc).copy()
+                np.testing.assert_array_equal(inside[:h, :w], (a @ b)[:h, :w])
+                inside[:h, :w] = 7
+                assert (inside == 7).all() and (c[:3] == 7).all(), "the tile wrote beside itself"
+                run(values, am, ak, right, wide, c, depth, h, w, c.dtype.type(-3), True)
+                np.testing.assert_array_equal(c[3:].reshape(rows, ldc)[:h, :w], (-2 * (a @ b))[:h, :w])
+
+
+@pytest.mark.parametrize("machine", SHAPES)
+@pytest.mark.parametrize("by", ["rows", "depth"])
+def test_a_table_says_where_rows_start(machine: str, by: str) -> None:
+    lanes, rows, vectors = sizes(machine, "float32")
+    tile = register_tile("float32", lanes, rows, vectors, by)
+    depth, columns = 4, vectors * lanes
+    image = np.random.default_rng(0).integers(-3, 4, 200).astype(np.float32)
+    dense = np.random.default_rng(1).integers(-3, 4, depth * max(rows, columns)).astype(np.float32)
+    starts = np.array([99, 7, 0, 31, 5, 12, 40, 41, 80][: 1 + max(rows, depth)], np.int64)
+    c = np.zeros(rows * columns, np.float32)
+    one = np.float32(1)
+    if by == "rows":
+        run = njit(lambda a, b, c, t: tile(a, 3, (t, 1), 2, b, 0, columns, columns, c, 0, columns, depth, rows, columns,
+                                           one, False))  # fmt: skip
+        run(image, dense, c, starts)
+        left = np.array([image[3 + s : 3 + s + 2 * depth : 2] for s in starts[1 : 1 + rows]])
+        right = dense[: depth * columns].reshape(depth, columns)
+    else:
+        run = njit(lambda a, b, c, t: tile(a, 0, 1, rows, b, 3, (t, 1), columns, c, 0, columns, depth, rows, columns,
+                                           one, False))  # fmt: skip
+        run(dense, image, c, starts)
+        left = dense[: depth * rows].reshape(depth, rows).T
+        right = np.array([image[3 + s : 3 + s + columns] for s in starts[1 : 1 + depth]])
+    np.testing.assert_array_equal(c.reshape(rows, columns), left @ right)
+
+
+@pytest.mark.parametrize("machine", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_square_is_turned_around_in_registers(machine: str, dtype: str) -> None:
+    lanes = sizes(machine, dtype)[0]
+    size = min(lanes, 8)
+    transpose = transpose_block(dtype, lanes)
+    run = njit(lambda x, z: transpose(x, 1, 11, z, 2, 9))
+    x, z = np.arange(1 + 11 * 8).astype(dtype), np.zeros(2 + 9 * 8, dtype)
+    run(x, z)
+    square = x[1:].reshape(8, 11)[:size, :size]
+    np.testing.assert_array_equal(z[2:].reshape(8, 9)[:size, :size], square.T)
+    assert np.count_nonzero(z) == size * size
 
 
 @pytest.mark.parametrize(
     ("features", "shape"),
-    [({"avx512f": True, "avx2": True}, (16, 14, 2)), ({"avx2": True}, (8, 6, 2)), ({"neon": True}, (4, 8, 2)),
+    [({"avx512f": True, "avx2": True}, (16, 8, 2)), ({"avx2": True}, (8, 6, 2)), ({"neon": True}, (4, 8, 2)),
      ({}, (4, 4, 2))],
 )  # fmt: skip
 def test_the_shape_follows_the_machine(

@@ -1,13 +1,15 @@
-"""The matrix product on the CPU: which loop nest a product gets, and the numbers that it reads.
+"""The matrix product on the CPU: which kernels a product gets, and the numbers that they read.
 
-The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`.  Floats are packed from some
-thousand multiply-adds on; below that, and for integers and bools, the plain nest compiles faster and runs faster.
-A batch whose right operand does not change is one tall matrix.
+The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`.  A product runs in the dtype of
+the registers, on the operands where they are; what the tile cannot read in place is copied first: halves, bools and
+operands of another dtype are cast, a right operand without dense rows is packed.  One row or one column has a kernel
+of its own, and a batch whose right operand does not change is one tall matrix.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,129 +18,312 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, nothing
 from minigrad.config import settings
-from minigrad.core.dtype import DType
+from minigrad.core.device import CPU
+from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import matmul
-from minigrad.kernels.specialize import array_type, expression_macro, load, write_kernel
+from minigrad.kernels.specialize import array_type, load, source_of, write_kernel
 
-SMALL = 24**3  # multiply-adds of one matrix up to which packing costs more than it saves
-WORK = 16  # multiply-adds that weigh as much as one element of an elementwise loop
-TASK = 1 << 16  # multiply-adds of a task of the plain nest
+WORK = 32  # bytes of registers multiplied and added that weigh as much as one element of an elementwise loop
+TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads
+ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
+PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
+PIECE = 2048  # elements of the inner dim that are worth a task of their own
+PRODUCT, MORE, MIXED, PLACED = 0, 1, 2, 3  # modes of the kernels
+tile_sizes: dict[str, tuple[int, int]] = {}
+
+Ints = tuple[int, ...]
+
+
+class Problem:
+    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged."""
+
+    def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:
+        self.m, self.k = a.shape[-2:]
+        self.n = b.shape[-1]
+        self.out, self.a, self.b, self.c = out.offset, a.offset, b.offset, c.offset if c else 0
+        self.am, self.ak = a.strides[-2:]
+        self.bk, self.bn = b.strides[-2:]
+        self.cm, self.cn = c.strides[-2:] if c else (0, 0)
+        stretched = c.strides[:-2] if c else (0,) * (len(out.shape) - 2)
+        self.sizes, steps = merge_dims(a.shape[:-2], [a.strides[:-2], b.strides[:-2], stretched])
+        self.steps: list[Ints] = list(steps)
+        if self.sizes and not any(self.steps[1]):
+            self._join_rows()
+
+    def _join_rows(self) -> None:
+        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
+        left, _, added = self.steps
+        rows, (steps_a, steps_c) = merge_dims((*self.sizes, self.m), [(*left, self.am), (*added, self.cm)])
+        if not rows:
+            rows, steps_a, steps_c = (1,), (self.am,), (self.cm,)
+        self.m, self.am, self.cm = rows[-1], steps_a[-1], steps_c[-1]
+        self.sizes = rows[:-1]
+        self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1]]
+
+    @property
+    def batches(self) -> int:
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+    @property
+    def lists(self) -> list[int]:
+        return [*self.sizes, *self.steps[0], *self.steps[1], *self.steps[2]]
 
 
 class Matmul(Family):
-    """The preparer of matrix products."""
+    """The preparers of matrix products."""
 
     def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
+        launch = self.product(out, a, b, None, 1, 0)
+        return lambda x, y, z: launch(x, y, z, z)
+
+    def addmm(self, out: Spec, a: Spec, b: Spec, c: Spec, alpha: float, beta: float) -> Launch:
+        return self.product(out, a, b, c if beta else None, alpha, beta)
+
+    def product(self, out: Spec, a: Spec, b: Spec, c: Spec | None, alpha: float, beta: float) -> Launch:
+        """launch(a, b, c, out): alpha * a @ b + beta * c in whatever dtypes; without c, its buffer is not looked at."""
         if out.layout.numel == 0:
             return nothing
-        inner = a.shape[-1]
-        if inner == 0:
+        if a.shape[-1] == 0:
+            return self._without_product(out, c, beta)
+        dtype = int32 if out.dtype is bool_ else as_dtype(out.dtype.compute)
+        if any(x.dtype is not dtype for x in (out, a, b, *((c,) if c else ()))):
+            return self._cast_product(out, a, b, c, alpha, beta, dtype)
+        problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
+        factors = np.array([alpha, beta], dtype.compute)
+        if problem.m == 1 or problem.n == 1:
+            return self._vector_product(problem, dtype, c is not None, factors)
+        return self._tiled_product(problem, dtype, c is not None, factors)
+
+    def _without_product(self, out: Spec, c: Spec | None, beta: float) -> Launch:
+        """What is left where the inner dim is empty: beta * c, made by a product with one zero."""
+        if c is None:
             start, end = out.layout.offset, out.layout.offset + out.layout.numel
-            return lambda _a, _b, buffer: buffer[start:end].fill(0)
-        numbers = matmul_numbers(out.layout, a.layout, b.layout)
-        small = int(numbers[0]) * int(numbers[1]) * inner <= SMALL
-        parallel = out.layout.numel * inner >= WORK * settings.parallel_threshold
-        if small or not out.dtype.is_float:
-            copy = b.dtype.storage != out.dtype.compute or numbers[9] != 1
-            kernel = self.kernel(write_plain, a.dtype, b.dtype, out.dtype, bool(copy), parallel=parallel)
-        elif a.dtype is b.dtype:
-            kernel = self.kernel(write_packed, a.dtype, out.dtype, parallel=parallel)
-        else:
-            return self._matmul_of_mixed_dtypes(out, a, b)
-        return bind(kernel, numbers, 2)
+            return lambda _a, _b, _c, buffer: buffer[start:end].fill(0)
+        one = Layout.contiguous((1,) * len(out.shape))
+        column = Spec(one.expand((*out.shape[:-1], 1)), out.dtype)
+        row = Spec(one.expand((*out.shape[:-2], 1, out.shape[-1])), out.dtype)
+        launch = self.product(out, column, row, c, 1, beta)
+        zero = np.zeros(1, out.dtype.storage)
+        return lambda _a, _b, x, buffer: launch(zero, zero, x, buffer)
 
-    def _matmul_of_mixed_dtypes(self, out: Spec, a: Spec, b: Spec) -> Launch:
-        """Both operands cast to the result's dtype first: rare enough to have no kernel of its own."""
-        dense = [Spec(Layout.contiguous(x.shape), out.dtype) for x in (a, b)]
-        copy_a, copy_b = self.copy(dense[0], a), self.copy(dense[1], b)
-        multiply = self.matmul(out, *dense)
+    def _cast_product(
+        self, out: Spec, a: Spec, b: Spec, c: Spec | None, alpha: float, beta: float, dtype: DType
+    ) -> Launch:
+        """The product of operands cast to `dtype` first, and its result cast back."""
+        casts = []
+        for x in (a, b, c):
+            dense = x and (x if x.dtype is dtype else Spec(dense_like(x.layout), dtype))
+            casts.append((dense, self.copy(dense, x) if dense and x and dense is not x else None))
+        result = out if out.dtype is dtype else Spec(Layout.contiguous(out.shape), dtype)
+        left, right, added = (dense for dense, _ in casts)
+        assert left is not None and right is not None
+        multiply = self.product(result, left, right, added, alpha, beta)
+        back = None if result is out else self.copy(out, result)
 
-        def launch(left: NDArray[Any], right: NDArray[Any], buffer: NDArray[Any]) -> None:
-            cast = [np.empty(x.layout.numel, out.dtype.storage) for x in dense]
-            copy_a(left, cast[0])
-            copy_b(right, cast[1])
-            multiply(*cast, buffer)
+        def launch(*buffers: NDArray[Any]) -> None:
+            stores = []
+            given: list[NDArray[Any]] = []
+            for (dense, cast), buffer in zip(casts, buffers[:3], strict=True):
+                if cast is not None:
+                    assert dense is not None
+                    store = self.allocate(memory_of(dense.layout), dtype, CPU)
+                    cast(buffer, store.buffer)
+                    stores.append(store)
+                    buffer = store.buffer
+                given.append(given[0] if dense is None else buffer)
+            if back is None:
+                multiply(*given, buffers[3])
+            else:
+                store = self.allocate(result.layout.numel, dtype, CPU)
+                multiply(*given, store.buffer)
+                back(store.buffer, buffers[3])
 
         return launch
 
+    # ---- one row or one column ----
 
-def matmul_numbers(out: Layout, a: Layout, b: Layout) -> NDArray[np.int64]:
-    """What the templates read; their docstring lists it.  `out` is contiguous."""
-    m, k = a.shape[-2:]
-    n = b.shape[-1]
-    am = a.strides[-2]
-    sizes, (steps_a, steps_b) = merge_dims(a.shape[:-2], [a.strides[:-2], b.strides[:-2]])
-    if not any(steps_b):
-        # One right operand for all: the batch is more rows, as far as they are evenly spaced.
-        rows, (steps,) = merge_dims((*sizes, m), [(*steps_a, am)])
-        m, am = (rows[-1], steps[-1]) if rows else (1, am)
-        sizes, steps_a = rows[:-1], steps[:-1]
-        steps_b = (0,) * len(sizes)
-    sizes_b = tuple(size if step else 1 for size, step in zip(sizes, steps_b))
-    places = Layout.contiguous(sizes_b)
-    steps_packed = tuple(place if step else 0 for place, step in zip(places.strides, steps_b))
-    batches = int(np.prod(sizes, dtype=np.int64))
-    block = min(m, max(16, TASK // (n * k)))
-    numbers = [m, n, k, out.offset, a.offset, am, a.strides[-1], b.offset, b.strides[-2], b.strides[-1]]
-    numbers += [batches, places.numel, block, len(sizes), *sizes, *steps_a, *steps_b, *steps_packed, *sizes_b]
-    return np.array(numbers, np.int64)
+    def _vector_product(self, p: Problem, dtype: DType, added: bool, factors: NDArray[Any]) -> Launch:
+        parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold // 2
+        kernel = self.kernel(write_vector, dtype, parallel=parallel)
+        row = p.m == 1 and p.n > 1
+        size, steps = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
+        first, second, x, cstep = (p.b, p.a, p.ak, p.cn) if row else (p.a, p.b, p.bk, p.cm)
+        matrix, other, c = (p.steps[1], p.steps[0], p.steps[2]) if row else p.steps
+        high, deep = vector_blocks(size, p.k, p.batches, along=steps[1] == 1)
+        pieces = -(-p.k // deep)
+        placed = pieces == 1 and not added and factors[0] == 1
+        mode = PLACED if placed else MIXED if added else PRODUCT
+        numbers = [size, p.k, high, deep, p.out, first, *steps, second, x, p.c, cstep, mode, p.batches, len(p.sizes)]
+        table = np.array([*numbers, *p.sizes, *matrix, *other, *c], np.int64)
+        total = 0 if placed else pieces * p.batches * size
+
+        def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
+            if row:
+                a, b = b, a
+            if total:
+                store = self.allocate(total, dtype, CPU)
+                kernel(a, b, c, out, store.buffer, table, factors)
+            else:
+                kernel(a, b, c, out, out, table, factors)
+
+        return launch
+
+    # ---- tiles ----
+
+    def _tiled_product(self, p: Problem, dtype: DType, added: bool, factors: NDArray[Any]) -> Launch:
+        parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold
+        kernel = self.kernel(write_multiply, dtype, parallel=parallel)
+        mr, nr = tile_sizes[dtype.name]
+        packing = None
+        if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
+            packing = self._packing(p, dtype, nr, parallel)
+        high, wide, deep = blocks_of(p, mr, nr)
+        mode = MIXED if added else PRODUCT
+        right = (p.b, nr, p.bk, 0) if packing is None else (0, nr * p.k, nr, 1)
+        numbers = [p.m, p.n, p.k, high, wide, deep, p.out, p.a, p.am, p.ak, *right]
+        numbers += [p.c, p.cm, p.cn, mode, p.batches, len(p.sizes)]
+        steps = p.steps[1] if packing is None else packing[2]
+        table = np.array([*numbers, *p.sizes, *p.steps[0], *steps, *p.steps[2]], np.int64)
+        pieces = -(-p.k // deep)
+        total = pieces * p.batches * p.m * p.n if pieces > 1 else 0
+        if packing is None and not total:
+            return lambda a, b, c, out: kernel(a, b, c, out, out, table, factors)
+        pack, room, _ = packing or (None, 0, ())
+
+        def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
+            if pack is not None:
+                panels = self.allocate(room, dtype, CPU)
+                pack(b, panels.buffer)
+                b = panels.buffer
+            if total:
+                store = self.allocate(total, dtype, CPU)
+                kernel(a, b, c, out, store.buffer, table, factors)
+            else:
+                kernel(a, b, c, out, out, table, factors)
+
+        return launch
+
+    def _packing(self, p: Problem, dtype: DType, nr: int, parallel: bool) -> tuple[Callable[..., None], int, Ints]:
+        """A launch that packs b, the elements that its panels take, and their strides along the batch."""
+        kernel = self.kernel(write_pack, dtype, parallel=parallel and p.n * p.k >= settings.parallel_threshold)
+        # A right operand that is repeated is packed once.
+        sizes = tuple(size if step else 1 for size, step in zip(p.sizes, p.steps[1], strict=True))
+        one = -(-p.n // nr) * nr * p.k
+        places = Layout.contiguous(sizes)
+        steps = tuple(s * one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
+        numbers = [p.n, p.k, p.b, p.bn, p.bk, places.numel, len(sizes), *sizes, *p.steps[1]]
+        table = np.array(numbers, np.int64)
+        return (lambda b, panels: kernel(b, panels, table)), places.numel * one, steps
 
 
-def write_plain(a: DType, b: DType, out: DType, copy: bool, parallel: bool) -> Launch:
-    """Write, compile and import the plain loop nest.  copy: the right operand is copied, to be dense and wide."""
-    truth = out.kind == "bool"
-    # Numba widens integer sums to 64 bits; the cast back wraps around.
-    muladd = "{0} or ({1} and {2})" if truth else "T({0} + {1} * {2})"
-    label = f"{'copy' if copy else 'rows'}_{'par' if parallel else 'ser'}"
+def dense_like(layout: Layout) -> Layout:
+    """A layout of its own memory for a copy, in the order in which the operand lies, repeated dims kept as such."""
+    order = sorted(range(len(layout.shape)), key=lambda d: -abs(layout.strides[d]))
+    sizes = tuple(1 if layout.strides[d] == 0 else layout.shape[d] for d in order)
+    dense = Layout.contiguous(sizes)
+    strides = [0] * len(order)
+    for place, d in enumerate(order):
+        strides[d] = 0 if layout.strides[d] == 0 else dense.strides[place]
+    return Layout.make(layout.shape, tuple(strides))
+
+
+def memory_of(layout: Layout) -> int:
+    """How many elements a dense layout takes, repeated ones counted once."""
+    return layout.span()[1]
+
+
+def work_of(p: Problem, dtype: DType) -> int:
+    """Bytes multiplied and added."""
+    return p.batches * p.m * p.n * p.k * dtype.itemsize
+
+
+def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
+    """Rows, columns and depth of a task: about TASKS of one size, whole tiles, the depth cut where else too few."""
+    down, across = -(-p.m // mr), -(-p.n // nr)
+    wanted = -(-TASKS // p.batches)
+    columns = min(across, 4 if down >= 4 else wanted)
+    while columns > 1 and across % columns and across < 8 * columns:
+        columns -= 1
+    rows = min(down, max(-(-wanted // columns), -(-p.m // ROWS)))
+    high, wide = mr * -(-down // rows), nr * -(-across // columns)
+    blocks = p.batches * -(-p.m // high) * -(-p.n // wide)
+    pieces = max(1, min(TASKS // blocks, p.k // PIECE)) if p.m * p.n * p.batches <= 1 << 16 else 1
+    return high, wide, -(-p.k // pieces)
+
+
+def vector_blocks(size: int, k: int, batches: int, along: bool) -> tuple[int, int]:
+    """Elements and depth of a task of `vector`.  along: sums run along memory, so whole rows are the cut; else memory
+    is read best in rows of many elements, and the inner dim is cut."""
+    wanted = -(-TASKS // batches)
+    high = min(size, max(16, -(-size // wanted)) if along else 4096)
+    blocks = -(-size // high)
+    shortest = PIECE if along else 32
+    pieces = max(1, min(wanted // blocks, k // shortest, size * k // (1 << 14)))
+    return high, -(-k // pieces)
+
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+
+
+def write_multiply(dtype: DType, parallel: bool) -> Launch:
+    """Write, compile and import the loops over tiles."""
+    return write(matmul.multiply, dtype, parallel, 5, f"{array_type(dtype)}", tile_header(str(dtype)))
+
+
+def write_pack(dtype: DType, parallel: bool) -> Launch:
+    """Write, compile and import the loops that pack a right operand."""
+    return write(matmul.pack, dtype, parallel, 2, "", tile_header(str(dtype)))
+
+
+def write_vector(dtype: DType, parallel: bool) -> Launch:
+    """Write, compile and import the product of a matrix and a vector; its sums may be taken in any order."""
+    helper = '@njit(fastmath={"reassoc", "contract"}, error_model="numpy", no_cpython_wrapper=True)\n'
+    header = f"\nT = np.{dtype.compute}\n\n\n{helper}{source_of(matmul.inner)}\n"
+    return write(matmul.vector, dtype, parallel, 5, f"{array_type(dtype)}", header)
+
+
+def write(
+    template: Callable[..., Any], dtype: DType, parallel: bool, arrays: int, factors: str, imports: str
+) -> Launch:
+    """A kernel of `arrays` buffers of one dtype, the numbers, and factors where it has any."""
+    name = template.__name__
+    label = "par" if parallel else "ser"
+    types = [*[array_type(dtype)] * arrays, "int64[::1]", *([factors] if factors else [])]
     text = write_kernel(
-        f"matmul: {a}, {b} -> {out}, plain, {label}.",
-        matmul.plain,
-        operands=(a, b),
-        out=out,
-        compute=out.compute,
-        macros={"MULADD": expression_macro(muladd)},
-        constants={"ZERO": "False" if truth else "T(0)", "COPY": str(copy)},
-        parallel=parallel,
-        signature=f"void({array_type(a)}, {array_type(b)}, {array_type(out)}, int64[::1])",
-    )
-    launch: Launch = load(f"matmul_plain_{a.short}_{b.short}_{out.short}_{label}", text).kernel
-    return launch
-
-
-def write_packed(a: DType, out: DType, parallel: bool) -> Launch:
-    """Write, compile and import the packed loop nest of a float dtype; both operands have dtype `a`."""
-    direct = out.storage == out.compute
-    text = write_kernel(
-        f"matmul: {a}, {a} -> {out}, packed, {'parallel' if parallel else 'serial'}.",
-        matmul.packed,
-        operands=(a, a),
-        out=out,
-        compute=out.compute,
+        f"matmul: {dtype}, {name}, {'parallel' if parallel else 'serial'}.",
+        template,
+        operands=(dtype,),
+        out=dtype,
+        compute=dtype.compute,
         macros={},
-        constants={"DIRECT": str(direct), "WIDENED": str(not direct)},
+        constants={},
         parallel=parallel,
-        signature=f"void({array_type(a)}, {array_type(a)}, {array_type(out)}, int64[::1])",
-        imports=tile_header(str(out.compute)),
-        helpers=(matmul.pack,),
+        signature=f"void({', '.join(types)})",
+        imports=imports,
     )
-    launch: Launch = load(f"matmul_packed_{a.short}_{out.short}_{'par' if parallel else 'ser'}", text).kernel
+    module = load(f"matmul_{name}_{dtype.short}_{label}", text)
+    if hasattr(module, "MR"):
+        tile_sizes[dtype.name] = module.MR, module.NR
+    launch: Launch = module.kernel
     return launch
 
 
-def tile_header(compute: str) -> str:
-    """The lines that give a packed kernel its tile.  The hash makes a new module of it when the tile changes."""
+def tile_header(dtype: str) -> str:
+    """The lines that give a kernel its tile.  The hash makes a new module of it when the tile changes."""
     return (
-        f"\nfrom minigrad.kernels.cpu.tile import register_tile, tile_shape\n\n"
+        f"\nfrom minigrad.kernels.cpu.tile import register_tile, tile_shape, transpose_block\n\n"
         f"# tile.py {tile_hash()}\n"
-        f'LANES, MR, VECTORS = tile_shape("{compute}")\n'
+        f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
         f"NR = VECTORS * LANES\n"
-        f"KC, MC, NC = 384, 144, 1024\n"
-        f'tile = register_tile("{compute}", LANES, MR, VECTORS)\n'
+        f"SIDE = min(LANES, 8)\n"
+        f"KC = 256\n"
+        f'tile = register_tile("{dtype}", LANES, MR, VECTORS)\n'
+        f'transpose = transpose_block("{dtype}", LANES)\n'
     )
 
 

@@ -87,20 +87,26 @@ class Loops(HostMemory):
         return quiet(launch)
 
     def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
+        launch = self.addmm(out, a, b, out, 1, 0)
+        return lambda x, y, z: launch(x, y, z, z)
+
+    def addmm(self, out: Spec, a: Spec, b: Spec, c: Spec, alpha: float, beta: float) -> Launch:
         """Python's own numbers: floats sum in float64 and round once, integers are exact and wrap once."""
         compute = out.dtype.compute
         *_, m, n = out.shape
         k = a.shape[-1]
 
-        def launch(x: Buffer, y: Buffer, z: Buffer) -> None:
+        def launch(x: Buffer, y: Buffer, w: Buffer, z: Buffer) -> None:
             lhs, rhs = collect(x, a, compute).tolist(), collect(y, b, compute).tolist()
+            added = collect(w, c, compute).tolist() if beta else []
             cells = []
             for cell in range(out.layout.numel):
                 batch, i, j = cell // (m * n), cell // n % m, cell % n
                 total: Any = 0
                 for p in range(k):
                     total += lhs[(batch * m + i) * k + p] * rhs[(batch * k + p) * n + j]
-                cells.append(total)
+                total *= alpha
+                cells.append(total + beta * added[cell] if beta else total)
             if compute.kind == "f":
                 write(z, out, cells, np.dtype(np.float64))
             else:

@@ -1,178 +1,248 @@
-"""The matrix product of a batch: a plain loop nest, and a packed one around a register tile.
+"""The matrix product of a batch, out = alpha * a @ b + beta * c: tiles, packing, and products with a vector.
 
-`plain` serves small products and every integer dtype: rows of the right operand, scaled and summed.  `packed` copies
-the right operand into panels as wide as the register tile; then each task copies its rows of the left operand the same
-way and runs tiles.  Copying reads any strides and widens halves, so a transpose costs nothing extra.
+`multiply` walks register tiles over blocks of the result and reads both operands where they are; b's rows must be
+dense, or `pack` has copied b into panels as wide as a tile, turning it around on the way.  `vector` serves results of
+one row or one column, which memory bounds: sums along rows, or rows scaled and added, whichever runs along memory.
+Dtypes are those of the registers here; halves, bools and mixed operands are cast by the copy kernels before.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE`, `MULADD` (acc + x * y, any(and) for bools), `ZERO`,
-`COPY` (the right operand has gaps or is narrower than `T`), `DIRECT` and `WIDENED` (tiles may be written into `out`
-itself, or not), `RANGE`.  The module's header defines the tile and its size `MR x NR`, the depth `KC` of a panel that
-stays in the nearest caches, `MC` rows and `NC` columns of a task.
-
-numbers = M, N, K, offset of out, offset of a, its steps along m and k, offset of b, its steps along k and n, batches,
-matrices of b that differ, rows a task of `plain`, rank of the batch, then five lists of that length: sizes, strides
-of a, strides of b, strides among b's packed matrices, sizes of b (1 where its stride is 0).
+Free names, filled in by `specialize`: `RANGE`, `T`, and from the module's header the tile, its size `MR x NR`, and
+the depth `KC` up to which operands stay in the nearest caches.  All numbers are in elements; `rank` is that of the
+batch, after which lists of its length follow: sizes, and strides per operand.
 """
 
 # ruff: noqa: F821
 import numpy as np
 
 
-def plain(a, b, out, numbers):  # type: ignore[no-untyped-def]
-    """Each task makes some rows of one matrix."""
+def multiply(a, b, c, out, sums, numbers, factors):  # type: ignore[no-untyped-def]
+    """Each task makes one block of one matrix, or of the part of it that one piece of the inner dim gives.
+
+    numbers = M, N, K; rows, columns and depth of a task; offset of out; offset of a, its steps along m and k; offset
+    of b, from panel to panel and from row to row, columns that may be read beyond N (b is packed); offset of c and
+    its steps along m and n; mode (0: out = product, 1: out += product, 2: out = product + beta * c); batches; rank;
+    sizes, strides of a, b and c.  factors = alpha, beta.  `sums` is `out` unless the inner dim is cut: then it has a
+    matrix for each piece, and they are added at the end, in order.
+    """
     M = numbers[0]
     N = numbers[1]
     K = numbers[2]
-    block = numbers[12]
-    rank = numbers[13]
-    blocks = (M + block - 1) // block
-    for task in RANGE(numbers[10] * blocks):
-        batch = task // blocks
-        first = (task - batch * blocks) * block
-        pa = numbers[4] + first * numbers[5]
-        pb = numbers[7]
+    high = numbers[3]
+    wide = numbers[4]
+    deep = numbers[5]
+    am = numbers[8]
+    ak = numbers[9]
+    bk = numbers[12]
+    mode = numbers[17]
+    rank = numbers[19]
+    alpha = factors[0]
+    beta = factors[1]
+    down = (M + high - 1) // high
+    across = (N + wide - 1) // wide
+    pieces = (K + deep - 1) // deep
+    whole = numbers[18] * M * N
+    for task in RANGE(numbers[18] * down * across * pieces):
+        piece = task % pieces
+        block = task // pieces
+        i0 = block % down * high
+        j0 = block // down % across * wide
+        batch = block // (down * across)
+        i1 = min(M, i0 + high)
+        j1 = min(N, j0 + wide)
+        pa = numbers[7]
+        pb = numbers[10]
+        pc = numbers[14]
         rest = batch
         for d in range(rank - 1, -1, -1):
-            place = rest % numbers[14 + d]
-            rest //= numbers[14 + d]
-            pa += place * numbers[14 + rank + d]
-            pb += place * numbers[14 + 2 * rank + d]
-        if COPY:
-            # Once a task, so that the sums below run over dense rows.
-            right = np.empty(K * N, T)
-            for k in range(K):
-                for j in range(N):
-                    right[k * N + j] = LOAD_1(b[pb + k * numbers[8] + j * numbers[9]])
-            pb = 0
-            bk = N
-        else:
-            right = b
-            bk = numbers[8]
-        acc = np.empty(N, T)
-        for i in range(first, min(M, first + block)):
-            for j in range(N):
-                acc[j] = ZERO
-            for k in range(K):
-                x = LOAD_0(a[pa + k * numbers[6]])
-                row = right[pb + k * bk : pb + k * bk + N]
-                for j in range(N):
-                    acc[j] = MULADD(acc[j], x, row[j])
-            z = out[numbers[3] + (batch * M + i) * N :]
-            for j in range(N):
-                z[j] = STORE(acc[j])
-            pa += numbers[5]
-
-
-def pack(source, at, step, deep, panel, to, full, width, depth):  # type: ignore[no-untyped-def]
-    """`width` columns (or rows of a) of `depth` elements as a panel of `full`, k by k, with zeros beyond the width.
-
-    step, deep: strides of the source from column to column and from k to k.
-    """
-    if step == 1 and width == full:
-        for k in range(depth):
-            x = source[at + k * deep : at + k * deep + full]
-            z = panel[to + k * full : to + k * full + full]
-            for j in range(full):
-                z[j] = LOAD_0(x[j])
-    else:
-        for j in range(full):
-            # Unsigned, because a signed index is tested for wrapping around at each element.
-            p = np.uint64(to + j)
-            if j < width:
-                q = at + j * step
-                for _ in range(depth):
-                    panel[p] = LOAD_0(source[np.uint64(q)])
-                    p += np.uint64(full)
-                    q += deep
-            else:
-                for _ in range(depth):
-                    panel[p] = T(0)
-                    p += np.uint64(full)
-
-
-def packed(a, b, out, numbers):  # type: ignore[no-untyped-def]
-    """Phase 0 packs b, phase 1 makes tiles; one parallel loop serves both, because each costs a second to compile."""
-    M = numbers[0]
-    N = numbers[1]
-    K = numbers[2]
-    rank = numbers[13]
-    across = (N + NR - 1) // NR
-    down = (M + MR - 1) // MR
-    wide = (across * NR + NC - 1) // NC
-    # Less than MC rows a task where that would leave few tasks: cut by the shape, not by the number of threads.
-    rows = MR * max(1, min(MC // MR, numbers[10] * wide * down // 16))
-    blocks = (M + rows - 1) // rows
-    panels = np.empty(numbers[11] * across * NR * K, T)
-    for phase in range(2):
-        parts = across if phase == 0 else blocks * wide
-        sizes = 14 + 4 * rank if phase == 0 else 14
-        tasks = parts * (numbers[11] if phase == 0 else numbers[10])
-        for task in RANGE(tasks):
-            batch = task // parts
-            part = task - batch * parts
-            pa = numbers[4]
-            pb = numbers[7]
-            at_panel = 0
+            place = rest % numbers[20 + d]
+            rest //= numbers[20 + d]
+            pa += place * numbers[20 + rank + d]
+            pb += place * numbers[20 + 2 * rank + d]
+            pc += place * numbers[20 + 3 * rank + d]
+        z = batch * M * N + (numbers[6] if pieces == 1 else piece * whole)
+        if mode == 2 and pieces == 1:
+            for i in range(i0, i1):
+                row = out[z + i * N + j0 : z + i * N + j1]
+                q = pc + i * numbers[15] + j0 * numbers[16]
+                if numbers[16] == 1:
+                    x = c[q : q + j1 - j0]
+                    for j in range(j1 - j0):
+                        row[j] = T(beta * x[j])
+                else:
+                    for j in range(j1 - j0):
+                        row[j] = T(beta * c[q + j * numbers[16]])
+        for k0 in range(piece * deep, min(K, (piece + 1) * deep), KC):
+            depth = min(KC, min(K, (piece + 1) * deep) - k0)
+            more = k0 > piece * deep or (mode > 0 and pieces == 1)
+            for j in range(j0, j1, NR):
+                w = min(NR, N - j)
+                right = pb + j // NR * numbers[11] + k0 * bk
+                read = NR if numbers[13] else w
+                for i in range(i0, i1, MR):
+                    left = pa + i * am + k0 * ak
+                    to = z + i * N + j
+                    h = min(MR, M - i)
+                    tile(a, left, am, ak, b, right, bk, read, sums, to, N, depth, h, w, alpha, more)
+    if pieces > 1:
+        total = sums[0:whole]
+        for piece in range(1, pieces):
+            more_of_it = sums[piece * whole : (piece + 1) * whole]
+            for q in range(whole):
+                total[q] = T(total[q] + more_of_it[q])
+        for batch in range(numbers[18]):
+            pc = numbers[14]
             rest = batch
             for d in range(rank - 1, -1, -1):
-                place = rest % numbers[sizes + d]
-                rest //= numbers[sizes + d]
-                pa += place * numbers[14 + rank + d]
-                pb += place * numbers[14 + 2 * rank + d]
-                at_panel += place * numbers[14 + 3 * rank + d]
-            if phase == 0:
-                j0 = part * NR
-                pb += j0 * numbers[9]
-                pack(b, pb, numbers[9], numbers[8], panels, task * NR * K, NR, min(NR, N - j0), K)
-            else:
-                i0 = part % blocks * rows
-                first = part // blocks * NC
-                height = min(rows, M - i0)
-                width = min(NC, N - first)
-                left = np.empty(rows * min(K, KC), T)
-                edge = np.empty(MR * NR, T)
-                if DIRECT:
-                    c = out
-                    c0 = numbers[3] + (batch * M + i0) * N + first
-                    ldc = N
+                pc += rest % numbers[20 + d] * numbers[20 + 3 * rank + d]
+                rest //= numbers[20 + d]
+            for i in range(M):
+                z = (batch * M + i) * N
+                line = out[numbers[6] + z : numbers[6] + z + N]
+                for j in range(N):
+                    if mode == 0:
+                        line[j] = total[z + j]
+                    elif mode == 1:
+                        line[j] = T(line[j] + total[z + j])
+                    else:
+                        line[j] = T(total[z + j] + beta * c[pc + i * numbers[15] + j * numbers[16]])
+
+
+def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
+    """Each task copies one panel: NR columns, k by k, with zeros beyond the last column.
+
+    numbers = columns, depth; offset of the source, its steps from column to column and from k to k; batches; rank;
+    sizes, strides of the source.
+    """
+    N = numbers[0]
+    K = numbers[1]
+    step = numbers[3]
+    deep = numbers[4]
+    rank = numbers[6]
+    across = (N + NR - 1) // NR
+    for task in RANGE(numbers[5] * across):
+        at = numbers[2]
+        rest = task // across
+        for d in range(rank - 1, -1, -1):
+            at += rest % numbers[7 + d] * numbers[7 + rank + d]
+            rest //= numbers[7 + d]
+        first = task % across * NR
+        w = min(NR, N - first)
+        at += first * step
+        to = task * NR * K
+        if step == 1 and w == NR:
+            for k in range(K):
+                x = source[at + k * deep : at + k * deep + NR]
+                z = panels[to + k * NR : to + k * NR + NR]
+                for j in range(NR):
+                    z[j] = x[j]
+        else:
+            squares = w // SIDE * SIDE if deep == 1 else 0
+            even = K // SIDE * SIDE
+            for k in range(0, even, SIDE):
+                for j in range(0, squares, SIDE):
+                    transpose(source, at + j * step + k, step, panels, to + k * NR + j, NR)
+            for j in range(NR):
+                # Unsigned, because a signed index is tested for wrapping around at each element.
+                start = even if j < squares else 0
+                p = np.uint64(to + start * NR + j)
+                q = at + j * step + start * deep
+                for _ in range(start, K):
+                    panels[p] = source[np.uint64(q)] if j < w else T(0)
+                    p += np.uint64(NR)
+                    q += deep
+
+
+def vector(matrix, x, c, out, sums, numbers, factors):  # type: ignore[no-untyped-def]
+    """Each task makes `high` elements of out, from `deep` elements of x.
+
+    numbers = elements of out, of x; elements and depth of a task; offset of out; offset of the matrix, its steps along
+    out and along x; offset of x, its step; offset of c, its step; mode and batches as in `multiply`; rank; sizes,
+    strides of the matrix, of x and of c.  `sums` holds a result for each piece of x; mode 3: it is `out`.
+    """
+    M = numbers[0]
+    K = numbers[1]
+    high = numbers[2]
+    deep = numbers[3]
+    sm = numbers[6]
+    sk = numbers[7]
+    step = numbers[9]
+    rank = numbers[14]
+    down = (M + high - 1) // high
+    pieces = (K + deep - 1) // deep
+    for task in RANGE(numbers[13] * down * pieces):
+        piece = task % pieces
+        k0 = piece * deep
+        k1 = min(K, k0 + deep)
+        i0 = task // pieces % down * high
+        i1 = min(M, i0 + high)
+        batch = task // (pieces * down)
+        at = numbers[5]
+        q = numbers[8] + k0 * step
+        rest = batch
+        for d in range(rank - 1, -1, -1):
+            place = rest % numbers[15 + d]
+            rest //= numbers[15 + d]
+            at += place * numbers[15 + rank + d]
+            q += place * numbers[15 + 2 * rank + d]
+        z = (piece * numbers[13] + batch) * M + (numbers[4] if numbers[12] == 3 else 0)
+        at += i0 * sm + k0 * sk
+        y = x[q : q + k1 - k0]
+        if step != 1:
+            y = np.empty(k1 - k0, T)
+            for k in range(k1 - k0):
+                y[k] = x[q + k * step]
+        if sk == 1:
+            for i in range(i0, i1):
+                row = matrix[at + (i - i0) * sm : at + (i - i0) * sm + k1 - k0]
+                sums[z + i] = inner(row, y)
+        else:
+            line = sums[z + i0 : z + i1]
+            n = i1 - i0
+            for i in range(n):
+                line[i] = 0
+            even = (k1 - k0) // 4 * 4 if sm == 1 else 0
+            for k in range(0, even, 4):
+                # Four rows a turn: the sums are read and written a quarter as often.
+                r0 = matrix[at : at + n]
+                r1 = matrix[at + sk : at + sk + n]
+                r2 = matrix[at + 2 * sk : at + 2 * sk + n]
+                r3 = matrix[at + 3 * sk : at + 3 * sk + n]
+                at += 4 * sk
+                for i in range(n):
+                    line[i] = T(
+                        line[i] + T(T(r0[i] * y[k] + r1[i] * y[k + 1]) + T(r2[i] * y[k + 2] + r3[i] * y[k + 3]))
+                    )
+            for k in range(even, k1 - k0):
+                for i in range(n):
+                    line[i] = T(line[i] + matrix[at + i * sm] * y[k])
+                at += sk
+    mode = numbers[12]
+    whole = numbers[13] * M
+    if mode != 3:
+        total = sums[0:whole]
+        for piece in range(1, pieces):
+            more = sums[piece * whole : (piece + 1) * whole]
+            for i in range(whole):
+                total[i] = T(total[i] + more[i])
+        for batch in range(numbers[13]):
+            pc = numbers[10]
+            rest = batch
+            for d in range(rank - 1, -1, -1):
+                pc += rest % numbers[15 + d] * numbers[15 + 3 * rank + d]
+                rest //= numbers[15 + d]
+            line = out[numbers[4] + batch * M : numbers[4] + (batch + 1) * M]
+            part = total[batch * M : (batch + 1) * M]
+            for i in range(M):
+                if mode == 0:
+                    line[i] = T(factors[0] * part[i])
+                elif mode == 1:
+                    line[i] = T(line[i] + factors[0] * part[i])
                 else:
-                    c = np.empty(height * width, T)
-                    c0 = 0
-                    ldc = width
-                for k0 in range(0, K, KC):
-                    depth = min(KC, K - k0)
-                    for ip in range(0, height, MR):
-                        at = pa + (i0 + ip) * numbers[5] + k0 * numbers[6]
-                        pack(a, at, numbers[5], numbers[6], left, ip * depth, MR, min(MR, height - ip), depth)
-                    for jp in range(0, width, NR):
-                        w = min(NR, width - jp)
-                        right = ((at_panel * across * NR + first + jp) * K) + k0 * NR
-                        for ip in range(0, height, MR):
-                            h = min(MR, height - ip)
-                            at = c0 + ip * ldc + jp
-                            # A tile that hangs over the edge is made beside the matrix.
-                            whole = h == MR and w == NR
-                            target = c if whole else edge
-                            to = at if whole else 0
-                            tile(
-                                left,
-                                ip * depth,
-                                panels,
-                                right,
-                                target,
-                                to,
-                                depth,
-                                ldc if whole else NR,
-                                k0 == 0 or not whole,
-                            )
-                            if not whole:
-                                for i in range(h):
-                                    for j in range(w):
-                                        x = edge[np.uint64(i * NR + j)]
-                                        q = np.uint64(at + i * ldc + j)
-                                        c[q] = x if k0 == 0 else x + c[q]
-                if WIDENED:
-                    for i in range(height):
-                        z = out[numbers[3] + (batch * M + i0 + i) * N + first :]
-                        for j in range(width):
-                            z[j] = STORE(c[i * width + j])
+                    line[i] = T(factors[0] * part[i] + factors[1] * c[pc + i * numbers[11]])
+
+
+def inner(x, y):  # type: ignore[no-untyped-def]
+    """The inner product of two dense vectors.  Its sum may be taken in any order, so that it vectorises."""
+    total = T(0)
+    for k in range(len(x)):
+        total += x[k] * y[k]
+    return total

@@ -1,9 +1,12 @@
-"""The register tile of the matrix product: the one loop that Numba cannot write well enough from Python.
+"""The register tile of matrix products and convolutions: the one loop that Numba cannot write well enough from Python.
 
-`register_tile` makes an intrinsic that multiplies a packed panel of A with a packed panel of B and keeps the whole
-`rows x columns` result in vector registers: per step of k it loads a row of B once, spreads each element of A over a
-vector, and issues one multiply-add per register.  `tile_shape` fits the tile to the host's registers.  Only generated
-matmul modules import this file; they carry its hash, because Numba's cache does not see a change in it.
+`register_tile` makes an intrinsic that keeps a `rows x columns` piece of a product in vector registers: per step of k
+it loads a row of B once, spreads an element of each row of A over a vector, and issues one multiply-add per register.
+It reads both operands where they are, in any strides of A and with B's rows dense; `by` gives the start of each row of
+A, or of each row of B, from a table instead of a stride, which is how a convolution reads an image.  Tiles at an edge
+load and store under a mask.  `transpose_block` turns a square of elements around in registers, for packing.
+`tile_shape` fits the tile to the host's registers.  Only generated modules import this file; they carry its hash,
+because Numba's cache does not see a change in it.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the split
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
@@ -20,65 +23,152 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-I32, I64 = ir.IntType(32), ir.IntType(64)
+I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+Emit = Callable[[Any], Any]
 
 
 def tile_shape(dtype: str) -> tuple[int, int, int]:
-    """(lanes of a vector, rows, vectors a row) for float32 or float64 on this machine.
+    """(lanes of a vector, rows, vectors a row) for a dtype on this machine.
 
-    28 of 32 registers accumulate with AVX-512, 12 of 16 with AVX2, 16 of 32 with NEON, 8 of 16 with SSE; the rest hold
-    the row of B and the spread element of A.
+    16 of 32 registers accumulate with AVX-512 and NEON, which hides four cycles of latency on two units and divides
+    the sizes that people use; 12 of 16 with AVX2, 8 of 16 with SSE.  The rest hold the row of B and an element of A.
     """
     features = binding.get_host_cpu_features()
     size = np.dtype(dtype).itemsize
     if features.get("avx512f"):
-        return 64 // size, 14, 2
+        return 64 // size, 8, 2
     if features.get("avx2"):
         return 32 // size, 6, 2
     return 16 // size, 8 if features.get("neon") else 4, 2
 
 
-def register_tile(dtype: str, lanes: int, rows: int, vectors: int) -> Callable[..., None]:
-    """The function tile(a, ao, b, bo, c, co, depth, ldc, first): c (+)= a.T @ b on one tile.
+def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "") -> Callable[..., None]:
+    """The function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add): c = alpha * a @ b, on
+    the first `h` rows and `w` columns of a tile, or c + that with `add`.
 
-    a[ao:] holds `depth` columns of `rows` elements, b[bo:] `depth` rows of `vectors * lanes`; c[co:] has rows every
-    `ldc`.  `first` stores, else the product is added to what c holds.  All arrays have one dimension and this dtype.
-    With NUMBA_DISABLE_JIT=1 it is plain NumPy.
+    a[ao + i * am + k * ak], b[bo + k * bk + j], c[co + i * ldc + j]: 1-d arrays of this dtype.  `wide` columns of b may
+    be read, at least w.  by="rows": am is a pair (table, at), and row i of a starts at ao + table[at + i].
+    by="depth": bk is such a pair for the rows of b.  depth is at least 1.  With NUMBA_DISABLE_JIT=1 it is plain NumPy.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_tile(rows, vectors * lanes)
+        return python_tile(by)
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        a, b, c = (pointer(context, builder, sig, args, k) for k in (0, 4, 8))
+        ao, am, ak, bo, bk, wide, co, ldc, depth, h, w, alpha, add = (
+            args[k] for k in (1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15)
+        )
+        a, b, c = (builder.gep(p, [o]) for p, o in ((a, ao), (b, bo), (c, co)))
+
+        def table(pair: Any, where: int) -> Emit:
+            kind = sig.args[where][0]
+            data = context.make_array(kind)(context, builder, builder.extract_value(pair, 0)).data
+            first = builder.gep(data, [builder.extract_value(pair, 1)])
+            return lambda k: builder.load(builder.gep(first, [k]))
+
+        row_start = table(am, 2) if by == "rows" else lambda i: builder.mul(i, am)
+        right_start = table(bk, 6) if by == "depth" else lambda k: builder.mul(k, bk)
+        tile = _Tile(builder, dtype, lanes, rows, vectors)
+        starts = [builder.gep(a, [row_start(tile.row(m, h))]) for m in range(rows)]
+        tile.emit(starts, ak, lambda k: builder.gep(b, [right_start(k)]), wide, c, ldc, depth, h, w, alpha, add)
+        return context.get_dummy_value()
+
+    def typed(a, am, b, bk, c):  # type: ignore[no-untyped-def]
+        n = types.intp
+        return types.void(a, n, am, n, b, n, bk, n, c, n, n, n, n, n, c.dtype, types.boolean)
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def tile(typingctx, a, ao, b, bo, c, co, depth, ldc, first):  # type: ignore[no-untyped-def]
-        n = types.intp
-        sig = types.void(a, n, b, n, c, n, n, n, types.boolean)
-
-        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-            pointers = [
-                builder.gep(context.make_array(sig.args[k])(context, builder, args[k]).data, [args[k + 1]])
-                for k in (0, 2, 4)
-            ]
-            _Tile(builder, dtype, lanes, rows, vectors).emit(*pointers, *args[6:])
-            return context.get_dummy_value()
-
-        return sig, codegen
+    def tile(typingctx, a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add):  # type: ignore[no-untyped-def]
+        pair = types.Tuple((types.int64[::1], types.intp))
+        return typed(a, pair if by == "rows" else types.intp, b, pair if by == "depth" else types.intp, c), codegen
 
     made: Callable[..., None] = tile
     return made
 
 
-def python_tile(rows: int, columns: int) -> Callable[..., None]:
+def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
+    """The function transpose(x, at, step, z, to, pitch): z[to + i * pitch + j] = x[at + j * step + i] on a square of
+    `min(lanes, 8)`."""
+    size = min(lanes, 8)
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+        return python_transpose(size)
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def transpose(typingctx, x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
+        n = types.intp
+
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            source = builder.gep(pointer(context, builder, sig, args, 0), [args[1]])
+            target = builder.gep(pointer(context, builder, sig, args, 3), [args[4]])
+            vector = ir.VectorType(element_type(dtype), size)
+            align = np.dtype(dtype).itemsize
+            lines = []
+            for j in range(size):
+                place = builder.gep(source, [builder.mul(args[2], ir.Constant(I64, j))])
+                lines.append(builder.load(builder.bitcast(place, vector.as_pointer()), align=align))
+            for i, line in enumerate(turned(builder, lines, size)):
+                place = builder.gep(target, [builder.mul(args[5], ir.Constant(I64, i))])
+                builder.store(line, builder.bitcast(place, vector.as_pointer()), align=align)
+            return context.get_dummy_value()
+
+        return types.void(x, n, n, z, n, n), codegen
+
+    made: Callable[..., None] = transpose
+    return made
+
+
+def turned(builder: Any, lines: list[Any], size: int) -> list[Any]:
+    """A square of vectors transposed: blocks of 1, 2, 4 ... change places with their mirror images."""
+    mask = ir.VectorType(I32, size)
+    block = 1
+    while block < size:
+        upper = [c if not c & block else c - block + size for c in range(size)]
+        lower = [c + block if not c & block else c + size for c in range(size)]
+        for i in range(size):
+            if not i & block:
+                x, y = lines[i], lines[i + block]
+                lines[i] = builder.shuffle_vector(x, y, ir.Constant(mask, upper))
+                lines[i + block] = builder.shuffle_vector(x, y, ir.Constant(mask, lower))
+        block *= 2
+    return lines
+
+
+def pointer(context: Any, builder: Any, sig: Any, args: Any, k: int) -> Any:
+    """The address of the first element of array argument k."""
+    return context.make_array(sig.args[k])(context, builder, args[k]).data
+
+
+def element_type(dtype: str) -> Any:
+    """LLVM's type of one element."""
+    kind = np.dtype(dtype)
+    if kind.kind != "f":
+        return ir.IntType(8 * kind.itemsize)
+    return ir.FloatType() if kind.itemsize == 4 else ir.DoubleType()
+
+
+def python_tile(by: str) -> Callable[..., None]:
     """The same function without a compiler, so that the generated module can be stepped through."""
 
-    def tile(a, ao, b, bo, c, co, depth, ldc, first):  # type: ignore[no-untyped-def]
-        left = a[ao : ao + depth * rows].reshape(depth, rows)
-        right = b[bo : bo + depth * columns].reshape(depth, columns)
-        product = left.T @ right
-        for i in range(rows):
-            z = c[co + i * ldc : co + i * ldc + columns]
-            z[:] = product[i] if first else z + product[i]
+    def tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add):  # type: ignore[no-untyped-def]
+        rows = am[0][am[1] : am[1] + h] if by == "rows" else np.arange(h) * am
+        depths = bk[0][bk[1] : bk[1] + depth] if by == "depth" else np.arange(depth) * bk
+        left = a[ao + rows[:, None] + np.arange(depth) * ak]
+        right = b[bo + depths[:, None] + np.arange(w)]
+        places = co + np.arange(h)[:, None] * ldc + np.arange(w)
+        product = alpha * (left @ right)
+        c[places] = c[places] + product if add else product
 
     return tile
+
+
+def python_transpose(size: int) -> Callable[..., None]:
+    """`transpose_block` without a compiler."""
+
+    def transpose(x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
+        i, j = np.arange(size)[:, None], np.arange(size)
+        z[to + i * pitch + j] = x[at + j * step + i]
+
+    return transpose
 
 
 class _Tile:
@@ -86,69 +176,152 @@ class _Tile:
 
     def __init__(self, builder: Any, dtype: str, lanes: int, rows: int, vectors: int) -> None:
         self.builder, self.lanes, self.rows, self.vectors = builder, lanes, rows, vectors
-        element = ir.FloatType() if dtype == "float32" else ir.DoubleType()
-        self.align = np.dtype(dtype).itemsize
-        self.vector = ir.VectorType(element, lanes)
-        # fmuladd is one instruction where the machine has it, and a product and a sum where it has not; fma would
-        # be a library call there.
-        suffix = f"v{lanes}f{8 * self.align}"
-        signature = ir.FunctionType(self.vector, [self.vector] * 3)
-        self.muladd = cgutils.get_or_insert_function(builder.module, signature, f"llvm.fmuladd.{suffix}")
+        kind = np.dtype(dtype)
+        self.align, self.floats = kind.itemsize, kind.kind == "f"
+        self.vector = ir.VectorType(element_type(dtype), lanes)
+        self.name = f"v{lanes}{'f' if self.floats else 'i'}{8 * self.align}"
+        self.zero = ir.Constant(self.vector, [0.0 if self.floats else 0] * lanes)
+        self.mask = ir.VectorType(I1, lanes)
 
-    def emit(self, a: Any, b: Any, c: Any, depth: Any, ldc: Any, first: Any) -> None:
-        """The loop over k with all accumulators as phi nodes, then the stores.  depth is at least 1."""
+    def emit(
+        self, starts: list[Any], ak: Any, right: Emit, wide: Any, c: Any, ldc: Any, depth: Any, h: Any, w: Any,
+        alpha: Any, add: Any,
+    ) -> None:  # fmt: skip
+        """One loop over k for each number of vectors that may be read, the last of them under a mask; one without."""
+        builder = self.builder
+        alpha = self.spread(alpha)
+        inside = builder.icmp_signed("<", wide, self.number(self.vectors * self.lanes))
+        with builder.if_else(inside, likely=False) as (narrow, full):
+            with full:
+                sums = self.loop(starts, ak, right, depth, self.vectors, None)
+                whole = builder.and_(
+                    builder.icmp_signed(">=", h, self.number(self.rows)),
+                    builder.icmp_signed(">=", w, self.number(self.vectors * self.lanes)),
+                )
+                with builder.if_else(whole, likely=True) as (all_of_it, part):
+                    with all_of_it:
+                        self.store(sums, c, ldc, alpha, add)
+                    with part:
+                        self.store_part(sums, c, ldc, alpha, add, h, w)
+            with narrow:
+                for count in range(1, self.vectors + 1):
+                    some = builder.and_(
+                        builder.icmp_signed(">", wide, self.number((count - 1) * self.lanes)),
+                        builder.icmp_signed("<=", wide, self.number(count * self.lanes)),
+                    )
+                    with builder.if_then(some):
+                        sums = self.loop(starts, ak, right, depth, count, self.within(wide, count - 1))
+                        self.store_part(sums, c, ldc, alpha, add, h, w)
+
+    def loop(self, starts: list[Any], ak: Any, right: Emit, depth: Any, vectors: int, last: Any) -> list[list[Any]]:
+        """The sums over k, all of them phi nodes; `last` masks the last vector of B's row."""
         builder, entry = self.builder, self.builder.block
         loop, done = builder.append_basic_block("k"), builder.append_basic_block("done")
         builder.branch(loop)
         builder.position_at_end(loop)
-        k = builder.phi(I64)
-        k.add_incoming(ir.Constant(I64, 0), entry)
-        sums = [builder.phi(self.vector) for _ in range(self.rows * self.vectors)]
-        for phi in sums:
-            phi.add_incoming(ir.Constant(self.vector, [0.0] * self.lanes), entry)
-        added = self.step(a, b, k, sums)
-        following = builder.add(k, ir.Constant(I64, 1))
-        k.add_incoming(following, loop)
-        for phi, value in zip(sums, added, strict=True):
+        k, at = builder.phi(I64), builder.phi(I64)
+        sums = [[builder.phi(self.vector) for _ in range(vectors)] for _ in range(self.rows)]
+        row = right(k)
+        line = [self.load(builder.gep(row, [self.number(v * self.lanes)])) for v in range(vectors - 1)]
+        end = builder.gep(row, [self.number((vectors - 1) * self.lanes)])
+        line.append(self.load(end) if last is None else self.load_masked(end, last))
+        added = []
+        for m in range(self.rows):
+            x = self.spread(builder.load(builder.gep(starts[m], [at])))
+            added.append([self.muladd(x, line[v], sums[m][v]) for v in range(vectors)])
+        following, further = builder.add(k, self.number(1)), builder.add(at, ak)
+        for phi, start, value in (
+            (k, self.number(0), following),
+            (at, self.number(0), further),
+            *((p, self.zero, n) for old, new in zip(sums, added, strict=True) for p, n in zip(old, new, strict=True)),
+        ):
+            phi.add_incoming(start, entry)
             phi.add_incoming(value, loop)
         builder.cbranch(builder.icmp_signed("<", following, depth), loop, done)
         builder.position_at_end(done)
-        self.store(c, ldc, first, added)
-
-    def step(self, a: Any, b: Any, k: Any, sums: list[Any]) -> list[Any]:
-        """One k: a row of B, an element of A for each row, a multiply-add for each accumulator."""
-        builder = self.builder
-        row = builder.gep(b, [builder.mul(k, ir.Constant(I64, self.vectors * self.lanes))])
-        column = builder.gep(a, [builder.mul(k, ir.Constant(I64, self.rows))])
-        right = [self.load(builder.gep(row, [ir.Constant(I64, v * self.lanes)])) for v in range(self.vectors)]
-        undefined = ir.Constant(self.vector, ir.Undefined)
-        everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
-        added = []
-        for m in range(self.rows):
-            x = builder.load(builder.gep(column, [ir.Constant(I64, m)]))
-            x = builder.insert_element(undefined, x, ir.Constant(I32, 0))
-            x = builder.shuffle_vector(x, undefined, everywhere)
-            for v in range(self.vectors):
-                added.append(builder.call(self.muladd, [x, right[v], sums[m * self.vectors + v]]))
         return added
 
-    def store(self, c: Any, ldc: Any, first: Any, sums: list[Any]) -> None:
-        """Write the tile, or add it to what is there."""
+    def store(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any) -> None:
+        """Write a whole tile, or add it to what is there."""
         builder = self.builder
-        places = []
-        for m in range(self.rows):
-            row = builder.gep(c, [builder.mul(ldc, ir.Constant(I64, m))])
-            places += [builder.gep(row, [ir.Constant(I64, v * self.lanes)]) for v in range(self.vectors)]
-        with builder.if_else(first) as (write, add):
+        cells = [(self.place(c, ldc, m, v), value) for m, line in enumerate(sums) for v, value in enumerate(line)]
+        with builder.if_else(add) as (more, write):
+            with more:
+                for place, value in cells:
+                    builder.store(self.muladd(alpha, value, self.load(place)), self.cast(place), align=self.align)
             with write:
-                for place, value in zip(places, sums, strict=True):
-                    builder.store(value, self.wide(place), align=self.align)
-            with add:
-                for place, value in zip(places, sums, strict=True):
-                    builder.store(builder.fadd(self.load(place), value), self.wide(place), align=self.align)
+                for place, value in cells:
+                    builder.store(self.times(alpha, value), self.cast(place), align=self.align)
 
-    def wide(self, pointer: Any) -> Any:
+    def store_part(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any, h: Any, w: Any) -> None:
+        """The same for the first h rows and w columns."""
+        builder = self.builder
+        masks = [self.within(w, v) for v in range(len(sums[0]))]
+        nowhere = ir.Constant(self.mask, [0] * self.lanes)
+        old = [builder.select(add, mask, nowhere) for mask in masks]
+        for m, line in enumerate(sums):
+            with builder.if_then(builder.icmp_signed(">", h, self.number(m))):
+                for v, value in enumerate(line):
+                    place = self.place(c, ldc, m, v)
+                    self.store_masked(self.muladd(alpha, value, self.load_masked(place, old[v])), place, masks[v])
+
+    # ---- pieces ----
+
+    def number(self, value: int) -> Any:
+        return ir.Constant(I64, value)
+
+    def row(self, m: int, h: Any) -> Any:
+        """Row m, or row 0 where the tile has fewer rows: what is computed there is not stored."""
+        builder = self.builder
+        return builder.select(builder.icmp_signed(">", h, self.number(m)), self.number(m), self.number(0))
+
+    def place(self, c: Any, ldc: Any, m: int, v: int) -> Any:
+        row = self.builder.gep(c, [self.builder.mul(ldc, self.number(m))])
+        return self.builder.gep(row, [self.number(v * self.lanes)])
+
+    def within(self, width: Any, v: int) -> Any:
+        """The lanes of vector v that lie in the first `width` columns."""
+        builder = self.builder
+        counts = ir.VectorType(I64, self.lanes)
+        lanes = ir.Constant(counts, [v * self.lanes + k for k in range(self.lanes)])
+        one = builder.insert_element(ir.Constant(counts, ir.Undefined), width, ir.Constant(I32, 0))
+        everywhere = ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes)
+        return builder.icmp_signed("<", lanes, builder.shuffle_vector(one, one, everywhere))
+
+    def spread(self, x: Any) -> Any:
+        """One element in every lane."""
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        x = self.builder.insert_element(undefined, x, ir.Constant(I32, 0))
+        return self.builder.shuffle_vector(x, undefined, ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes))
+
+    def times(self, x: Any, y: Any) -> Any:
+        return self.builder.fmul(x, y) if self.floats else self.builder.mul(x, y)
+
+    def muladd(self, x: Any, y: Any, z: Any) -> Any:
+        """x * y + z.  fmuladd is one instruction where the machine has it, and a product and a sum where it has not;
+        fma would be a library call there."""
+        if not self.floats:
+            return self.builder.add(self.builder.mul(x, y), z)
+        return self.builder.call(self.function(f"llvm.fmuladd.{self.name}", self.vector, [self.vector] * 3), [x, y, z])
+
+    def function(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), name)
+
+    def cast(self, pointer: Any) -> Any:
         return self.builder.bitcast(pointer, self.vector.as_pointer())
 
     def load(self, pointer: Any) -> Any:
-        return self.builder.load(self.wide(pointer), align=self.align)
+        return self.builder.load(self.cast(pointer), align=self.align)
+
+    def load_masked(self, pointer: Any, mask: Any) -> Any:
+        """Zeros where the mask is off; nothing is read there."""
+        place = self.cast(pointer)
+        load = self.function(f"llvm.masked.load.{self.name}.p0", self.vector, [place.type, I32, self.mask, self.vector])
+        return self.builder.call(load, [place, ir.Constant(I32, self.align), mask, self.zero])
+
+    def store_masked(self, value: Any, pointer: Any, mask: Any) -> None:
+        place = self.cast(pointer)
+        store = self.function(
+            f"llvm.masked.store.{self.name}.p0", ir.VoidType(), [self.vector, place.type, I32, self.mask]
+        )
+        self.builder.call(store, [value, place, ir.Constant(I32, self.align), mask])

@@ -1,0 +1,61 @@
+"""Rows of products: matrices, vectors, batches, and products that are added to something."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.nn import functional
+
+from .row import ALL, NUMBERS, Row
+
+
+def _product(name: str, *shapes: tuple[int, ...]) -> Row:
+    return Row(name, mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), shapes, dtypes=ALL, tolerance=4)
+
+
+def _added(name: str, fn: object, *shapes: tuple[int, ...]) -> Row:
+    return Row(
+        name,
+        lambda c, a, b: fn(c, a, b, beta=2, alpha=3),  # type: ignore[operator]
+        lambda c, a, b: 2 * c + 3 * (a @ b),
+        ("real", "real", "real"),
+        ("addmm_nd",),
+        shapes,
+        dtypes=NUMBERS,
+        tolerance=8,
+    )
+
+
+def _linear(name: str, *shapes: tuple[int, ...]) -> Row:
+    return Row(
+        name,
+        lambda x, w, b: functional.linear(x, w, b),
+        lambda x, w, b: x @ w.T + b,
+        ("real", "real", "real"),
+        ("linear_with",),
+        shapes,
+        dtypes=NUMBERS,
+        tolerance=4,
+    )
+
+
+ROWS = [
+    _product("matmul", (3, 4), (4, 5)),
+    _product("matmul-batch", (2, 1, 3, 4), (3, 4, 2)),
+    _product("matmul-vectors", (4,), (4,)),
+    _product("matmul-vector-batch", (4,), (2, 4, 3)),
+    _product("matmul-batch-vector", (2, 3, 4), (4,)),
+    Row("mv", mg.mv, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4,)), dtypes=ALL, tolerance=4),
+    Row("bmm", mg.bmm, np.matmul, ("real", "real"), ("matmul_nd",), ((2, 3, 4), (2, 4, 2)), dtypes=ALL, tolerance=4),
+    Row("outer", mg.outer, np.outer, ("real", "real"), (), ((3,), (4,)), dtypes=ALL),
+    _added("addmm", mg.addmm, (3, 5), (3, 4), (4, 5)),
+    _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
+    _added("addmv", mg.addmv, (3,), (3, 4), (4,)),
+    _added("baddbmm", mg.baddbmm, (2, 1, 5), (2, 3, 4), (2, 4, 5)),
+    _linear("linear", (3, 4), (5, 4), (5,)),
+    _linear("linear-vector", (4,), (5, 4), (5,)),
+    _linear("linear-batch", (2, 3, 4), (5, 4), (5,)),
+    Row("linear-plain", functional.linear, lambda x, w: x @ w.T, ("real", "real"), ("matmul_nd",), ((3, 4), (5, 4)),
+        dtypes=ALL, tolerance=4),
+]  # fmt: skip
