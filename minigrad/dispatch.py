@@ -151,7 +151,11 @@ def unary(op: Op) -> Callable[..., Tensor]:
         if plan is None:
             plan = plan_for(op, (x,), {}, (x.layout, x.dtype, x.device))
         storage = plan.make()
-        plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+        kernel = plan.kernel
+        if kernel is None:
+            plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+        else:
+            kernel(x.storage.buffer, storage.buffer, plan.numbers)
         node = None
         if (x.op is not None or x.is_variable) and mode.enabled:
             node = record(op, plan, (x,), NO_PARAMS, storage)
@@ -183,7 +187,11 @@ def binary(op: Op) -> Callable[..., Tensor]:
         if out is not None:
             return run_into(op, plan, (a, b), out)
         storage = plan.make()
-        plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
+        kernel = plan.kernel
+        if kernel is None:
+            plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
+        else:
+            kernel(a.storage.buffer, b.storage.buffer, storage.buffer, plan.numbers)
         node = None
         if (a.op is not None or b.op is not None or a.is_variable or b.is_variable) and mode.enabled:
             node = record_binary(op, plan, a, b, storage)
@@ -251,7 +259,17 @@ def record(
         mask = 0
     # The output is kept without its op: a saved output that knew its BackpropOp would be a cycle.
     saved = tuple([operands[k] if k >= 0 else result(storage, plan, None) for k in op.saves[mask]])
-    return make_node(op, plan, params, tuple(parents), mask, saved, tuple([x.storage.version for x in saved]))
+    node: BackpropOp = _new_node(BackpropOp)
+    node.id = next(ids)
+    node.op = op
+    node.plan = plan
+    node.params = params
+    node.parents = tuple(parents)
+    node.mask = mask
+    node.saved = saved
+    node.versions = tuple([x.storage.version for x in saved])
+    node.source = user_line() if settings.debug else None
+    return node
 
 
 def record_binary(op: Op, plan: CallPlan, a: Tensor, b: Tensor, storage: Storage) -> BackpropOp | None:
@@ -266,35 +284,24 @@ def record_binary(op: Op, plan: CallPlan, a: Tensor, b: Tensor, storage: Storage
         right = b
     mask = 3 if left is not None and right is not None else 1 if left is not None else 2
     which = op.saves[mask]
-    if not which:
-        return make_node(op, plan, NO_PARAMS, (left, right), mask, (), ())
-    if which == BOTH:
-        return make_node(op, plan, NO_PARAMS, (left, right), mask, (a, b), (a.storage.version, b.storage.version))
-    if len(which) == 1 and which[0] >= 0:
-        x = b if which[0] else a
-        return make_node(op, plan, NO_PARAMS, (left, right), mask, (x,), (x.storage.version,))
-    return record(op, plan, (a, b), NO_PARAMS, storage)
-
-
-def make_node(
-    op: Op,
-    plan: CallPlan,
-    params: dict[str, Any],
-    parents: tuple[Any, ...],
-    mask: int,
-    saved: tuple[Any, ...],
-    versions: tuple[int, ...],
-) -> BackpropOp:
-    """A BackpropOp, made field by field."""
     node: BackpropOp = _new_node(BackpropOp)
+    if not which:
+        node.saved = node.versions = ()
+    elif which == BOTH:
+        node.saved = (a, b)
+        node.versions = (a.storage.version, b.storage.version)
+    elif len(which) == 1 and which[0] >= 0:
+        x = b if which[0] else a
+        node.saved = (x,)
+        node.versions = (x.storage.version,)
+    else:
+        return record(op, plan, (a, b), NO_PARAMS, storage)
     node.id = next(ids)
     node.op = op
     node.plan = plan
-    node.params = params
-    node.parents = parents
+    node.params = NO_PARAMS
+    node.parents = (left, right)
     node.mask = mask
-    node.saved = saved
-    node.versions = versions
     node.source = user_line() if settings.debug else None
     return node
 

@@ -23,6 +23,7 @@ class CallPlan:
     """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
 
     launch is None for a view: the result shares the operand's storage.
+    kernel, numbers: what the launch binds, if it is a `bind`; else None.
     check: looks at index values before anything is allocated, or None.
     params: the static arguments that the plan was made for.
     make: allocates the result's storage, or None for a view.
@@ -31,8 +32,8 @@ class CallPlan:
     """
 
     __slots__ = (
-        "backend", "check", "device", "dtype", "into", "launch", "layout", "make", "numel", "params", "source", "specs",
-        "tracks",
+        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "numbers", "numel",
+        "params", "source", "specs", "tracks",
     )  # fmt: skip
 
     def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
@@ -41,6 +42,8 @@ class CallPlan:
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
         self.make: Any = None if launch is None else backend.maker(self.numel, self.dtype, device)
         self.tracks = out.dtype.is_float
+        self.kernel: Any = getattr(launch, "kernel", None)
+        self.numbers: Any = getattr(launch, "numbers", None)
         self.params: dict[str, Any] = {}
         self.check: Any = None
         self.into: dict[Layout, Launch] = {}

@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
+from minigrad.core.op import Spec
 from minigrad.core.storage import ConstantStorage
 from minigrad.dispatch import SCALAR, number, plan_of
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
@@ -104,24 +105,76 @@ def walk(
         wanted = leading_to(nodes, targets)
         nodes = [node for node in nodes if node.id in wanted]
     check(nodes, wanted, name)
-    seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
-    found: list[tuple[Node, Tensor]] = []
+    seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
     with set_grad_enabled(create):
         for y, g in zip(ys, seeds):
-            accumulate(table, owned, node_of(y), g, create)
-        for node in nodes:
-            g_node = table.pop(node.id, None)
-            if g_node is None:
-                continue
-            if node.id in targets:
-                found.append((node, g_node))
-            step(node, g_node, table, owned, wanted, create)
-            if not retain:
-                node.saved = None
+            accumulate(table, owned, node_of(y).id, g, create)
+        found = descend(nodes, table, owned, targets, wanted, retain, create)
     found += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
     return found
+
+
+def descend(
+    nodes: list[BackpropOp],
+    table: dict[int, Tensor],
+    owned: set[int],
+    targets: dict[int, Node],
+    wanted: set[int] | None,
+    retain: bool,
+    create: bool,
+) -> list[tuple[Node, Tensor]]:
+    """Push gradients from node to parents in the order of `nodes`; with `wanted`, to those in it only.
+
+    table: the gradient of each node or leaf that has been reached, by id.  owned: those that are the engine's own
+    sums.  Gives what came to `targets` among the nodes, and leaves those of the leaves in the table.
+    """
+    found: list[tuple[Node, Tensor]] = []
+    for node in nodes:
+        g = table.pop(node.id, None)
+        if g is None:
+            continue
+        if node.id in targets:
+            found.append((node, g))
+        op, specs = node.op, node.plan.specs
+        saved: Any = saved_in_graph(node) if create and node.saved else node.saved
+        picks = op.picks[node.mask]
+        k = -1
+        for parent in node.parents:
+            k += 1
+            if parent is None or (wanted is not None and parent.id not in wanted):
+                continue
+            at = 0 if op.variadic else k
+            rule: Any = op.rules[at]
+            # A fused rule is one kernel; what it does cannot be differentiated again.
+            fn = rule.fn if create else rule.fused or fuse(op, at)
+            pick = picks[at]
+            if rule.facts:
+                partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
+            elif not pick:
+                partial = fn(g)
+            elif len(pick) == 1:
+                partial = fn(g, saved[pick[0]])
+            else:
+                partial = fn(g, *[saved[i] for i in pick])
+            spec = specs[k]
+            if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
+                partial = fitted(partial, spec)
+            if parent.id in table:
+                accumulate(table, owned, parent.id, partial, create)
+            else:
+                table[parent.id] = partial
+        if not retain:
+            node.saved = None
+    return found
+
+
+def fitted(partial: Tensor, spec: Spec) -> Tensor:
+    """A partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
+    if partial.layout.shape != spec.layout.shape:
+        partial = sum_to(partial, spec.layout.shape)
+    return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)
 
 
 def node_of(x: Tensor) -> Node:
@@ -246,42 +299,6 @@ def describe_node(node: BackpropOp) -> str:
     return f"{node.name}{node.shape}" + (f" of {node.source}" if node.source else "")
 
 
-def step(
-    node: BackpropOp,
-    g: Tensor,
-    table: dict[int, Tensor],
-    owned: set[int],
-    wanted: set[int] | None,
-    create: bool,
-) -> None:
-    """Push the gradient of one node to its parents; with `wanted`, to those in it only."""
-    op, specs = node.op, node.plan.specs
-    saved: Any = saved_in_graph(node) if create and node.saved else node.saved
-    picks = op.picks[node.mask]
-    for k, parent in enumerate(node.parents):
-        if parent is None or (wanted is not None and parent.id not in wanted):
-            continue
-        at = 0 if op.variadic else k
-        rule: Any = op.rules[at]
-        # A fused rule is one kernel; what it does cannot be differentiated again.
-        fn = rule.fn if create else rule.fused or fuse(op, at)
-        pick = picks[at]
-        if rule.facts:
-            partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
-        elif not pick:
-            partial = fn(g)
-        elif len(pick) == 1:
-            partial = fn(g, saved[pick[0]])
-        else:
-            partial = fn(g, *[saved[i] for i in pick])
-        spec = specs[k]
-        if partial.layout.shape != spec.layout.shape:
-            partial = sum_to(partial, spec.layout.shape)
-        if partial.dtype is not spec.dtype:
-            partial = cast(partial, dtype=spec.dtype)
-        accumulate(table, owned, parent, partial, create)
-
-
 def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
     """The parameters and static facts that a rule asks for."""
     params, plan, op = node.params, node.plan, node.op
@@ -296,9 +313,8 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
     )
 
 
-def accumulate(table: dict[int, Tensor], owned: set[int], node: Node, g: Tensor, create: bool) -> None:
+def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
     """Add a partial gradient to a node's.  The first is kept as it is; a sum is the engine's own and grows in place."""
-    key = node.id
     old = table.get(key)
     if old is None:
         table[key] = g

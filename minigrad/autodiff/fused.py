@@ -106,7 +106,7 @@ def as_node(x: Any) -> ast.expr:
 
 
 def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
-    """The rule as a scalar function of g and what it saves; None where that is not possible or saves no loop."""
+    """The rule as a scalar function of g and what it saves; None where that is not possible."""
     args = ("g", *rule.saves)
     if rule.facts or op.kind != "elementwise" or len(args) > LIMIT:
         return None
@@ -115,7 +115,7 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
         value = rule.fn(*[Symbol(written, ast.Name(a)) for a in args])
     except (Unfusable, TypeError, AttributeError):
         return None
-    if not isinstance(value, Symbol) or value.truth or len(written.lines) < 2:
+    if not isinstance(value, Symbol) or value.truth or not written.lines:
         return None
     arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
     node = ast.FunctionDef(name, arguments, [*written.lines, ast.Return(value._node)], [])
@@ -124,14 +124,24 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
     return scalar
 
 
+def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
+    """The op that a traced rule consists of, if it is one, called with the same operands in the same order."""
+    first = scalar.node.body[0]
+    if len(scalar.node.body) != 2 or not (isinstance(first, ast.Assign) and isinstance(first.value, ast.Call)):
+        return None
+    operands = [ast.unparse(a) for a in first.value.args]
+    return schema[ast.unparse(first.value.func)].public if operands == list(scalar.args) else None
+
+
 def fuse(op: Op, operand: int) -> Callable[..., Any]:
     """What the engine calls for the rule of one operand: a fused kernel, or the rule itself.  Kept with the rule."""
     rule = op.rules[operand]
     assert rule is not None
     name = f"{op.name}_vjp_{op.operands[operand]}"
     scalar = trace(op, rule, name)
-    if scalar is None:
-        rule.fused = rule.fn
+    if scalar is None or len(scalar.node.body) == 2:
+        # One op needs no kernel of its own, and no lambda around it where its operands are the rule's.
+        rule.fused = (only_call(scalar) if scalar else None) or rule.fn
     else:
         hidden = Op(name, "elementwise", scalar.args, {}, op.where)
         hidden.doc, hidden.scalar, hidden.dtype_rule = f"The derivative of {op.name}, as one loop.", scalar, promote

@@ -51,10 +51,11 @@ def test_most_rules_with_more_than_one_op_are_fused() -> None:
         assert name in fused, name
 
 
-def test_a_rule_of_one_op_is_left_as_it_is() -> None:
-    op = schema["mul"]
-    assert fresh(op, 0) is None
-    assert fuse(op, 0) is op.rules[0].fn
+def test_a_rule_of_one_op_is_that_op() -> None:
+    assert fuse(schema["mul"], 0) is mg.mul  # g * b
+    assert fuse(schema["sub"], 1) is mg.neg  # -g
+    assert fuse(schema["log2"], 0) is not schema["log2"].rules[0].fn  # g / (x * ln 2)
+    assert fuse(schema["add"], 0) is schema["add"].rules[0].fn  # g
 
 
 def test_a_rule_that_asks_for_values_or_shapes_is_left_as_it_is() -> None:

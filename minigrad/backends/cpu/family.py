@@ -45,11 +45,18 @@ def nothing(*buffers: Any) -> None:
 
 
 def bind(kernel: Launch, numbers: NDArray[np.int64], operands: int) -> Launch:
-    """A launch with its numbers bound; written out by arity, because *args costs more than the call."""
+    """A launch with its numbers bound; written out by arity, because *args costs more than the call.
+
+    It tells what it binds, so that `dispatch` can call the kernel without it.
+    """
+    launch: Any
     if operands == 1:
-        return lambda a, out: kernel(a, out, numbers)
-    if operands == 2:
-        return lambda a, b, out: kernel(a, b, out, numbers)
-    if operands == 3:
-        return lambda a, b, c, out: kernel(a, b, c, out, numbers)
-    return lambda *buffers: kernel(*buffers, numbers)
+        launch = lambda a, out: kernel(a, out, numbers)  # noqa: E731
+    elif operands == 2:
+        launch = lambda a, b, out: kernel(a, b, out, numbers)  # noqa: E731
+    elif operands == 3:
+        launch = lambda a, b, c, out: kernel(a, b, c, out, numbers)  # noqa: E731
+    else:
+        launch = lambda *buffers: kernel(*buffers, numbers)  # noqa: E731
+    launch.kernel, launch.numbers = kernel, numbers
+    return launch
