@@ -11,7 +11,6 @@ statement without either, and lists and dicts are changed by single operations; 
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,18 +83,54 @@ class _Probe:
     def free(self, buffer: object, references: Callable[[object], int] = getrefcount) -> int:
         return references(buffer)
 
-    def free_block(self, key: int, buffer: object, references: Callable[[object], int] = getrefcount) -> int:
-        return references(buffer)
-
     def release(self) -> int:
         return self.allocator.free(self.buffer)
 
-    def release_block(self) -> int:
-        return self.allocator.free_block(0, self.buffer)
+    def release_inside(self, references: Callable[[object], int] = getrefcount) -> int:
+        buffer = self.buffer
+        return references(buffer)
 
 
 _UNSHARED = _Probe(object()).release()
-_UNSHARED_BLOCK = _Probe(object()).release_block()
+_UNSHARED_INSIDE = _Probe(object()).release_inside()
+
+
+class Block:
+    """A buffer that goes back to its allocator with its last user: what `Storage` adds a dtype and a device to.
+
+    key: how `CpuAllocator.storages` knows the size, or 0 for a buffer of `allocate`, or of nobody.
+    """
+
+    __slots__ = ("allocator", "buffer", "key")
+    allocator: Any
+    buffer: Any
+    key: int
+
+    # The two defaults are bound here because globals may be gone when the last storages die at interpreter shutdown.
+    def __del__(self, references: Callable[[object], int] = getrefcount, unshared: int = _UNSHARED_INSIDE) -> None:
+        try:
+            key = self.key
+            allocator = self.allocator
+        except AttributeError:
+            # __init__ was called with wrong arguments and holds nothing.
+            return
+        if key:
+            # `CpuAllocator.free` in the same frame, for a buffer that needs no look-up.
+            buffer = self.buffer
+            if references(buffer) > unshared:
+                return allocator._lose(key)
+            allocator._frees += 1
+            allocated = allocator._allocated - (key & -64)
+            allocator._allocated = allocated
+            if allocated < allocator._floor:
+                allocator._keep_some(key, buffer)
+            else:
+                try:
+                    allocator._free[key].append(buffer)
+                except KeyError:
+                    allocator._keep(key, buffer)
+        elif allocator is not None:
+            allocator.free(self.buffer)
 
 
 class CpuAllocator(Allocator):
@@ -169,8 +204,8 @@ class CpuAllocator(Allocator):
         """The block's size, with NumPy's number of the dtype in the six low bits that the rounding clears."""
         return (numel * dtype.itemsize + 63) & -64 | dtype.storage_code
 
-    def storages(self, numel: int, dtype: DType, device: Any, kind: Any) -> Callable[[], Any]:
-        """A function that makes one storage (of class `kind`) after another of that size: what a call plan keeps.
+    def storages(self, numel: int, dtype: DType, device: Any, kind: type[Any]) -> Callable[[], Any]:
+        """A function that makes one storage (a `kind` of Block) after another of that size: what a call plan keeps.
 
         `allocate` and `Storage.__init__` in one frame, without what is known beforehand: they are a third of the cost
         of a small op.
@@ -178,7 +213,7 @@ class CpuAllocator(Allocator):
         key = self.key(numel, dtype)
         nbytes = key & -64
         pop = self._free.get(key, []).pop
-        new = kind.__new__
+        new: Any = kind.__new__
 
         def make() -> Any:
             nonlocal pop
@@ -206,7 +241,6 @@ class CpuAllocator(Allocator):
 
         return make
 
-    # The two defaults are bound here because globals may be gone when the last storages die at interpreter shutdown.
     def free(
         self,
         buffer: np.ndarray[Any, Any],
@@ -222,30 +256,13 @@ class CpuAllocator(Allocator):
         if not key:
             return self._refuse(buffer)
         if references(buffer) > unshared:
-            self._lose(key)
-        else:
-            self.free_block(key, buffer, unshared=sys.maxsize)
-
-    def free_block(
-        self,
-        key: int,
-        buffer: np.ndarray[Any, Any],
-        references: Callable[[object], int] = getrefcount,
-        unshared: int = _UNSHARED_BLOCK,
-    ) -> None:
-        """Take back the buffer of a storage of `storages`; nobody checks that it is one, unlike `free`."""
-        if references(buffer) > unshared:
             return self._lose(key)
         self._frees += 1
-        allocated = self._allocated - (key & -64)
-        self._allocated = allocated
-        if allocated < self._floor:
+        self._allocated -= key & -64
+        if self._allocated < self._floor:
             self._keep_some(key, buffer)
         else:
-            try:
-                self._free[key].append(buffer)
-            except KeyError:
-                self._keep(key, buffer)
+            self._keep(key, buffer)
 
     def empty_cache(self) -> None:
         """Give all kept blocks back to the system."""

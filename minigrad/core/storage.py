@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.allocator import ALIGNMENT, Allocator, CpuAllocator
+from minigrad.core.allocator import ALIGNMENT, Allocator, Block, CpuAllocator
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import (
     DType,
@@ -30,14 +30,13 @@ from minigrad.core.dtype import (
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
 
-class Storage:
+class Storage(Block):
     """A buffer, its dtype and device, the count of writes to it, and the allocator that gets it back.
 
     The buffer may have room for more elements than were asked for; `numel` counts the room.
     """
 
-    # key: how the allocator's `free_block` knows the block, or 0 for `free`.
-    __slots__ = ("__weakref__", "allocator", "buffer", "device", "dtype", "key", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "version")
 
     def __init__(self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None) -> None:
         self.key = 0
@@ -46,18 +45,6 @@ class Storage:
         self.dtype = dtype
         self.device = device
         self.version = 0
-
-    def __del__(self) -> None:
-        try:
-            allocator = self.allocator
-        except AttributeError:
-            # __init__ was called with wrong arguments and holds nothing.
-            return
-        if allocator is not None:
-            if self.key:
-                allocator.free_block(self.key, self.buffer)  # type: ignore[attr-defined]
-            else:
-                allocator.free(self.buffer)
 
     @staticmethod
     def maker(numel: int, dtype: DType, device: Device, allocator: Allocator) -> Callable[[], Storage]:
