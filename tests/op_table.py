@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import linalg, losses, rows
+from op_rows import linalg, losses, rows, scan
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
@@ -253,6 +253,7 @@ ROWS: list[Row] = [
     *linalg.ROWS,
     *rows.ROWS,
     *losses.ROWS,
+    *scan.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

@@ -18,7 +18,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.ops import rows, rules
+from minigrad.ops import rows, rules, scan
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
 
@@ -416,6 +416,46 @@ def test_rows_with_infinities_and_nan(kind):
     for dim in (0, 1):
         for fn in (rows.SOFTMAX, rows.LOG_SOFTMAX):
             hold(kind, lambda b, fn=fn, dim=dim: b.map_rows(fn, out[1], (a[1],), dim, 0.0), out, [a], rtol=2e-6)
+
+
+# ---- scans
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [bool_, u8, i64, bf16, f32], ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_scans_along_every_dim_of_every_layout(kind, dim, dtype, way):
+    shape = (3, 9, 10)
+    a = arrange(numbers_of(dtype, shape), way=way)
+    compute, total = np.dtype(dtype.accumulator), blank(shape, dtype.sum_dtype, "permuted")
+    hold(kind, lambda b: b.scan(scan.SUM, "zero", compute, total[1], [a[1]], dim), total, [a])
+    extreme, places = blank(shape, dtype), blank(shape, i64)
+    for better, step, start in ((scan.NOT_LESS, scan.LARGEST, "lowest"), (scan.NOT_GREATER, scan.SMALLEST, "highest")):
+        prepare = lambda b, step=step, start=start: b.scan(step, start, dtype.compute, extreme[1], [a[1]], dim)
+        hold(kind, prepare, extreme, [a])
+        hold(kind, lambda b, better=better: b.argscan(better, places[1], a[1], dim), places, [a])
+    if dtype.is_float:
+        factor, out = arrange(numbers_of(dtype, shape, 1) - 1, dtype, way), blank(shape, dtype)
+        prepare = lambda b: b.scan(scan.LINE, "zero", dtype.compute, out[1], [a[1], factor[1]], dim)
+        hold(kind, prepare, out, [a, factor], rtol=2e-2 if dtype is bf16 else 1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@pytest.mark.parametrize("shape", [(30_011,), (3, 20_000), (20_000, 3), (5, 70), (70, 200)], ids=str)
+def test_long_scans(kind, shape, threshold):
+    values = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+    values[np.abs(values) > 3] = NAN
+    a, out, places = arrange(values), blank(shape, f32), blank(shape, i64)
+    whole = arrange(numbers_of(f32, shape))
+    with override(parallel_threshold=threshold):
+        for dim in range(len(shape)):
+            prepare = lambda b, dim=dim: b.scan(scan.SUM, "zero", np.dtype(np.float64), out[1], [whole[1]], dim)
+            hold(kind, prepare, out, [whole])
+            prepare = lambda b, dim=dim: b.scan(scan.LARGEST, "lowest", np.dtype(np.float32), out[1], [a[1]], dim)
+            hold(kind, prepare, out, [a])
+            prepare = lambda b, dim=dim: b.scan(scan.LOG, "lowest", np.dtype(np.float32), out[1], [a[1]], dim)
+            hold(kind, prepare, out, [a], rtol=2e-5, atol=1e-6)
+            hold(kind, lambda b, dim=dim: b.argscan(scan.NOT_LESS, places[1], a[1], dim), places, [a])
 
 
 # ---- filling

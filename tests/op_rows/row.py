@@ -24,6 +24,7 @@ DOMAINS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]]
     "distinct": lambda rng, s: rng.permutation(math.prod(s)).reshape(s) * 0.37 - 1.1,
     "bool": lambda rng, s: rng.random(s) < 0.5,
     "whole": lambda rng, s: rng.integers(1, 3, s).astype(np.float64),
+    "zeros": lambda rng, s: rng.uniform(0.5, 1.5, s) * rng.choice([-1.0, 0.0, 1.0], s, p=[0.4, 0.3, 0.3]),
     "low": lambda rng, s: rng.uniform(-1.5, -0.4, s),
     "high": lambda rng, s: rng.uniform(0.4, 1.5, s),
 }

@@ -11,7 +11,8 @@ from minigrad.backends.cpu.indexing import Indexing
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.rows import Rows
+from minigrad.backends.cpu.scan import Scan
 
 
-class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction, Rows):
+class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction, Rows, Scan):
     """Everything that `Backend` asks for, on the host's threads."""

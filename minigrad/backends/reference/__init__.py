@@ -12,7 +12,8 @@ from minigrad.backends.reference.filling import Filling
 from minigrad.backends.reference.indexing import Indexing
 from minigrad.backends.reference.loops import Loops
 from minigrad.backends.reference.rows import Rows
+from minigrad.backends.reference.scan import Scan
 
 
-class ReferenceBackend(Loops, Indexing, Filling, Rows):
+class ReferenceBackend(Loops, Indexing, Filling, Rows, Scan):
     """Everything that `Backend` asks for, one element at a time."""

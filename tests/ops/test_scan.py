@@ -1,0 +1,60 @@
+"""Running sums, products, log-sums and extremes: what is chosen at ties, zeros, infinities and nan."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, IndexOutOfRange
+
+NAN, INF = float("nan"), float("inf")
+
+
+def test_integers_and_bools_are_counted_in_int64() -> None:
+    x = mg.tensor([True, True, False, True])
+    assert x.cumsum(0).tolist() == [1, 2, 2, 3] and x.cumsum(0).dtype is mg.int64
+    assert mg.tensor([200, 100], dtype="uint8").cumsum(0).tolist() == [200, 300]
+    assert mg.tensor([3, 2]).cumsum(0, dtype="float32").dtype is mg.float32
+
+
+def test_extremes_keep_the_last_of_ties_and_nan() -> None:
+    values, places = mg.tensor([1.0, 3.0, 3.0, 2.0, NAN, 5.0]).cummax(0)
+    np.testing.assert_array_equal(values.tolist(), [1, 3, 3, 3, NAN, NAN])
+    assert places.tolist() == [0, 1, 2, 2, 4, 4]
+    assert mg.tensor([2.0, 2.0, 1.0]).cummin(0).indices.tolist() == [0, 1, 2]
+
+
+def test_the_gradient_of_an_extreme_goes_where_it_stands() -> None:
+    x = mg.Var([1.0, 3.0, 2.0, 3.0])
+    x.cummax(0).values.backward(gradient=mg.tensor([1.0, 10.0, 100.0, 1000.0]))
+    assert x.grad.tolist() == [1.0, 110.0, 0.0, 1000.0]
+
+
+def test_the_gradient_of_a_product_is_exact_with_zeros() -> None:
+    x = mg.Var([2.0, 0.0, 5.0, 0.0, 7.0])
+    x.cumprod(0).backward()
+    # d/dx1 of x0 + x0*x1 + x0*x1*x2 + ... is x0 * (1 + x2 + x2*x3 + x2*x3*x4) = 2 * 6.
+    assert x.grad.tolist() == [1.0, 12.0, 0.0, 0.0, 0.0]
+    assert mg.tensor([2.0, 0.0, 5.0]).cumprod(0).tolist() == [2.0, 0.0, 0.0]
+
+
+def test_log_sums_of_far_apart_numbers() -> None:
+    x = mg.Var([-INF, -1000.0, 0.0, 1000.0, 1000.0])
+    y = x.logcumsumexp(0)
+    np.testing.assert_allclose(y.tolist(), [-INF, -1000, 0, 1000, 1000 + np.log(2)], rtol=1e-6)
+    y.backward()
+    np.testing.assert_allclose(x.grad.tolist(), [0, 1, 1, 1.5, 0.5], rtol=1e-4)
+
+
+def test_a_scalar_is_a_row_of_one_and_nothing_stays_nothing() -> None:
+    x = mg.tensor(3.0)
+    assert x.cumsum(0).item() == x.cumprod(-1).item() == x.cummax(0).values.item() == 3.0
+    assert mg.zeros(0, 3).cumsum(0).shape == mg.zeros(3, 0).cummax(1).values.shape[::-1] == (0, 3)
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(IndexOutOfRange, match=r"cumsum: .*dim 2"):
+        mg.zeros(2, 3).cumsum(2)
+    with pytest.raises(DTypeError, match=r"logcumsumexp: got int64\(3,\)"):
+        mg.arange(3).logcumsumexp(0)
