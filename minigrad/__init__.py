@@ -133,6 +133,7 @@ from minigrad.ops.composed import (
     slice_scatter,
     softplus,
 )
+from minigrad.ops.convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from minigrad.ops.creation import (
     arange,
     empty,
@@ -185,6 +186,7 @@ from minigrad.ops.reduce import (
 from minigrad.ops.rounding import ceil, floor, round, trunc
 from minigrad.ops.rows import log_softmax, softmax, softmin
 from minigrad.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
+from minigrad.ops.sorting import argsort, kthvalue, median, msort, sort, topk
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape
 from minigrad.tensor import Tensor
@@ -267,6 +269,12 @@ __all__ = [
     "clamp",
     "clone",
     "contiguous",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "cos",
     "cosh",
     "debug",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import linalg, losses, rows, scan
+from op_rows import convolution, linalg, losses, rows, scan, sorting
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
@@ -251,9 +251,11 @@ ROWS: list[Row] = [
     *VIEWS,
     *INDEXING,
     *linalg.ROWS,
+    *convolution.ROWS,
     *rows.ROWS,
     *losses.ROWS,
     *scan.ROWS,
+    *sorting.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

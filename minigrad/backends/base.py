@@ -24,6 +24,7 @@ from minigrad.core.storage import Storage
 from minigrad.kernels.scalar import parse
 
 Launch = Callable[..., None]
+Ints = tuple[int, ...]
 
 
 def identity(x):  # type: ignore[no-untyped-def]
@@ -181,6 +182,37 @@ class Backend(ABC):
     @abstractmethod
     def argscan(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
         """Where the best element so far is along `dim`: an element x takes the place of `best` if better(best, x)."""
+
+    # ---- convolution ----
+    # Dims are (N, channels, 1 to 3 spatial ones); the weight's are (output channels, image channels / groups, taps).
+    # y * x * w meet where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
+
+    @abstractmethod
+    def conv(
+        self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    ) -> Launch:
+        """out = bias, one element a channel, plus the sum of x * w over channels of the group and taps."""
+
+    @abstractmethod
+    def conv_input(
+        self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    ) -> Launch:
+        """out, an image, = the sum of y * w over output channels of the group and taps."""
+
+    @abstractmethod
+    def conv_weight(
+        self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    ) -> Launch:
+        """out, a weight, = the sum of y * x over the batch and all positions."""
+
+    # ---- sorting ----
+
+    @abstractmethod
+    def argsort(self, out: Spec, a: Spec, dim: int, descending: bool) -> Launch:
+        """Positions along `dim` of the elements of `a` in their order: stable, nan the greatest, -0.0 equal to 0.0.
+
+        Where `out` is shorter along `dim`, the first of them.
+        """
 
     # ---- filling ----
 

@@ -9,12 +9,21 @@ from __future__ import annotations
 from minigrad.ops.activation import log_sigmoid as logsigmoid
 from minigrad.ops.activation import relu, sigmoid, silu
 from minigrad.ops.composed import elu, gelu, leaky_relu, relu6, softplus
+from minigrad.ops.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from minigrad.ops.linalg import linear
 from minigrad.ops.losses import cross_entropy, nll_loss
 from minigrad.ops.rows import layer_norm, log_softmax, rms_norm, softmax, softmin
 from minigrad.ops.trigonometry import tanh
 
 __all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "cross_entropy", "elu", "gelu", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "nll_loss",
     "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin", "softplus", "tanh",
 ]  # fmt: skip

@@ -313,6 +313,46 @@ def test_products_that_are_added_to_something(kind, dtype, way):
         hold(kind, lambda x, s=specs, f=(alpha, beta): x.addmm(out[1], *s, *f), out, [a, b, added])
 
 
+# ---- convolution
+
+CONVS = [  # image, weight, stride, padding, dilation, groups
+    ((2, 3, 9), (4, 3, 2), (1,), (0,), (1,), 1),
+    ((1, 4, 11), (6, 2, 3), (2,), (1,), (2,), 2),
+    ((2, 3, 5, 6), (4, 3, 3, 2), (1, 1), (1, 0), (1, 1), 1),
+    ((1, 4, 7, 6), (4, 1, 2, 3), (3, 2), (1, 2), (2, 1), 4),
+    ((1, 2, 4, 5, 3), (3, 2, 2, 3, 1), (1, 2, 2), (0, 1, 1), (1, 1, 1), 1),
+]
+
+
+def hold_conv(kind, case, dtype, way):
+    """conv, conv_input and conv_weight on one triple of shapes."""
+    image, weight, *rest = case
+    sizes = zip(image[2:], weight[2:], *rest[:3], strict=True)
+    spots = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes)
+    shape = (image[0], weight[0], *spots)
+    x, w, y = (arrange(numbers_of(dtype, s, i), way=way) for i, s in enumerate((image, weight, shape)))
+    bias = arrange(numbers_of(dtype, weight[:1], 3))
+    for name, like, operands in (
+        ("conv", shape, (x, w, bias)),
+        ("conv_input", image, (y, w)),
+        ("conv_weight", weight, (y, x)),
+    ):
+        out = blank(like, dtype)
+        specs = [spec for _, spec in operands]
+        hold(kind, lambda b, n=name, o=out, s=specs: getattr(b, n)(o[1], *s, *rest), out, operands)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CONVS, ids=str)
+def test_convolutions_of_every_layout(kind, case, way):
+    hold_conv(kind, case, f32, way)
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if d is not bool_], ids=str)
+def test_convolutions_of_every_dtype(kind, dtype):
+    hold_conv(kind, CONVS[2], dtype, "dense")
+
+
 # ---- indexing
 
 
@@ -456,6 +496,23 @@ def test_long_scans(kind, shape, threshold):
             prepare = lambda b, dim=dim: b.scan(scan.LOG, "lowest", np.dtype(np.float32), out[1], [a[1]], dim)
             hold(kind, prepare, out, [a], rtol=2e-5, atol=1e-6)
             hold(kind, lambda b, dim=dim: b.argscan(scan.NOT_LESS, places[1], a[1], dim), places, [a])
+
+
+# ---- sorting
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_orders_along_every_dim_of_every_layout(kind, dtype, way):
+    values = numbers_of(dtype, (3, 9, 40)).copy()
+    if dtype.is_float:
+        values[0, 3, 5:9] = [NAN, INF, -INF, -0.0]
+        values[:, :, 0] *= -1
+    a = arrange(values, way=way)
+    for dim, count in ((0, 3), (1, 9), (2, 40), (2, 1), (2, 7)):
+        out = blank((*a[1].shape[:dim], count, *a[1].shape[dim + 1 :]), i64)
+        for down in (False, True):
+            hold(kind, lambda b, dim=dim, out=out, down=down: b.argsort(out[1], a[1], dim, down), out, [a])
 
 
 # ---- filling

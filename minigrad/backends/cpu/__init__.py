@@ -5,6 +5,7 @@ It holds no loops: they are in `kernels/cpu`, the walks in `core/plan.py`.  Here
 
 from __future__ import annotations
 
+from minigrad.backends.cpu.conv import Conv
 from minigrad.backends.cpu.elementwise import Elementwise
 from minigrad.backends.cpu.filling import Filling
 from minigrad.backends.cpu.indexing import Indexing
@@ -12,7 +13,8 @@ from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.rows import Rows
 from minigrad.backends.cpu.scan import Scan
+from minigrad.backends.cpu.sorting import Sorting
 
 
-class CpuBackend(Elementwise, Filling, Indexing, Matmul, Reduction, Rows, Scan):
+class CpuBackend(Conv, Elementwise, Filling, Indexing, Matmul, Reduction, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, on the host's threads."""

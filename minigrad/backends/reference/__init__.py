@@ -8,12 +8,14 @@ device of its own, `reference`, whose memory is the host's.
 
 from __future__ import annotations
 
+from minigrad.backends.reference.conv import Conv
 from minigrad.backends.reference.filling import Filling
 from minigrad.backends.reference.indexing import Indexing
 from minigrad.backends.reference.loops import Loops
 from minigrad.backends.reference.rows import Rows
 from minigrad.backends.reference.scan import Scan
+from minigrad.backends.reference.sorting import Sorting
 
 
-class ReferenceBackend(Loops, Indexing, Filling, Rows, Scan):
+class ReferenceBackend(Loops, Conv, Indexing, Filling, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, one element at a time."""

@@ -1,0 +1,305 @@
+"""Convolution over 1, 2 and 3 dims, and its transpose.
+
+Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv_with`
+gives y from x and w, `conv_input_with` x from y and w, `conv_weight_with` w from y and x.  The derivatives of each are
+the other two, so every order of derivative follows; a transposed convolution is the second one under another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.dtype import DType
+from minigrad.core.op import Op, Spec
+from minigrad.dispatch import number
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.declare import kernel
+from minigrad.ops.reduce import sum
+from minigrad.ops.rules import common
+from minigrad.tensor import Tensor, describe, expect_tensors
+
+Ints = tuple[int, ...]
+IntOrInts = int | Sequence[int]
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    dtype = common(specs)
+    if dtype.kind == "bool":
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
+    return dtype
+
+
+def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, size: Ints, **params: Any) -> Ints:
+    return (x.shape[0], weight.shape[0], *size)
+
+
+def _input_shape(op: Op, y: Spec, weight: Spec, *, size: Ints, groups: int, **params: Any) -> Ints:
+    return (y.shape[0], weight.shape[1] * groups, *size)
+
+
+def _weight_shape(op: Op, y: Spec, x: Spec, *, size: Ints, groups: int, **params: Any) -> Ints:
+    return (y.shape[1], x.shape[1] // groups, *size)
+
+
+def over_channels(g: Tensor) -> Tensor:
+    """g summed over everything but its channels, dim 1."""
+    return sum(g, (0, *range(2, g.ndim)))
+
+
+# ---- the three ops --------------------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_conv_shape,
+    vjp=(
+        lambda g, weight, *, x_shape, stride, padding, dilation, groups: conv_input_with(
+            g, weight, size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        lambda g, x, *, weight_shape, stride, padding, dilation, groups: conv_weight_with(
+            g, x, size=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        lambda g: over_channels(g),
+    ),
+)
+def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation, groups):
+    """Outputs of a spatial `size` from an image and a weight; `padding` counts zeros in front only, size says the rest.
+
+    Gradient: `conv_input_with`, `conv_weight_with`, and g summed over all but the channels.
+    """
+    row = Spec(bias.layout.expand((weight.shape[0],)), bias.dtype)
+    return backend.conv(out, x, weight, row, stride, padding, dilation, groups)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_input_shape,
+    vjp=(
+        lambda g, weight, *, output_shape, stride, padding, dilation, groups: conv_with(
+            g, weight, zero(g), size=output_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        lambda g, output, *, weight_shape, stride, padding, dilation, groups: conv_weight_with(
+            output, g, size=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    ),
+)
+def conv_input_with(backend, out, output, weight, *, size, stride, padding, dilation, groups):
+    """An image of a spatial `size` from outputs and a weight: the transposed convolution.
+
+    Gradient: `conv_with` and `conv_weight_with`.
+    """
+    return backend.conv_input(out, output, weight, stride, padding, dilation, groups)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_weight_shape,
+    vjp=(
+        lambda g, x, *, output_shape, stride, padding, dilation, groups: conv_with(
+            x, g, zero(g), size=output_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        lambda g, output, *, x_shape, stride, padding, dilation, groups: conv_input_with(
+            output, g, size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+    ),
+)
+def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation, groups):
+    """A weight with taps of `size` from outputs and an image: the sum over all places where a tap joins the two.
+
+    Gradient: `conv_with` and `conv_input_with`.
+    """
+    return backend.conv_weight(out, output, x, stride, padding, dilation, groups)
+
+
+def zero(like: Tensor) -> Tensor:
+    """The bias of a convolution without one."""
+    return number(0, like.dtype, like.device)
+
+
+# ---- under PyTorch's names ------------------------------------------------------------------------------------------
+
+
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW).
+
+    out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
+    what lies outside of the image counts as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
+    the input's size; an odd zero goes to the end).
+    Raises ShapeError for sizes that do not fit, ArgumentError for strides, paddings and groups that make no sense.
+    """
+    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+) -> Tensor:  # fmt: skip
+    """Transposed convolution along one dim: see `conv_transpose2d`."""
+    return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW).
+
+    Each size is (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
+    Raises as `conv2d` does; output_padding must be less than stride or dilation.
+    """
+    return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+) -> Tensor:  # fmt: skip
+    """Transposed convolution along three dims: see `conv_transpose2d`."""
+    return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
+    """An int, or one for each dim, as a tuple.  Raises ArgumentError for anything else, and for less than `least`."""
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(values) == 1:
+        values *= dims
+    whole = all(hasattr(v, "__index__") and not isinstance(v, bool) for v in values)
+    if len(values) != dims or not whole or any(int(v) < least for v in values):
+        raise ArgumentError(
+            f"{name}: {what} must be an int of at least {least}, or {dims} of them, got {describe(value)}", op=name
+        )
+    return tuple(int(v) for v in values)
+
+
+def _groups(name: str, groups: Any) -> int:
+    return per_dim(name, "groups", groups, 1, 1)[0]
+
+
+def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
+    if x.dtype.kind == weight.dtype.kind == "bool":
+        raise DTypeError(f"{name}: got {describe(x)}, {describe(weight)}; a sum of products needs numbers", op=name)
+    if x.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
+        raise ShapeError(
+            f"{name}: expected an input of {dims + 1} or {dims + 2} dims and a weight of {dims + 2}, got "
+            f"{describe(x)} and {describe(weight)}",
+            op=name,
+        )
+    if 0 in weight.shape or 0 in x.shape[-dims:]:
+        raise ShapeError(
+            f"{name}: no size of the weight {describe(weight)} and no spatial size of {describe(x)} may be 0", op=name
+        )
+
+
+def _check_bias(name: str, bias: Tensor | None, channels: int, weight: Tensor) -> None:
+    if bias is not None and bias.shape != (channels,):
+        raise ShapeError(
+            f"{name}: the bias {describe(bias)} must have shape ({channels},), an element for each output channel of "
+            f"the weight {describe(weight)}",
+            op=name,
+        )
+
+
+def _conv(
+    name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
+    groups: Any,
+) -> Tensor:  # fmt: skip
+    expect_tensors(name, x, weight, *(() if bias is None else (bias,)))
+    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
+    groups = _groups(name, groups)
+    _check_dims(name, dims, x, weight)
+    channels, sizes, taps = x.shape[-dims - 1], x.shape[-dims:], weight.shape[2:]
+    if weight.shape[1] * groups != channels or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: with groups={groups}, the input {describe(x)} has {channels} channels where the weight "
+            f"{describe(weight)} takes {weight.shape[1]} a group, and its {weight.shape[0]} rows must divide evenly",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    _check_bias(name, bias, weight.shape[0], weight)
+    before, total = _padding(name, padding, dims, steps, spread, taps)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
+    if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
+        raise ShapeError(
+            f"{name}: the weight {describe(weight)} with dilation {spread} reaches over {reach}, more than the padded "
+            f"input {describe(x)} has, {tuple(n + p for n, p in zip(sizes, total, strict=True))}",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
+    image = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    given = zero(weight) if bias is None else bias
+    y = conv_with(image, weight, given, size=size, stride=steps, padding=before, dilation=spread, groups=groups)
+    return y if x.ndim == dims + 2 else y.squeeze(0)
+
+
+def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, taps: Ints) -> tuple[Ints, Ints]:
+    """Zeros in front along each dim, and in front and behind together."""
+    if padding == "valid":
+        return (0,) * dims, (0,) * dims
+    if padding == "same":
+        if any(s != 1 for s in stride):
+            raise ArgumentError(f"{name}: padding='same' needs stride 1, got {stride}", op=name)
+        total = tuple(d * (k - 1) for d, k in zip(dilation, taps, strict=True))
+        return tuple(t // 2 for t in total), total
+    if isinstance(padding, str):
+        raise ArgumentError(f"{name}: padding is ints, 'valid' or 'same', got {padding!r}", op=name)
+    before = per_dim(name, "padding", padding, dims, 0)
+    return before, tuple(2 * p for p in before)
+
+
+def _transposed(
+    name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+    output_padding: Any, groups: Any, dilation: Any,
+) -> Tensor:  # fmt: skip
+    expect_tensors(name, x, weight, *(() if bias is None else (bias,)))
+    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
+    before, more = per_dim(name, "padding", padding, dims, 0), per_dim(name, "output_padding", output_padding, dims, 0)
+    groups = _groups(name, groups)
+    _check_dims(name, dims, x, weight)
+    if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
+        raise ArgumentError(
+            f"{name}: output_padding {more} must be less than stride {steps} or dilation {spread} along each dim",
+            op=name,
+        )
+    if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: the input {describe(x)} has {x.shape[-dims - 1]} channels; the first dim of the weight "
+            f"{describe(weight)} must equal that, and be a multiple of groups={groups}",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    _check_bias(name, bias, weight.shape[1] * groups, weight)
+    parts = zip(x.shape[-dims:], weight.shape[2:], steps, before, more, spread, strict=True)
+    size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, m, d in parts)
+    if any(n < 1 for n in size):
+        raise ShapeError(
+            f"{name}: {describe(x)} with a weight {describe(weight)} and padding {before} leaves an image of {size}",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    output = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    y = conv_input_with(output, weight, size=size, stride=steps, padding=before, dilation=spread, groups=groups)
+    if bias is not None:
+        y = y + bias.reshape(-1, *(1,) * dims)
+    return y if x.ndim == dims + 2 else y.squeeze(0)

@@ -1,0 +1,96 @@
+"""Convolution under PyTorch's names: what its arguments mean, and what is refused before anything is allocated."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.nn import functional as F
+from minigrad.testing import gradcheck, gradgradcheck
+
+
+def ones(*shape, **given):
+    return mg.ones(*shape, **given)
+
+
+def test_a_window_of_ones_counts_its_pixels():
+    y = F.conv2d(ones(1, 1, 3, 4), ones(1, 1, 3, 3), padding=1)
+    assert y.tolist() == [[[[4, 6, 6, 4], [6, 9, 9, 6], [4, 6, 6, 4]]]]
+
+
+def test_the_kernel_is_not_flipped():
+    x = mg.tensor([[[1.0, 2.0, 3.0, 4.0]]])
+    assert F.conv1d(x, mg.tensor([[[1.0, 0.0, -1.0]]])).tolist() == [[[-2, -2]]]
+
+
+def test_one_image_needs_no_batch():
+    x, w = mg.randn(3, 6, 5), mg.randn(4, 3, 2, 2)
+    assert np.array_equal(F.conv2d(x, w).numpy(), F.conv2d(x.unsqueeze(0), w).numpy()[0])
+    assert F.conv_transpose2d(mg.randn(4, 6, 5), w).shape == (3, 7, 6)
+
+
+def test_same_keeps_the_size_and_puts_an_odd_zero_at_the_end():
+    x = mg.tensor([[[1.0, 2.0, 3.0]]])
+    assert F.conv1d(x, ones(1, 1, 2), padding="same").tolist() == [[[3, 5, 3]]]
+    assert F.conv2d(ones(2, 1, 5, 6), ones(1, 1, 3, 4), padding="same", dilation=(1, 2)).shape == (2, 1, 5, 6)
+    assert F.conv1d(x, ones(1, 1, 2), padding="valid").tolist() == [[[3, 5]]]
+
+
+def test_a_transposed_convolution_spreads_each_element():
+    x = mg.tensor([[[1.0, 2.0]]])
+    assert F.conv_transpose1d(x, ones(1, 1, 3), stride=2).tolist() == [[[1, 1, 3, 2, 2]]]
+    assert F.conv_transpose1d(x, ones(1, 1, 1), stride=2, output_padding=1).tolist() == [[[1, 0, 2, 0]]]
+
+
+def test_an_empty_batch_gives_an_empty_batch_and_zero_gradients():
+    x, w = mg.Var(np.zeros((0, 2, 5, 5))), mg.Var(np.ones((3, 2, 3, 3)))
+    y = F.conv2d(x, w)
+    grads = y.sum().backward()
+    assert y.shape == (0, 3, 3, 3) and grads[x].shape == x.shape and not grads[w].numpy().any()
+
+
+def test_no_tap_comes_to_every_third_pixel():
+    """With stride 3 and two taps, the third of three pixels gets nothing."""
+    x = mg.Var(np.ones((1, 1, 6)))
+    grads = F.conv1d(x, ones(1, 1, 2, dtype="float64"), stride=3).sum().backward()
+    assert grads[x].tolist() == [[[1, 1, 0, 1, 1, 0]]]
+
+
+def test_gradients_of_every_order_in_float64():
+    x, w, b = (mg.Var(np.random.default_rng(i).standard_normal(s))
+               for i, s in enumerate([(1, 2, 5, 4), (2, 1, 2, 2), (2,)]))  # fmt: skip
+    fn = lambda x, w, b: F.conv2d(x, w, b, stride=(2, 1), padding=1, groups=2)
+    gradcheck(fn, [x, w, b])
+    gradgradcheck(fn, [x, w, b])
+
+
+X, W = "float32(1, 4, 5, 5)", "float32(6, 2, 3, 3)"
+BAD = [
+    (lambda x, w: F.conv2d(x, w), ShapeError, f"conv2d: groups=1, the input {X} has 4 channels where {W} takes 2"),
+    (lambda x, w: F.conv2d(x, w, groups=4), ShapeError, "conv2d: with groups=4"),
+    (lambda x, w: F.conv2d(x, w, groups=0), ArgumentError, "conv2d: groups must be an int of at least 1, got int 0"),
+    (lambda x, w: F.conv1d(x, w), ShapeError, f"conv1d: expected an input of 2 or 3 dims got {X} {W}"),
+    (lambda x, w: F.conv2d(x, w, ones(3), groups=2), ShapeError, "conv2d: the bias float32(3,) must have shape (6,)"),
+    (lambda x, w: F.conv2d(x, w, stride=0, groups=2), ArgumentError, "conv2d: stride must be an int of at least 1"),
+    (lambda x, w: F.conv2d(x, w, padding=(1, 2, 3), groups=2), ArgumentError, "conv2d: padding must be 2 of them"),
+    (lambda x, w: F.conv2d(x, w, padding="full", groups=2), ArgumentError, "conv2d: padding is ints or 'same'"),
+    (lambda x, w: F.conv2d(x, w, None, 2, "same", groups=2), ArgumentError, "conv2d: padding='same' needs stride 1"),
+    (lambda x, w: F.conv2d(x, w, dilation=3, groups=2), ShapeError, f"conv2d: {W} reaches over (7, 7) (5, 5)"),
+    (lambda x, w: F.conv_transpose2d(x, w), ShapeError, f"conv_transpose2d: {X} has 4 channels first dim of {W}"),
+    (lambda x, w: F.conv_transpose2d(x, ones(4, 1, 1, 1), padding=4), ShapeError, f"conv_transpose2d: {X} leaves"),
+    (lambda x, w: F.conv_transpose2d(x, ones(4, 1, 3, 3), output_padding=1), ArgumentError,
+     "conv_transpose2d: output_padding (1, 1) must be less than stride (1, 1)"),
+    (lambda x, w: F.conv2d(x.to(mg.bool), w.to(mg.bool), groups=2), DTypeError, "conv2d: needs numbers"),
+    (lambda x, w: F.conv2d([1.0], w), DTypeError, "conv2d: list [1.0]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "text"), BAD, ids=[text.split(":")[1][:40] for _, _, text in BAD])
+def test_bad_arguments_are_named(call, error, text):
+    with pytest.raises(error) as caught:
+        call(ones(1, 4, 5, 5), ones(6, 2, 3, 3))
+    message, place = str(caught.value), 0
+    for word in text.split():
+        place = message.find(word, place)
+        assert place >= 0, f"{word!r} is missing from {message!r}"
+    assert "\n" not in message
