@@ -43,6 +43,7 @@ from minigrad.ops import (
     rounding,
     rows,
     scan,
+    sorting,
     trigonometry,
     views,
 )  # fmt: skip
@@ -61,6 +62,7 @@ METHODS: dict[Any, str] = {
     activation: "relu sigmoid log_sigmoid silu",
     reduce: "sum mean amax amin any all prod argmax argmin max min var std logsumexp norm sum_to",
     rows: "softmax log_softmax",
+    sorting: "sort argsort msort topk kthvalue median",
     scan: "cumsum cumprod cummax cummin logcumsumexp",
     composed: "clamp leaky_relu elu softplus gelu affine lerp roll slice_scatter",
     linalg: "matmul dot mv mm outer bmm baddbmm addmm addmv",

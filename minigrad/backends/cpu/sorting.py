@@ -1,0 +1,92 @@
+"""Sorting on the CPU: the keys of each dtype, rows shared between threads, the first few of an order on their own.
+
+The loops are in `kernels/cpu/sorting.py`.  They give positions; values are gathered by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.rows import helper
+from minigrad.config import settings
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Spec
+from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.kernels.cpu import sorting
+from minigrad.kernels.specialize import array_type, expression_macro, load, paste, write_kernel
+
+COST = 16  # additions that sorting one element is worth
+FEW = 32  # up to so many of the best are kept in order while the row is read
+PART = 4  # `first_few` looks at the digits of a row: it pays where at most a quarter is wanted
+
+
+class Sorting(Family):
+    """The preparers of orders."""
+
+    def argsort(self, out: Spec, a: Spec, dim: int, descending: bool) -> Launch:
+        n, wanted = a.shape[dim], out.shape[dim]
+        if out.layout.numel == 0:
+            return nothing
+        dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
+        rows = prod(dims)
+        chunk, chunks = pieces(rows, CHUNK // n)
+        numbers = [rows, chunk, chunks, n, wanted, len(dims), *dims]
+        for x, offset, s in zip((out, a), offsets, strides, strict=True):
+            numbers += [offset, x.layout.strides[dim], *s]
+        parallel = chunks > 1 and rows * n * COST >= settings.parallel_threshold
+        some = wanted * PART <= n and a.dtype.itemsize <= 4
+        template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
+        return bind(self.kernel(write_order, template, a.dtype, descending, parallel=parallel), np.array(numbers), 1)
+
+
+def key_text(dtype: DType, descending: bool) -> str:
+    """The source of `key` for a dtype."""
+    size = dtype.itemsize
+    kind = f"np.uint{8 * size}"
+    constants = {
+        "UINT": kind, "SIGN": f"{kind}({1 << 8 * size - 1})", "TOP": f"{kind}({(1 << 8 * size) - 1})",
+        "MASK": f"{kind}({(1 << 8 * size) - 1 if descending else 0})", "FLOAT": f"np.{dtype.compute}",
+        "INFINITY": f"{kind}({0x7C00 if dtype.name == 'float16' else 0x7F80})",
+    }  # fmt: skip
+    if dtype.is_float:
+        template = sorting.key_half if size == 2 else sorting.key_float
+    else:
+        template = sorting.key_signed if dtype.is_signed else sorting.key_unsigned
+    return helper(paste(template, 0, {}, constants), template, "key")
+
+
+def write_order(template: Callable[..., Any], dtype: DType, descending: bool, parallel: bool) -> Launch:
+    """Write, compile and import one order."""
+    constants = {"BITS": str(8 * dtype.itemsize), "FEW": str(FEW)}
+    functions = key_text(dtype, descending)
+    if template is not sorting.order_wide:
+        functions += helper(paste(sorting.radix, 0, {}, constants), sorting.radix, "radix")
+    if template is sorting.order:
+        functions += helper(paste(sorting.insert, 0, {}, {}), sorting.insert, "insert")
+    if template is sorting.first_few:
+        functions += helper(paste(sorting.pick_some, 0, {}, {}), sorting.pick_some, "pick_some")
+        functions += helper(paste(sorting.sift, 0, {}, constants), sorting.sift, "sift")
+        functions += helper(paste(sorting.pick_many, 0, {}, constants), sorting.pick_many, "pick_many")
+    way = "down" if descending else "up"
+    text = write_kernel(
+        f"{template.__name__} of {dtype}, {way}, {'parallel' if parallel else 'serial'}.",
+        template,
+        operands=(dtype,),
+        out=int64,
+        compute=int64.compute,
+        macros={"KEY": expression_macro("key({})")},
+        constants=constants,
+        parallel=parallel,
+        signature=f"void({array_type(dtype)}, {array_type(int64)}, int64[::1])",
+        imports=functions,
+    )
+    stem = f"{template.__name__}_{dtype.short}_{way}_{'par' if parallel else 'ser'}"
+    launch: Launch = load(stem, text).kernel
+    return launch

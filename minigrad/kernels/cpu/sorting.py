@@ -1,0 +1,276 @@
+"""Sorting by integer keys: stable orders of rows, and the first few of an order without the rest.
+
+Every dtype has unsigned keys in its own order, nan above all and the two zeros equal; `MASK` of ones turns the order
+around and leaves ties as they stand.  A key of up to 32 bits and the position share one 64-bit word, so that equal keys
+differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
+Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free names, filled in by
+`specialize`: `KEY` the dtype's key, `BITS` its length, `RANGE`.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+
+def key_float(x):  # type: ignore[no-untyped-def]
+    """Negative numbers have all bits turned, the others the sign bit; -0.0 + 0.0 is 0.0."""
+    bits = FLOAT(x + FLOAT(0)).view(UINT)
+    turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
+    return UINT(TOP ^ MASK) if x != x else UINT(turned ^ MASK)
+
+
+def key_half(x):  # type: ignore[no-untyped-def]
+    """The same for a half, which is an integer in memory; INFINITY its bits."""
+    size = UINT(x & UINT(0x7FFF))
+    bits = UINT(0) if size == UINT(0) else x
+    turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
+    return UINT(TOP ^ MASK) if size > INFINITY else UINT(turned ^ MASK)
+
+
+def key_signed(x):  # type: ignore[no-untyped-def]
+    """The sign bit turned: the lowest number becomes 0."""
+    return UINT(UINT(x) ^ SIGN ^ MASK)
+
+
+def key_unsigned(x):  # type: ignore[no-untyped-def]
+    """The number itself."""
+    return UINT(UINT(x) ^ MASK)
+
+
+def insert(a, n):  # type: ignore[no-untyped-def]
+    """Sort a few words."""
+    for i in range(1, n):
+        word = a[i]
+        j = i
+        while j > 0 and a[j - 1] > word:
+            a[j] = a[j - 1]
+            j -= 1
+        a[j] = word
+
+
+def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
+    """Sort words by the key in their upper half; gives the array that holds the result."""
+    bits = np.uint64(8 if n < 8192 else 11)
+    mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
+    shift = np.uint64(32)
+    while shift < np.uint64(32 + BITS):
+        for d in range(mask + np.uint64(1)):
+            counts[d] = 0
+        for i in range(n):
+            counts[(a[i] >> shift) & mask] += 1
+        if counts[(a[0] >> shift) & mask] < n:
+            place = 0
+            for d in range(mask + np.uint64(1)):
+                count = counts[d]
+                counts[d] = place
+                place += count
+            for i in range(n):
+                word = a[i]
+                d = (word >> shift) & mask
+                b[counts[d]] = word
+                counts[d] += 1
+            a, b = b, a
+        shift += bits
+    return a
+
+
+def order(in_0, out, numbers):  # type: ignore[no-untyped-def]
+    """Positions in the order of the elements.
+
+    numbers = rows, chunk, chunks, n, how many are wanted, rank, shape[rank], then for out and in_0: offset, step along
+    the row, strides[rank].
+    """
+    n = numbers[3]
+    rank = numbers[5]
+    z = numbers[7 + rank]
+    s = numbers[9 + 2 * rank]
+    for t in RANGE(numbers[2]):
+        a = np.empty(n, np.uint64)
+        b = np.empty(n, np.uint64)
+        counts = np.empty(2048, np.int64)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            to = numbers[6 + rank]
+            at = numbers[8 + 2 * rank]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                to += place * numbers[8 + rank + d]
+                at += place * numbers[10 + 2 * rank + d]
+            for i in range(n):
+                a[i] = (np.uint64(KEY(in_0[at + i * s])) << np.uint64(32)) | np.uint64(i)
+            found = a
+            if n <= 32:
+                insert(a, n)
+            else:
+                found = radix(a, b, n, counts)
+            for i in range(numbers[4]):
+                out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+
+
+def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
+    """`order` for keys of 64 bits, which have their positions beside them."""
+    n = numbers[3]
+    rank = numbers[5]
+    z = numbers[7 + rank]
+    s = numbers[9 + 2 * rank]
+    bits = np.uint64(8 if n < 8192 else 11)
+    mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
+    for t in RANGE(numbers[2]):
+        a = np.empty(n, np.uint64)
+        b = np.empty(n, np.uint64)
+        pa = np.empty(n, np.int64)
+        pb = np.empty(n, np.int64)
+        counts = np.empty(2048, np.int64)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            to = numbers[6 + rank]
+            at = numbers[8 + 2 * rank]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                to += place * numbers[8 + rank + d]
+                at += place * numbers[10 + 2 * rank + d]
+            for i in range(n):
+                a[i] = KEY(in_0[at + i * s])
+                pa[i] = i
+            shift = np.uint64(0)
+            while shift < np.uint64(64):
+                for d in range(mask + np.uint64(1)):
+                    counts[d] = 0
+                for i in range(n):
+                    counts[(a[i] >> shift) & mask] += 1
+                if counts[(a[0] >> shift) & mask] < n:
+                    place = 0
+                    for d in range(mask + np.uint64(1)):
+                        count = counts[d]
+                        counts[d] = place
+                        place += count
+                    for i in range(n):
+                        d = (a[i] >> shift) & mask
+                        b[counts[d]] = a[i]
+                        pb[counts[d]] = pa[i]
+                        counts[d] += 1
+                    a, b = b, a
+                    pa, pb = pb, pa
+                shift += bits
+            for i in range(numbers[4]):
+                out[to + i * z] = pa[i]
+
+
+def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
+    """The k lowest words of a row, in order: few elements beat the worst of the best, so stretches are asked first."""
+    held = 0
+    limit = np.uint32(0xFFFFFFFF)
+    for first in range(0, n, 64):
+        count = min(64, n - first)
+        x = keys[first:]
+        hits = 64 if held < k else 0
+        for j in range(count):
+            hits += 1 if x[j] < limit else 0
+        if hits == 0:
+            continue
+        for j in range(count):
+            if held < k or x[j] < limit:
+                word = (np.uint64(x[j]) << np.uint64(32)) | np.uint64(first + j)
+                p = min(held, k - 1)
+                while p > 0 and best[p - 1] > word:
+                    best[p] = best[p - 1]
+                    p -= 1
+                best[p] = word
+                held = min(held + 1, k)
+                if held == k:
+                    limit = np.uint32(best[k - 1] >> np.uint64(32))
+
+
+def sift(keys, n, a, k, counts):  # type: ignore[no-untyped-def]
+    """The words of a row whose highest digit may be among the k lowest, in their order; how many."""
+    cut = np.uint32(max(BITS - 11, 0))
+    for d in range(2048):
+        counts[d] = 0
+    for i in range(n):
+        counts[keys[i] >> cut] += 1
+    digit = 0
+    below = counts[0]
+    while below < k:
+        digit += 1
+        below += counts[digit]
+    limit = np.uint32(digit)
+    left = 0
+    for i in range(n):
+        if keys[i] >> cut <= limit:
+            a[left] = (np.uint64(keys[i]) << np.uint64(32)) | np.uint64(i)
+            left += 1
+    return left
+
+
+def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
+    """The k lowest words of a row, equal keys by position: digits from the highest on tell which are in, which out."""
+    held = 0
+    left = n
+    shift = np.uint64(24 + BITS)
+    mask = np.uint64(255)
+    while left > k - held:
+        for d in range(256):
+            counts[d] = 0
+        for i in range(left):
+            counts[(a[i] >> shift) & mask] += 1
+        digit = 0
+        below = counts[0]
+        while below < k - held:
+            digit += 1
+            below += counts[digit]
+        same = 0
+        for i in range(left):
+            word = a[i]
+            d = np.int64((word >> shift) & mask)
+            if d < digit:
+                best[held] = word
+                held += 1
+            elif d == digit:
+                a[same] = word
+                same += 1
+        left = same
+        if shift == np.uint64(32):
+            break
+        shift -= np.uint64(8)
+    for i in range(k - held):
+        best[held + i] = a[i]
+
+
+def first_few(in_0, out, numbers):  # type: ignore[no-untyped-def]
+    """Positions of the first `numbers[4]` elements of an order, for keys up to 32 bits; numbers as in `order`."""
+    n = numbers[3]
+    k = numbers[4]
+    rank = numbers[5]
+    z = numbers[7 + rank]
+    s = numbers[9 + 2 * rank]
+    for t in RANGE(numbers[2]):
+        keys = np.empty(n, np.uint32)
+        a = np.empty(n if k > FEW else 0, np.uint64)
+        best = np.empty(k, np.uint64)
+        spare = np.empty(k, np.uint64)
+        counts = np.empty(2048, np.int64)
+        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+            rest = r
+            to = numbers[6 + rank]
+            at = numbers[8 + 2 * rank]
+            for d in range(rank - 1, -1, -1):
+                place = rest % numbers[6 + d]
+                rest //= numbers[6 + d]
+                to += place * numbers[8 + rank + d]
+                at += place * numbers[10 + 2 * rank + d]
+            found = best
+            if s == 1:
+                x = in_0[at : at + n]
+                for i in range(n):
+                    keys[i] = KEY(x[i])
+            else:
+                for i in range(n):
+                    keys[i] = KEY(in_0[at + i * s])
+            if k <= FEW:
+                pick_some(keys, n, best, k)
+            else:
+                pick_many(a, sift(keys, n, a, k, counts), best, k, counts)
+                found = radix(best, spare, k, counts)
+            for i in range(k):
+                out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))

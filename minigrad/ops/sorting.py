@@ -1,0 +1,121 @@
+"""Sorting: orders of rows as positions, and the values gathered by them.
+
+Always stable; nan counts as the greatest, the two zeros as equal.  A gradient goes back to where each value stood.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import as_int, normalize_dim
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.declare import kernel
+from minigrad.ops.indexing import gather_exact
+from minigrad.ops.rules import index_dtype
+from minigrad.tensor import Tensor, describe, expect_tensors
+
+
+class Ordered(NamedTuple):
+    """What sort, topk, kthvalue and median return."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _first_shape(op: Op, x: Spec, *, dim: int, descending: bool, count: int | None) -> tuple[int, ...]:
+    n = x.shape[dim]
+    return x.shape if count is None else (*x.shape[:dim], min(count, n), *x.shape[dim + 1 :])
+
+
+@kernel(dtype=index_dtype, shape=_first_shape)
+def argsort_along(backend, out, x, *, dim, descending, count):
+    """Positions of the elements along `dim` in their order, or of the first `count` of them."""
+    return backend.argsort(out, x, dim, descending)
+
+
+def _ordered(name: str, x: Tensor, dim: int, descending: bool, count: int | None = None) -> tuple[Tensor, Tensor, int]:
+    """x, the positions, and the dim; a scalar is a row of one."""
+    expect_tensors(name, x)
+    d = normalize_dim(dim, max(x.ndim, 1), name, x)
+    row = x if x.ndim else x.reshape(1)
+    return row, argsort_along(row, dim=d, descending=bool(descending), count=count), d
+
+
+def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ordered:
+    """The elements along `dim` in order, and where they stood: (values, indices).
+
+    Stable whether asked for or not; nan is the greatest.  Gradient: g to where each value stood.
+    """
+    row, places, d = _ordered("sort", x, dim, descending)
+    values = gather_exact(row, places, dim=d)
+    return Ordered(values, places) if x.ndim else Ordered(values.reshape(()), places.reshape(()))
+
+
+def argsort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """Positions of the elements along `dim` in their order; stable, nan last."""
+    places = _ordered("argsort", x, dim, descending)[1]
+    return places if x.ndim else places.reshape(())
+
+
+def msort(x: Tensor) -> Tensor:
+    """The elements along the first dim in order."""
+    return sort(x, 0).values
+
+
+def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ordered:
+    """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices).
+
+    They come in order whether asked for or not; of equal ones the first positions; nan is the greatest.
+    Raises ArgumentError for more than there are.
+    """
+    count = as_int(k, "k", "topk")
+    expect_tensors("topk", x)
+    d = normalize_dim(dim, max(x.ndim, 1), "topk", x)
+    n = x.shape[d] if x.ndim else 1
+    if not 0 <= count <= n:
+        raise ArgumentError(f"topk: k must be 0 to {n} for dim {d} of {describe(x)}, got {count}", op="topk")
+    row, places, d = _ordered("topk", x, d, largest, count)
+    values = gather_exact(row, places, dim=d)
+    if x.ndim or count == 0:
+        return Ordered(values, places)
+    return Ordered(values.reshape(()), places.reshape(()))
+
+
+def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ordered:
+    """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    count = as_int(k, "k", "kthvalue")
+    expect_tensors("kthvalue", x)
+    d = normalize_dim(dim, max(x.ndim, 1), "kthvalue", x)
+    n = x.shape[d] if x.ndim else 1
+    if not 1 <= count <= n:
+        raise ArgumentError(f"kthvalue: k must be 1 to {n} for dim {d} of {describe(x)}, got {count}", op="kthvalue")
+    row, places, d = _ordered("kthvalue", x, d, False, count)
+    return _one(row, places.narrow(d, count - 1, 1), d, keepdim and x.ndim > 0)
+
+
+def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Ordered:
+    """The values at one position of each row."""
+    values = gather_exact(row, place, dim=d)
+    return Ordered(values, place) if keepdim else Ordered(values.squeeze(d), place.squeeze(d))
+
+
+def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one.
+
+    Gradient: g to where the value stood.  Raises ShapeError where there is no element.
+    """
+    expect_tensors("median", x)
+    if dim is None:
+        return median(x.reshape(-1), 0).values
+    d = normalize_dim(dim, max(x.ndim, 1), "median", x)
+    n = x.shape[d] if x.ndim else 1
+    if n == 0:
+        raise ShapeError(f"median: {describe(x)} has no element along dim {d}, and the middle of nothing is undefined")
+    row, places, d = _ordered("median", x, d, False)
+    place = places.narrow(d, (n - 1) // 2, 1)
+    if x.dtype.is_float:  # nan stands last
+        last = places.narrow(d, n - 1, 1)
+        values = gather_exact(row.detach(), last, dim=d)
+        place = (values != values).where_cond(last, place)
+    return _one(row, place, d, keepdim and x.ndim > 0)

@@ -1,0 +1,79 @@
+"""Orders: ties, nan, zeros, every dtype's ends, and where gradients go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
+
+NAN, INF = float("nan"), float("inf")
+
+
+def test_nan_is_the_greatest_and_the_zeros_are_equal() -> None:
+    x = mg.tensor([0.0, NAN, -0.0, INF, -INF, -1.0])
+    assert x.argsort().tolist() == [4, 5, 0, 2, 3, 1]
+    assert x.argsort(descending=True).tolist() == [1, 3, 0, 2, 5, 4]
+    assert x.topk(2).indices.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "uint8", "int8", "int64", "bool"])
+@pytest.mark.parametrize("n", [3, 40, 9000])
+def test_equal_elements_keep_their_order_both_ways(dtype: str, n: int) -> None:
+    values = np.random.default_rng(n).integers(0, 2, n)
+    x = mg.tensor(values, dtype=dtype)
+    assert x.argsort().tolist() == np.argsort(values, stable=True).tolist()
+    assert x.argsort(descending=True).tolist() == np.argsort(1 - values, stable=True).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "uint32", "int64"])
+def test_the_ends_of_integers_are_in_order(dtype: str) -> None:
+    kind = mg.as_dtype(dtype)
+    x = mg.tensor([0, kind.highest, 1, kind.lowest, kind.highest - 1], dtype=dtype)
+    assert x.sort().values.tolist() == sorted(x.tolist())
+    assert x.sort(descending=True).values.tolist() == sorted(x.tolist(), reverse=True)
+
+
+@pytest.mark.parametrize("k", [1, 5, 33, 200, 999, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "bfloat16"])
+def test_the_first_few_are_those_of_the_whole_order(dtype: str, k: int) -> None:
+    x = mg.tensor(np.random.default_rng(0).standard_normal((3, 1000)) ** 2 * 20, dtype=dtype)
+    for largest in (False, True):
+        values, places = x.topk(k, largest=largest)
+        whole = x.sort(descending=largest)
+        assert places.tolist() == whole.indices[:, :k].tolist()
+        assert values.tolist() == whole.values[:, :k].tolist()
+
+
+def test_gradients_go_where_the_values_stood() -> None:
+    x = mg.Var([3.0, 1.0, 2.0])
+    x.sort().values.backward(gradient=mg.tensor([1.0, 10.0, 100.0]))
+    assert x.grad.tolist() == [100.0, 1.0, 10.0]
+    y = mg.Var([[3.0, 1.0, 2.0]])
+    y.topk(2, 1).values.backward(gradient=mg.tensor([[1.0, 10.0]]))
+    assert y.grad.tolist() == [[1.0, 0.0, 10.0]]
+
+
+def test_the_median_is_the_lower_of_two_and_nan_if_there_is_one() -> None:
+    assert mg.tensor([4.0, 1.0, 3.0, 2.0]).median().item() == 2.0
+    values, places = mg.tensor([[1.0, NAN, 0.0], [5.0, 6.0, 4.0]]).median(1)
+    np.testing.assert_array_equal(values.tolist(), [NAN, 5.0])
+    assert places.tolist() == [1, 0]
+    assert mg.tensor([7.0, 9.0, 8.0]).kthvalue(3) == (9.0, 1)
+
+
+def test_scalars_and_nothing_are_sorted_already() -> None:
+    assert mg.tensor(3.0).sort() == (3.0, 0) and mg.tensor(3.0).topk(1) == (3.0, 0)
+    assert mg.zeros(0).sort().indices.shape == (0,) and mg.zeros(2, 5).topk(0).values.shape == (2, 0)
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(ArgumentError, match=r"topk: k must be 0 to 3 for dim 1 of float32\(2, 3\), got 4"):
+        mg.zeros(2, 3).topk(4)
+    with pytest.raises(ArgumentError, match=r"kthvalue: k must be 1 to 3"):
+        mg.zeros(2, 3).kthvalue(0)
+    with pytest.raises(IndexOutOfRange, match=r"sort: .*dim 2"):
+        mg.zeros(2, 3).sort(2)
+    with pytest.raises(ShapeError, match=r"median: float32\(0,\) has no element"):
+        mg.zeros(0).median()
