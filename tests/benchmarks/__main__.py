@@ -41,7 +41,7 @@ def main() -> int:
             result = Result(case, run(case, libraries, options.seconds))
         except Exception as error:
             failed += 1
-            print(f"{case.title:<52}  failed: {type(error).__name__}: {error}", flush=True)
+            print(f"{case.title:<52}  failed: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
             continue
         results.append(result)
         print(line(result), flush=True)
