@@ -116,15 +116,19 @@ def apply(op: Op, *operands: Any, out: Tensor | None = None, **params: Any) -> T
         if not isinstance(x, Tensor):
             operands = as_operands(op, operands)
             break
-    key: list[Any] = []
-    for x in operands:
-        key += (x.layout, x.dtype, x.device)
+    if len(operands) == 1:
+        x = operands[0]
+        key: tuple[Any, ...] = (x.layout, x.dtype, x.device, *params.values())
+    else:
+        key = tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
+        if params:
+            key = (*key, *params.values())
     try:
-        plan = op.plans.get(tuple(key) if not params else (*key, *params.values()))
+        plan = op.plans.get(key)
     except TypeError:
         raise ArgumentError(f"{op.label}: {unhashable(params)}, and numbers were expected", op=op.label) from None
     if plan is None:
-        plan = plan_for(op, operands, params, (*key, *params.values()))
+        plan = plan_for(op, operands, params, key)
     if plan.check is not None:
         plan.check(*operands)
     if plan.launch is None:

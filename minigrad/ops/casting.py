@@ -52,6 +52,8 @@ def to(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
 
     Returns x itself when nothing changes, unless copy=True.  Raises DTypeError for an argument that is neither.
     """
+    if len(args) == 1 and args[0].__class__ is DType and dtype is None and device is None and not copy:
+        return x if x.dtype is args[0] else cast(x, dtype=args[0])
     for arg in args:
         new_dtype, new_device = _target(arg)
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):
