@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import linecache
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -179,8 +180,16 @@ def strip_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 class _Render(ast.NodeTransformer):
     """Rewrites one expression: names, literals, math calls; statements of helpers go to `out`."""
 
-    def __init__(self, scalar: ScalarFn, names: dict[str, ast.expr], kind: str, out: list[str], used: set[str]) -> None:
-        self.scalar, self.names, self.kind, self.out, self.used = scalar, names, kind, out, used
+    def __init__(
+        self,
+        scalar: ScalarFn,
+        names: dict[str, ast.expr],
+        kind: str,
+        out: list[str],
+        used: set[str],
+        calls: Mapping[str, str],
+    ) -> None:
+        self.scalar, self.names, self.kind, self.out, self.used, self.calls = scalar, names, kind, out, used, calls
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         # A bare 0.5 would make Numba compute in float64, a bare 2 in int64.
@@ -197,6 +206,8 @@ class _Render(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         name = INTEGER.get(type(node.op)) if self.kind == "int" else None
+        if isinstance(node.op, ast.Pow) and self.kind == "float":
+            name = self.calls.get("pow")
         return self.narrow(node if name is None else ast.Call(ast.Name(name), [node.left, node.right], []))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -215,14 +226,14 @@ class _Render(ast.NodeTransformer):
             case ast.Attribute(attr="floor" | "ceil" | "trunc" | "rint") | ast.Name(id="round") if self.kind != "float":
                 return args[0]  # whole already, and float64 would not hold all of them
             case ast.Attribute(attr=attr):
-                return ast.Call(ast.parse(MATH[attr], mode="eval").body, args, [])
+                return ast.Call(ast.parse(self.calls.get(attr, MATH[attr]), mode="eval").body, args, [])
             case ast.Name(id="abs"):
                 return self.narrow(ast.Call(ast.Name("abs"), args, []))
             case ast.Name(id="round"):
                 return ast.Call(ast.parse("np.rint", mode="eval").body, args, [])
             case ast.Name(id=name):
                 lines, expr = render(
-                    self.scalar.helpers[name], args, self.kind, self.used, prefix=f"{name.strip('_')}_"
+                    self.scalar.helpers[name], args, self.kind, self.used, f"{name.strip('_')}_", self.calls
                 )
                 self.out.extend(lines)
                 return expr
@@ -230,12 +241,18 @@ class _Render(ast.NodeTransformer):
 
 
 def render(
-    scalar: ScalarFn, args: list[ast.expr], kind: str, used: set[str], prefix: str = ""
+    scalar: ScalarFn,
+    args: list[ast.expr],
+    kind: str,
+    used: set[str],
+    prefix: str = "",
+    calls: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[str], ast.expr]:
     """Write a scalar function as statements and a result expression.
 
     args: what stands for each operand.  kind: "float", "int" or "bool", the kind of the compute dtype `T`.
     used: names that are taken in the kernel; new ones are added.  prefix: for the names of a helper.
+    calls: what stands for math.NAME (and `**`, as "pow") where it is not the text in `MATH`.
     """
     lines: list[str] = []
     names: dict[str, ast.expr] = {}
@@ -255,7 +272,7 @@ def render(
         bind(name, value)
 
     def rewrite(node: ast.expr) -> ast.expr:
-        return _Render(scalar, names, kind, lines, used).visit(ast.parse(ast.unparse(node), mode="eval").body)
+        return _Render(scalar, names, kind, lines, used, calls).visit(ast.parse(ast.unparse(node), mode="eval").body)
 
     for statement in strip_docstring(scalar.node.body):
         if isinstance(statement, ast.Assign):

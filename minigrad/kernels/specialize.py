@@ -32,7 +32,7 @@ from minigrad.config import settings
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.errors import KernelError
-from minigrad.kernels import half, integer
+from minigrad.kernels import half, integer, vecmath
 from minigrad.kernels.scalar import INTEGER, render
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
@@ -202,7 +202,8 @@ def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
     """The macro `F`: the op's scalar function, written into the loop body."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        return render(scalar, args, KINDS[compute.kind], used)
+        calls = vecmath.calls(compute) if compute.kind == "f" else {}
+        return render(scalar, args, KINDS[compute.kind], used, calls=calls)
 
     return expand
 
@@ -242,14 +243,19 @@ def write_kernel(
     names = {"RANGE": "prange" if parallel else "range", **constants}
     body = paste(template, len(operands), all_macros, names)
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
+    above = [paste(function, len(operands), all_macros, names) for function in helpers]
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in body)
     parts = [
         f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
         "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
+    numbers, functions = vecmath.pasted(vecmath.called(body + "".join(above)))
+    if functions:
+        parts.append("\n".join(numbers) + "\n")
+        parts += [vecmath.DECORATOR + text for text in functions]
     pasted = [helper_text(name, dtypes) for name in conversions]
-    pasted += [paste(function, len(operands), all_macros, names) for function in helpers]
+    pasted += above
     # Nobody calls a helper from Python: without wrappers it compiles in half the time.
     helper = '@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)\n'
     parts += [helper + text for text in pasted]

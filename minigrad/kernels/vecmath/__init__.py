@@ -1,0 +1,152 @@
+"""Elementary functions as branch-free text that LLVM vectorises inside a Numba loop, for float32 and float64.
+
+A kernel that calls `math.exp` gets `exp_32` or `exp_64` pasted above its loop, with the constants and functions that
+it needs and nothing else, so the file on disk is complete and its hash covers it.  The functions are templates: `T` is
+the float type and `U` the unsigned integer of the same size, a bare float literal is of type `T`, `p = horner(z,
+TABLE)` becomes one line a coefficient, and a name NAME is looked up as NAME_32 or NAME_64 first.  One text serves both
+sizes where only the tables differ.  `python -m tests.kernels.exhaustive_vecmath` measures the errors.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import re
+import tokenize
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+FAMILIES = {
+    "exponential": "exp exp2 expm1",
+    "logarithm": "log log2 log10 log1p",
+    "circular": "sin cos tan",
+    "inverse": "asin acos atan atan2",
+    "hyperbolic": "sinh cosh tanh asinh acosh atanh",
+    "error": "erf erfc",
+    "power": "pow cbrt",
+    "loggamma": "lgamma",
+}
+FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
+# Functions whose vectorised text holds for common arguments only; `guard` asks, `NAME_any` answers for all.
+GUARDED = {"sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_below_zero"}
+
+
+# Inlined as text is, so that the loop around vectorises.  Contraction to fused multiply-add only removes roundings; the
+# algorithms hold with and without it.
+DECORATOR = (
+    '@njit(error_model="numpy", forceinline=True, fastmath={"contract"}, no_cpython_wrapper=True, '
+    "no_cfunc_wrapper=True)\n"
+)
+READY = FUNCTIONS - {"erfc"}
+SIZED = re.compile(r"_(32|64)$")
+
+
+def calls(compute: np.dtype[Any]) -> dict[str, str]:
+    """What stands for `math.NAME` in a kernel that computes in float32 or float64: the names of pasted functions."""
+    bits = 8 * compute.itemsize
+    return {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in READY}
+
+
+def called(text: str) -> list[str]:
+    """The pasted functions that a kernel's text calls: every word such as `exp_32` or `sin_any_64` before a bracket."""
+    words = dict.fromkeys(re.findall(r"\b([a-z]\w*_(?:32|64))\(", text))
+    return [word for word in words if find(*split(word)) is not None]
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    """The modules of the package, imported when the first kernel asks."""
+    return tuple(importlib.import_module(f"{__name__}.{family}") for family in FAMILIES)
+
+
+@cache
+def find(name: str, bits: int) -> Any:
+    """What a word of a template stands for: a function, a number, a table, or None for any other word."""
+    for module in modules():
+        for key in (f"{name}_{bits}", name):
+            value = vars(module).get(key)
+            if isinstance(value, (FunctionType, float, int, tuple)):
+                return value
+    return None
+
+
+def typed(value: float, bits: int) -> str:
+    """A number as source text: `np.float32(0.5)`."""
+    text = repr(float(value))
+    return f"np.float{bits}({text if text[-1].isdigit() else 'np.' + text.strip('-')})"
+
+
+def expand_horner(text: str, bits: int) -> str:
+    """`p = horner(z, TABLE)` as one multiplication and addition a line; TABLE holds the constant term first."""
+
+    def steps(match: re.Match[str]) -> str:
+        indent, target, variable, table = match.groups()
+        name, size = split(table) if SIZED.search(table) else (table, bits)
+        *rest, last = (typed(c, size) for c in find(name, size))
+        lines = [f"{target} = {last}", *(f"{target} = {target} * {variable} + {c}" for c in reversed(rest))]
+        return "\n".join(indent + line for line in lines)
+
+    return re.sub(r"^( +)(\w+) = horner\((\w+), (\w+)\)$", steps, text, flags=re.MULTILINE)
+
+
+@cache
+def instance(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
+    """The text of one function for a size, and the names that it needs: functions and numbers."""
+    function = find(name, bits)
+    text = expand_horner(inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", ""), bits)
+    lines = text.splitlines(keepends=True)
+    needed: dict[str, None] = {}
+    own = f"{name}_{bits}"
+    for token in reversed(list(tokenize.generate_tokens(io.StringIO(text).readline))):
+        (row, start), end = token.start, token.end[1]
+        before = lines[row - 1][:start] if row <= len(lines) else ""
+        new = None
+        if token.type == tokenize.NUMBER and re.search(r"[.e]", token.string):
+            # The numbers that horner has written have their type already.
+            new = None if re.search(r"np\.float\d\d\(-?$", before) else f"np.float{bits}({token.string})"
+        elif token.type == tokenize.NAME and not before.endswith("."):
+            # An explicit ending stays; a generic name gets the ending of this instance.
+            full = token.string if SIZED.search(token.string) else f"{token.string}_{bits}"
+            if token.string in "TU":
+                new = f"np.{'float' if token.string == 'T' else 'uint'}{bits}"
+            elif find(*split(full)) is not None:
+                new = full
+                needed[new] = None
+        if new is not None:
+            lines[row - 1] = before + new + lines[row - 1][end:]
+    needed.pop(own, None)
+    return "".join(lines).rstrip("\n") + "\n", tuple(reversed(needed))
+
+
+def split(name: str) -> tuple[str, int]:
+    """`exp_32` -> ("exp", 32)."""
+    return name[:-3], int(name[-2:])
+
+
+def pasted(names: list[str]) -> tuple[list[str], list[str]]:
+    """The lines of constants and the texts of functions that some calls such as `exp_32` need, in order of use."""
+    constants: dict[str, str] = {}
+    functions: dict[str, str] = {}
+
+    def visit(full: str) -> None:
+        if full in constants or full in functions:
+            return
+        name, bits = split(full)
+        value = find(name, bits)
+        if not isinstance(value, FunctionType):
+            constants[full] = (
+                f"{full} = {typed(value, bits) if isinstance(value, float) else f'np.uint{bits}({value:#x})'}"
+            )
+            return
+        text, needed = instance(name, bits)
+        for other in needed:
+            visit(other)
+        functions[full] = text
+
+    for name in names:
+        visit(name)
+    return list(constants.values()), list(functions.values())
