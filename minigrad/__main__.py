@@ -1,4 +1,5 @@
-"""`python -m minigrad demo | doctor | kernel NAME`: the main job, a report on this machine, and generated sources."""
+"""`python -m minigrad demo | doctor | warmup | kernel NAME`: the main job, a report on this machine, compiling
+beforehand, and generated sources."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
 def positive(text: str) -> int:
@@ -36,6 +39,9 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     demo.add_argument("--epochs", type=positive, default=40, help="training epochs (default 40)")
     demo.add_argument("--out", default="simple_grad.svg", help="where the picture of the graph goes")
     commands.add_parser("doctor", help="versions, threads, vector width, cache folder, CUDA or why not")
+    warmup = commands.add_parser("warmup", help="compile the common kernels now, in several processes")
+    warmup.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
+    warmup.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
     kernel.add_argument("name", help="an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
@@ -50,6 +56,10 @@ def run(given: argparse.Namespace) -> int:
         from minigrad.demo import run as run_demo
 
         return run_demo(given.epochs, given.out)
+    if given.command == "warmup":
+        from minigrad.warmup import run as run_warmup
+
+        return run_warmup(tuple(given.dtype or FLOATS[:1]), given.jobs)
     from minigrad.doctor import print_kernel, print_report
 
     if given.command == "doctor":

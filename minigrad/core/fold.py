@@ -24,6 +24,7 @@ LANES = 256  # accumulators side by side in a "run": they hide the latency of an
 COLUMNS = 512  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
 PIECE = 32768  # elements a piece of a long fold
 SHORT = 16  # dims shorter than this are not worth being the innermost loop
+ROW = 512  # rows up to so long are folded four at a time; four long ones would compete for the same lines of a cache
 FEW = 16  # with fewer groups of outputs than this a long fold is cut, so that many threads find work
 
 Ints = tuple[int, ...]
@@ -33,8 +34,10 @@ Ints = tuple[int, ...]
 class FoldPlan:
     """One launch of a fold.
 
-    kind: "tiny", "run", "along" or "across".  unit_step: the innermost step is 1, so it is pasted into the kernel.
+    kind: "tiny", "run", "along", "across", or "rows": an "along" of one dense stretch an output.
+    unit_step: the innermost step is 1, so it is pasted into the kernel.
     partial: elements of the workspace that is written, 0 if it is the output itself.
+    cols: outputs side by side that a "run" serves; else 1.
     """
 
     kind: str
@@ -42,6 +45,7 @@ class FoldPlan:
     numel: int
     partial: int
     numbers: NDArray[np.int64]
+    cols: int = 1
 
     @property
     def label(self) -> str:
@@ -129,7 +133,7 @@ def plan_argfold(out: Layout, a: Layout, dim: int) -> tuple[FoldPlan, NDArray[np
     numbers = [len(kept.dims), out.numel, 1, a.strides[dim], offset, kept.shifts[1], out_offset, *kept.dims]
     for strides in kept.strides:
         numbers += strides
-    plan = plan_walk(kept, folded, out, a, a.shape[dim])
+    plan = plan_walk(kept, folded, out, a, a.shape[dim], by_row=False)
     numbers[2] = plan.partial // out.numel
     return plan, np.array(numbers, np.int64)
 
@@ -155,11 +159,12 @@ def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> Fo
     piece, parts = pieces(-(-n // width), PIECE // width)
     offset, out_offset = a.offset + kept.shifts[0] + folded.shifts[0], out.offset + kept.shifts[2]
     numbers = [n, cols, width, piece * width, parts, offset, out_offset, out_step, count]
-    return FoldPlan("run", True, n, 0, np.array(numbers, np.int64))
+    return FoldPlan("run", True, n, 0, np.array(numbers, np.int64), cols)
 
 
-def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> FoldPlan:
-    """The plan of "along" and "across"; takes the innermost dims out of `kept` and `folded`."""
+def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int, by_row: bool = True) -> FoldPlan:
+    """The plan of "along" and "across", and of "rows" if the caller has such a loop; takes the innermost dims out of
+    `kept` and `folded`."""
     along = goes_along(kept, folded)
     cols, steps = (1, (1, 1, 1)) if along else kept.take(kept.pick())
     rows, (row_step,) = folded.take(folded.pick())
@@ -181,4 +186,5 @@ def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> F
     ]  # fmt: skip
     inner = row_step if along else steps[0]
     partial = parts * out.numel if parts > 1 else 0
-    return FoldPlan("along" if along else "across", inner == 1, a.numel, partial, np.array(numbers, np.int64))
+    kind = "across" if not along else "rows" if by_row and inner == 1 and units == 1 and 0 < rows <= ROW else "along"
+    return FoldPlan(kind, inner == 1, a.numel, partial, np.array(numbers, np.int64))

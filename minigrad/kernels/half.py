@@ -43,9 +43,12 @@ def bfloat_to_float(h):
 
 def float_to_bfloat(x):
     """float32 to bfloat16 bits, to the nearest, ties to even; nan to a quiet nan."""
-    bits = np.uint64(np.float32(x).view(np.uint32))
-    rounded = (bits + np.uint64(0x7FFF) + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)
-    quiet = np.uint64(0x7FC0) | ((bits >> np.uint64(16)) & np.uint64(0x8000))
+    bits = np.float32(x).view(np.uint32)
+    odd = np.uint32((bits >> np.uint32(16)) & np.uint32(1))
+    # Rounded in the lower half, so that nothing leaves the 32 bits: as many lanes as the floats have.
+    carry = np.uint32(np.uint32(np.uint32(bits & np.uint32(0xFFFF)) + np.uint32(0x7FFF) + odd) >> np.uint32(16))
+    rounded = np.uint32(np.uint32(bits >> np.uint32(16)) + carry)
+    quiet = np.uint32(np.uint32(0x7FC0) | np.uint32((bits >> np.uint32(16)) & np.uint32(0x8000)))
     return np.uint16(quiet if x != x else rounded)
 
 

@@ -22,17 +22,24 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+try:
+    import fcntl
+except ImportError:  # not POSIX: two processes may compile one kernel, and the later one's code is kept
+    fcntl = None  # type: ignore[assignment]
+
 from minigrad.config import settings
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.errors import KernelError
 from minigrad.kernels import half, integer, vecmath
+from minigrad.kernels.notice import patience
 from minigrad.kernels.scalar import INTEGER, render
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
@@ -87,6 +94,21 @@ def saturate_text(dtype: DType) -> str:
         f"    if x <= T({low}):\n        return np.{name}({low})\n"
         f"    if x >= T({high}):\n        return np.{name}({high})\n"
         f"    return np.{name}(x)\n"
+    )
+
+
+HALVES = ("half_to_float", "float_to_half")
+
+
+@cache
+def halves_header() -> str:
+    """The lines that give a kernel the machine's own conversions of float16, with the hash of what they come from."""
+    folder = Path(__file__).parent
+    source = (folder / "cpu" / "halves.py").read_bytes() + (folder / "half.py").read_bytes()
+    return (
+        f"\nfrom minigrad.kernels.cpu.halves import converters\n\n"
+        f"# halves.py {hashlib.sha256(source).hexdigest()[:16]}\n"
+        f"half_to_float, float_to_half = converters()\n"
     )
 
 
@@ -224,11 +246,13 @@ def write_kernel(
     signature: str,
     imports: str = "",
     helpers: Sequence[Callable[..., Any]] = (),
+    fastmath: Sequence[str] = (),
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
     LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  `helpers` are functions
-    that the loop nest calls: expanded like it, and pasted above it in this order.
+    that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
+    the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.
     """
     conversions: dict[str, None] = {}
     dtypes = {d.name: d for d in (*operands, out)}
@@ -245,6 +269,8 @@ def write_kernel(
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     above = [paste(function, len(operands), all_macros, names) for function in helpers]
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in body)
+    if not conversions.keys().isdisjoint(HALVES):
+        imports += halves_header()
     parts = [
         f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
         "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
@@ -254,10 +280,11 @@ def write_kernel(
     if functions:
         parts.append("\n".join(numbers) + "\n")
         parts += [vecmath.DECORATOR + text for text in functions]
-    pasted = [helper_text(name, dtypes) for name in conversions]
+    pasted = [helper_text(name, dtypes) for name in conversions if name not in HALVES]
     pasted += above
     # Nobody calls a helper from Python: without wrappers it compiles in half the time.
-    helper = '@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)\n'
+    liberties = f", fastmath={set(fastmath)}" if fastmath else ""
+    helper = f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{liberties})\n'
     parts += [helper + text for text in pasted]
     parts.append(decorator(signature, parallel) + body)
     return "\n".join(parts)
@@ -330,7 +357,7 @@ def load(name: str, text: str) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         sys.modules[full] = module
         try:
-            with collector_paused():
+            with collector_paused(), compiling(path, name):
                 spec.loader.exec_module(module)
         except BaseException as error:
             # Also when the user interrupts a compile: the next call must not find half a module.
@@ -339,6 +366,21 @@ def load(name: str, text: str) -> ModuleType:
                 raise
             raise KernelError(f"{name} does not compile: {error} (source: {path})", path=str(path)) from error
         return module
+
+
+@contextmanager
+def compiling(path: Path, name: str) -> Iterator[None]:
+    """Around an import that may compile: one process at a time does, and the others find its machine code.
+
+    The lock is the kernel file's own, and goes with the process that holds it.
+    """
+    if any((path.parent / "__pycache__").glob(f"{path.stem}.kernel-*.nbi")):
+        yield
+        return
+    with path.open() as file, patience(name):
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _after_fork_in_child() -> None:

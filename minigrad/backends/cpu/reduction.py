@@ -6,6 +6,7 @@ results into a workspace, in the dtype that it accumulates in, and folds that in
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import FoldPlan, plan_argfold, plan_fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
-from minigrad.kernels.specialize import array_type, expression_macro, load, scalar_macro, write_kernel
+from minigrad.kernels.scalar import strip_docstring
+from minigrad.kernels.specialize import Expand, array_type, expression_macro, load, scalar_macro, write_kernel
 
 
 class Reduction(Family):
@@ -51,8 +53,9 @@ class Reduction(Family):
             last = k == len(stages) - 1
             dtypes = (wide if k else a.dtype, out.dtype if last else wide)
             plan.numbers[reduction.COUNT[plan.kind]] = count
+            form = form_of(scalar, compute, plan.label, dtypes[0]) if plan.cols == 1 else ""
             kernel = self.kernel(
-                write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.label,
+                write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.label, form,
                 parallel=plan.kind != "tiny" and plan.numel >= settings.parallel_threshold,
             )  # fmt: skip
             launches.append(bind(kernel, plan.numbers, 1))
@@ -107,6 +110,23 @@ def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
     return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
+def form_of(scalar: ScalarFn, compute: np.dtype[Any], plan: str, a: DType) -> str:
+    """Which forms named `_whole` a fold may take: "sum" with leave to re-associate, "extreme" by way of integers,
+    "integer" as it is; "" for none."""
+    if plan not in ("run1", "along1", "rows1"):
+        return ""
+    if compute.kind != "f":
+        return "integer"
+    text = " ".join(ast.unparse(statement) for statement in strip_docstring(scalar.node.body))
+    acc, x = scalar.args
+    if text in (f"return {acc} + {x}", f"return {acc} * {x}"):
+        return "sum"
+    return "extreme" if text in EXTREMES.get((acc, x), ()) and a.compute == compute else ""
+
+
+EXTREMES = {("acc", "x"): ("return x if x > acc or x != x else acc", "return x if x < acc or x != x else acc")}
+
+
 def write_fold(
     scalar: ScalarFn,
     neutral: str,
@@ -115,23 +135,70 @@ def write_fold(
     a: DType,
     out: DType,
     label: str,
+    form: str,
     parallel: bool,
 ) -> Launch:
     """Write, compile and import one fold."""
     mode = "parallel" if parallel else "serial"
+    kind = label.rstrip("1")
+    template = getattr(reduction, kind + "_whole" if form else "along" if kind == "rows" else kind)
+    macros = {"F": scalar_macro(scalar, compute), "FINISH": expression_macro(finish)}
+    constants = {"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"}
+    constants["ACC"] = "T"
+    macros["COMBINE"] = macros["F"]
+    fold = reduction.four_stretches if kind == "rows" else reduction.stretch
+    helpers: tuple[Any, ...] = (fold,) if form else ()
+    if form == "extreme":
+        more_macros, more_constants = extreme(neutral, compute)
+        macros |= more_macros
+        constants |= more_constants
+        helpers = (reduction.order_key, reduction.from_order_key, fold)
     text = write_kernel(
         f"{scalar.name}: {a} -> {out} in {compute}; {label}, {mode}.",
-        getattr(reduction, label.rstrip("1")),
+        template,
         operands=(a,),
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute), "FINISH": expression_macro(finish)},
-        constants={"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"},
+        macros=macros,
+        constants=constants,
         parallel=parallel,
         signature=f"void({array_type(a)}, {array_type(out)}, int64[::1])",
+        helpers=helpers,
+        fastmath=("reassoc",) if form == "sum" else (),
     )
     launch: Launch = load(f"{scalar.name}_{a.short}_{out.short}_{label}_{mode[:3]}", text).kernel
     return launch
+
+
+def joined(better: str) -> Expand:
+    """The macro F(acc, x) of an extreme: x becomes a key, then the better of two keys stays."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        fresh = "key"
+        while fresh in used:
+            fresh += "_"
+        used.add(fresh)
+        acc, x = (ast.unparse(a) for a in args)
+        return [f"{fresh} = order_key({x})"], ast.parse(better.format(fresh, acc), mode="eval").body
+
+    return expand
+
+
+def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Macros and constants of the largest or smallest float, found among integers of the same order."""
+    bits = 8 * compute.itemsize
+    key, low, high = f"np.int{bits}", -(1 << bits - 1), (1 << bits - 1) - 1
+    largest = neutral == "T(-np.inf)"
+    better = "{0} if {0} > {1} else {1}" if largest else "{0} if {0} < {1} else {1}"
+    macros = {
+        "F": joined(better),
+        "COMBINE": expression_macro(better),
+        "FINISH": expression_macro("from_order_key({})"),
+    }
+    # nan is beyond the infinities, on the side that wins.
+    ends = (f"{key}({low})", f"{key}({high})")
+    constants = {"IDENTITY": ends[0 if largest else 1], "BEYOND": ends[1 if largest else 0]}
+    return macros, constants | {"KEY": key, "KEY_BITS": str(bits), "HIGHEST": ends[1], "ACC": key}
 
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, parallel: bool) -> Launch:

@@ -2,13 +2,51 @@
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1
-or the step at run time, `RANGE` range or prange.  Accumulators stand in a row that is combined at the end, so the
-loops vectorise without a licence to re-associate, and the order is that of `core/fold.py` for any number of threads.
+or the step at run time, `RANGE` range or prange; `COMBINE` joins two accumulators of type `ACC`.  Accumulators stand in
+a row that is combined at the end, so the loops vectorise without a licence to re-associate.  The forms named `_whole`
+fold neighbours in registers instead: sums and products with that licence, extremes as integers, which need none.  The
+order is that of `core/fold.py` for any number of threads.
 """
 
 import numpy as np
 
-COUNT = {"run": 8, "tiny": 2, "along": 20, "across": 20}  # where `numbers` holds the count that a mean divides by
+# Where `numbers` holds the count that a mean divides by.
+COUNT = {"run": 8, "tiny": 2, "along": 20, "rows": 20, "across": 20}
+
+
+def stretch(x, acc):  # type: ignore[no-untyped-def]
+    """A fold of neighbours into one accumulator.  It is compiled with leave to re-associate, and so vectorises in
+    registers; the order depends on the number of elements alone."""
+    for j in range(len(x)):
+        acc = F(acc, LOAD_0(x[j]))
+    return acc
+
+
+def four_stretches(x0, x1, x2, x3, acc):  # type: ignore[no-untyped-def]
+    """`stretch` of four rows of one length at once: short rows are over before one alone has filled the pipeline."""
+    a0 = acc
+    a1 = acc
+    a2 = acc
+    a3 = acc
+    for j in range(len(x0)):
+        a0 = F(a0, LOAD_0(x0[j]))
+        a1 = F(a1, LOAD_0(x1[j]))
+        a2 = F(a2, LOAD_0(x2[j]))
+        a3 = F(a3, LOAD_0(x3[j]))
+    return a0, a1, a2, a3
+
+
+def order_key(x):  # type: ignore[no-untyped-def]
+    """A float as an integer of the same order, nan beyond all: the largest integer can be found in any order, in
+    vector registers, and the largest float cannot, for a comparison with nan is false."""
+    bits = T(x).view(KEY)
+    ordered = KEY(bits ^ KEY(KEY(bits >> KEY(KEY_BITS - 1)) & HIGHEST))
+    return BEYOND if x != x else ordered
+
+
+def from_order_key(key):  # type: ignore[no-untyped-def]
+    """The float of an order key; all nan are one."""
+    return KEY(key ^ KEY(KEY(key >> KEY(KEY_BITS - 1)) & HIGHEST)).view(T)
 
 
 def tiny(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -44,6 +82,85 @@ def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
             lanes[j] = T(F(lanes[j], lanes[k + j]))
     for j in range(cols):
         out[numbers[6] + j * numbers[7]] = STORE(FINISH(lanes[j], numbers[8]))
+
+
+def run_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """`run` with one output, for scalars that `stretch` may fold."""
+    n = numbers[0]
+    parts = np.empty(numbers[4], ACC)
+    for p in RANGE(numbers[4]):
+        start = numbers[5] + p * numbers[3]
+        parts[p] = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY)
+    total = parts[0]
+    for p in range(1, numbers[4]):
+        total = COMBINE(total, parts[p])
+    out[numbers[6]] = STORE(FINISH(total, numbers[8]))
+
+
+def rows_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """`along_whole` where each output is a fold of one stretch."""
+    kept = numbers[0]
+    rows = numbers[8]
+    for t in RANGE(numbers[4]):
+        base = np.empty(4, np.int64)
+        to = np.empty(4, np.int64)
+        stop = min(numbers[2], (t + 1) * numbers[3])
+        for g in range(t * numbers[3], stop, 4):
+            for r in range(4):
+                # Beyond the end the last row is folded again.
+                place = min(g + r, stop - 1)
+                base[r] = numbers[17]
+                to[r] = numbers[18]
+                # No division for the outermost dim, which is the only one of a dense operand.
+                for d in range(kept - 1, 0, -1):
+                    index = place % numbers[21 + d]
+                    place //= numbers[21 + d]
+                    base[r] += index * numbers[21 + kept + d]
+                    to[r] += index * numbers[21 + 2 * kept + d]
+                if kept > 0:
+                    base[r] += place * numbers[21 + kept]
+                    to[r] += place * numbers[21 + 2 * kept]
+            r0 = in_0[base[0] : base[0] + rows]
+            r1 = in_0[base[1] : base[1] + rows]
+            r2 = in_0[base[2] : base[2] + rows]
+            r3 = in_0[base[3] : base[3] + rows]
+            a0, a1, a2, a3 = four_stretches(r0, r1, r2, r3, IDENTITY)
+            out[to[0]] = STORE(FINISH(a0, numbers[20]))
+            out[to[1]] = STORE(FINISH(a1, numbers[20]))
+            out[to[2]] = STORE(FINISH(a2, numbers[20]))
+            out[to[3]] = STORE(FINISH(a3, numbers[20]))
+
+
+def along_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """`along` with steps of 1, for scalars that `stretch` may fold."""
+    kept = numbers[0]
+    folded = numbers[1]
+    rows = numbers[8]
+    block = numbers[9]
+    first = 21 + 3 * kept
+    for t in RANGE(numbers[4] * numbers[7]):
+        c = t // numbers[7]
+        p = t - c * numbers[7]
+        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+            place = g
+            base = numbers[17]
+            to = numbers[18] + p * numbers[19]
+            for d in range(kept - 1, -1, -1):
+                index = place % numbers[21 + d]
+                place //= numbers[21 + d]
+                base += index * numbers[21 + kept + d]
+                to += index * numbers[21 + 2 * kept + d]
+            total = IDENTITY
+            for u in range(p * numbers[6], min(numbers[5], (p + 1) * numbers[6])):
+                place = u // numbers[10]
+                start = (u - place * numbers[10]) * block
+                at = base + start
+                for d in range(folded - 1, -1, -1):
+                    index = place % numbers[first + d]
+                    place //= numbers[first + d]
+                    at += index * numbers[first + folded + d]
+                total = stretch(in_0[at : at + min(block, rows - start)], total)
+            out[to] = STORE(FINISH(total, numbers[20]))
 
 
 def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -126,7 +243,20 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     index = place % numbers[first + d]
                     place //= numbers[first + d]
                     at += index * numbers[first + folded + d]
-                for _row in range(min(numbers[9], numbers[8] - start)):
+                rows = min(numbers[9], numbers[8] - start)
+                # Four rows at a time: a row of accumulators is loaded and stored once for four of the operand.
+                for _ in range(rows // 4):
+                    x = in_0[at:]
+                    x1 = in_0[at + numbers[11] :]
+                    x2 = in_0[at + 2 * numbers[11] :]
+                    x3 = in_0[at + 3 * numbers[11] :]
+                    for j in range(count):
+                        total = T(F(acc[j], LOAD_0(x[j * STEP])))
+                        total = T(F(total, LOAD_0(x1[j * STEP])))
+                        total = T(F(total, LOAD_0(x2[j * STEP])))
+                        acc[j] = T(F(total, LOAD_0(x3[j * STEP])))
+                    at += 4 * numbers[11]
+                for _ in range(rows % 4):
                     x = in_0[at:]
                     for j in range(count):
                         acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))

@@ -1,0 +1,51 @@
+"""float16 to float32 and back with the machine's own instructions, where it has them.
+
+Numba has no half arithmetic on a CPU, but LLVM converts: F16C and AVX-512 on x86, and every 64-bit Arm, do a vector of
+halves in one instruction, where the integer arithmetic of `kernels/half.py` takes twenty.  Only generated modules
+import this file; they carry its hash, because Numba's cache does not see a change in it.  Elsewhere that arithmetic is
+compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import config, njit, types
+from numba.extending import intrinsic
+
+from minigrad.kernels import half
+
+
+def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """half_to_float and float_to_half: uint16 bits to float32, and float32 to uint16 bits, to nearest, ties to even.
+
+    nan stays nan; its payload may differ from that of `kernels/half.py`.
+    """
+    if not has_instructions():
+        compiled = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        return compiled(half.half_to_float), compiled(half.float_to_half)
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def half_to_float(typingctx, h):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            return builder.fpext(builder.bitcast(args[0], ir.HalfType()), ir.FloatType())
+
+        return types.float32(types.uint16), codegen
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def float_to_half(typingctx, x):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            return builder.bitcast(builder.fptrunc(args[0], ir.HalfType()), ir.IntType(16))
+
+        return types.uint16(types.float32), codegen
+
+    return half_to_float, float_to_half
+
+
+def has_instructions() -> bool:
+    """Whether this machine converts halves itself.  Not with NUMBA_DISABLE_JIT=1, where Python is to be seen."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+        return False
+    return bool(binding.get_host_cpu_features().get("f16c")) or binding.get_default_triple().startswith("aarch64")

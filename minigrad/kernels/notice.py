@@ -1,0 +1,56 @@
+"""Why is nothing happening?  A user who waits for a compiler is told so, once.
+
+A kernel that is not in the cache takes some tenths of a second, a large one a few seconds.  Where somebody is
+watching, a terminal or a notebook, the first that takes long says what is being done and that it is done only once.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from minigrad.config import settings
+
+PATIENCE = 0.3  # seconds before anything is said
+_said = False
+
+
+def watched() -> bool:
+    """Whether somebody sees what goes to stderr: it is a terminal, or a notebook shows it."""
+    if "ipykernel" in sys.modules:
+        return True
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # no stderr, as under pythonw; or a closed one
+        return False
+
+
+@contextmanager
+def patience(name: str) -> Iterator[None]:
+    """Around a compile: after PATIENCE, one line on stderr, the first time in a process."""
+    if _said or not watched():
+        yield
+        return
+    timer = threading.Timer(PATIENCE, say, (name,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def say(name: str) -> None:
+    """The line."""
+    global _said
+    if _said:
+        return
+    _said = True
+    print(
+        f"minigrad: compiling {name}; kernels are kept in {settings.cache_dir}, so this happens once "
+        f"(`python -m minigrad warmup` compiles the common ones beforehand)",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,171 @@
+"""Compile what most programs need, before they need it: `python -m minigrad warmup`.
+
+Kernels are compiled one at a time in a process, so several processes share the list.  What they compile is kept in the
+kernel cache, and a kernel that is there already only gets loaded.  Each piece of work is a short program over the
+public API that runs an op forwards and backwards, small (one thread) and large (all threads).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any
+
+import minigrad as mg
+from minigrad.kernels.specialize import cache_folder
+
+Work = Callable[[Any, tuple[int, int]], Any]
+SIZES = ((8, 16), (512, 640))  # below and above the threshold from which all threads are used
+
+
+def leaf(dtype: Any, *shape: int) -> mg.Tensor:
+    """Numbers between one half and one that want a gradient."""
+    return mg.Var(mg.uniform(shape, 0.5, 1.0, dtype=dtype))
+
+
+def unary(*names: str) -> Work:
+    """Functions of one operand, each with its gradient."""
+    def work(dtype: Any, shape: tuple[int, int]) -> None:
+        for name in names:
+            x = leaf(dtype, *shape)
+            getattr(mg, name)(x).backward()
+
+    return work
+
+
+def arithmetic(dtype: Any, shape: tuple[int, int]) -> None:
+    """Sums and products of tensors, rows and numbers, and choices between them."""
+    a, b, row = leaf(dtype, *shape), leaf(dtype, *shape), leaf(dtype, shape[1])
+    for y in (a + b, a - b, a * b, a / b, a + row, a * row, a * 2.0, a + 1.0, 1.0 - a, a**2.0, -a):
+        y.backward()
+    mg.where(a > b, a, b).backward()
+    mg.maximum(a, 0.5).backward()
+
+
+def in_place(dtype: Any, shape: tuple[int, int]) -> None:
+    """What an optimizer does to parameters."""
+    x, g = mg.ones(shape, dtype=dtype), mg.ones(shape, dtype=dtype)
+    x.mul_(0.9).add_(g).sub_(g * 0.1)
+    x.copy_(g)
+    x.zero_()
+
+
+def folds(dtype: Any, shape: tuple[int, int]) -> None:
+    """Sums, means and extremes over everything and along each dim."""
+    x = leaf(dtype, *shape)
+    for dim in (None, 0, 1):
+        for fold in (mg.sum, mg.mean, mg.amax):
+            fold(x, dim).backward()
+        mg.argmax(x, dim)
+    mg.var(x).backward()
+
+
+def rows(dtype: Any, shape: tuple[int, int]) -> None:
+    """The row functions of classifiers and transformers."""
+    x, weight, bias = leaf(dtype, *shape), leaf(dtype, shape[1]), leaf(dtype, shape[1])
+    functional = mg.nn.functional
+    functional.softmax(x, 1).backward()
+    functional.log_softmax(x, 1).backward()
+    functional.layer_norm(x, (shape[1],), weight, bias).backward()
+    functional.cross_entropy(x, mg.zeros(shape[0], dtype=mg.int64)).backward()
+
+
+def products(dtype: Any, shape: tuple[int, int]) -> None:
+    """Matrix products, with and without a bias, and with a vector."""
+    x, weight, bias = leaf(dtype, *shape), leaf(dtype, 32, shape[1]), leaf(dtype, 32)
+    mg.nn.functional.linear(x, weight, bias).backward()
+    (x @ leaf(dtype, shape[1], shape[0])).backward()
+    (x @ leaf(dtype, shape[1])).backward()
+
+
+def images(dtype: Any, shape: tuple[int, int]) -> None:
+    """A convolution and two ways to pool."""
+    x, weight, bias = leaf(dtype, 2, 4, *shape), leaf(dtype, 8, 4, 3, 3), leaf(dtype, 8)
+    y = mg.nn.functional.conv2d(x, weight, bias, padding=1)
+    mg.nn.functional.max_pool2d(y, 2).backward()
+    mg.nn.functional.avg_pool2d(x, 2).backward()
+
+
+def indexing(dtype: Any, shape: tuple[int, int]) -> None:
+    """Picking, masking, slicing, joining, transposing."""
+    x = leaf(dtype, *shape)
+    index = mg.zeros(shape[0], dtype=mg.int64)
+    x[index].backward()
+    mg.nn.functional.embedding(index, x).backward()
+    x[x > 0.7].backward()
+    x[1:, ::2].backward()
+    mg.cat([x, x]).backward()
+    x.t().contiguous().backward()
+
+
+def order(dtype: Any, shape: tuple[int, int]) -> None:
+    """Sorting, the greatest few, running sums."""
+    x = leaf(dtype, *shape)
+    x.sort().values.backward()
+    x.topk(2).values.backward()
+    x.cumsum(1).backward()
+
+
+def filling(dtype: Any, shape: tuple[int, int]) -> None:
+    """Constants, random numbers, casts."""
+    mg.zeros(shape, dtype=dtype)
+    mg.ones(shape, dtype=dtype)
+    mg.randn(*shape, dtype=dtype)
+    mg.arange(shape[0], dtype=dtype)
+    mg.ones(shape, dtype=mg.int64).to(dtype)
+
+
+WORK: dict[str, Work] = {
+    "matrix products": products,
+    "convolution and pooling": images,
+    "softmax, norms, cross_entropy": rows,
+    "sums, means, extremes": folds,
+    "sorting and running sums": order,
+    "indexing": indexing,
+    "arithmetic": arithmetic,
+    "exponentials": unary("exp", "log", "sqrt", "tanh", "sigmoid"),
+    "activations": unary("relu", "silu", "gelu"),
+    "sines and errors": unary("sin", "cos", "erf", "abs"),
+    "in place": in_place,
+    "filling": filling,
+}
+
+
+def one(name: str, dtype: str, shape: tuple[int, int]) -> str:
+    """Run one piece of work; what a worker process does."""
+    WORK[name](mg.as_dtype(dtype), shape)
+    return name
+
+
+def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
+    """Compile the common kernels of the given dtypes in `jobs` processes; 1 if a piece of work fails."""
+    from tqdm import tqdm
+
+    start, before = time.perf_counter(), kernels()
+    tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
+    failed = []
+    # A fresh interpreter each: a forked one would inherit threads that do not exist in it.
+    with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        pending = {pool.submit(one, *task): task for task in tasks}
+        with tqdm(total=len(tasks), unit="piece", disable=not sys.stderr.isatty()) as bar:
+            for done in as_completed(pending):
+                bar.set_description(pending[done][0])
+                bar.update()
+                if (error := done.exception()) is not None:
+                    failed.append(f"{pending[done]}: {type(error).__name__}: {error}")
+    print(
+        f"{kernels() - before} kernels compiled in {time.perf_counter() - start:.1f} s; "
+        f"{cache_folder()} holds {kernels()}"
+    )
+    for line in failed:
+        print(f"warmup: {line}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def kernels() -> int:
+    """How many kernels the cache holds."""
+    return sum(1 for _ in cache_folder().glob("*.py"))

@@ -1,0 +1,94 @@
+"""Compiling beforehand, waiting with a word, and never twice."""
+
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad import warmup
+from minigrad.config import override
+from minigrad.kernels import notice, specialize
+
+
+@pytest.mark.parametrize("name", warmup.WORK)
+def test_each_piece_of_the_common_set_runs(name):
+    assert warmup.one(name, "float32", warmup.SIZES[0]) == name
+
+
+def test_the_large_size_is_for_all_threads_and_the_small_one_is_not():
+    (small, _), (large, _) = ((a * b, None) for a, b in warmup.SIZES)
+    assert small < mg.settings.parallel_threshold <= large
+
+
+def test_a_warm_program_compiles_nothing(tmp_path, monkeypatch):
+    program = textwrap.dedent("""
+        import minigrad as mg
+        from minigrad import warmup
+        print(mg.settings.cache_dir)
+        for name in ("filling", "in place"):
+            warmup.one(name, "float32", warmup.SIZES[0])
+    """)
+    monkeypatch.setenv("MINIGRAD_CACHE_DIR", str(tmp_path))
+    files = []
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+        files.append({f: f.stat().st_mtime_ns for f in Path(tmp_path).rglob("*.nbc")})
+    assert files[0] and files[0] == files[1]
+
+
+def test_two_processes_that_want_one_kernel_compile_it_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_DEBUG_CACHE", "1")  # Numba says what it saves
+    program = "import minigrad as mg; x = mg.ones(64, 64) * 2.0; assert (x @ x).sum().item() == 64 ** 3 * 4"
+    both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    saved = [line for p in both for line in p.communicate(timeout=240)[0].splitlines() if "data saved" in line]
+    assert [p.returncode for p in both] == [0, 0]
+    assert saved and len(saved) == len(set(saved)), "a kernel was compiled twice"
+
+
+def slow(monkeypatch, seconds):
+    """A compile that takes so long."""
+    monkeypatch.setattr(notice, "_said", False)
+    monkeypatch.setattr(notice, "PATIENCE", 0.02)
+    with notice.patience("mul_f32"):
+        time.sleep(seconds)
+
+
+def test_whoever_watches_a_long_compile_reads_one_line_once(monkeypatch, capsys):
+    monkeypatch.setattr(notice, "watched", lambda: True)
+    slow(monkeypatch, 0.2)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "compiling mul_f32" in said and "python -m minigrad warmup" in said
+    with notice.patience("add_f32"):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_is_said_of_a_short_compile_nor_where_nobody_watches(monkeypatch, capsys):
+    monkeypatch.setattr(notice, "watched", lambda: True)
+    slow(monkeypatch, 0.0)
+    monkeypatch.setattr(notice, "watched", lambda: False)
+    slow(monkeypatch, 0.2)
+    time.sleep(0.05)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
+    with override(cache_dir=tmp_path):
+        path = specialize.cache_folder() / "k.py"
+        path.touch()
+        (path.parent / "__pycache__").mkdir()
+        (path.parent / "__pycache__" / "k.kernel-3.py311.nbi").touch()
+        monkeypatch.setattr(specialize, "fcntl", None)
+        monkeypatch.setattr(specialize, "patience", None)  # calling it would raise
+        with specialize.compiling(path, "k"):
+            pass
+
+
+def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch):
+    assert warmup.run(("float32",), jobs=2) == 0
+    assert "kernels compiled in" in capsys.readouterr().out
