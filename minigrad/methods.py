@@ -39,11 +39,13 @@ from minigrad.ops import (
     indexing,
     joining,
     linalg,
+    masks,
     reduce,
     rounding,
     rows,
     scan,
     sorting,
+    subscript,
     trigonometry,
     views,
 )  # fmt: skip
@@ -67,6 +69,7 @@ METHODS: dict[Any, str] = {
     composed: "clamp leaky_relu elu softplus gelu affine lerp roll slice_scatter",
     linalg: "matmul dot mv mm outer bmm baddbmm addmm addmv",
     indexing: "gather scatter_add index_select index_add",
+    masks: "nonzero masked_select masked_fill masked_fill_ masked_scatter",
     joining: "split chunk repeat",
     casting: "to contiguous clone",
     views: "reshape flatten",
@@ -267,7 +270,7 @@ def zero_(x: Tensor) -> Tensor:
 
 def copy_(x: Tensor, source: Any) -> Tensor:
     """The elements of source, broadcast and cast, in place."""
-    indexing.copy_into(x.detach(), source, "copy_", x)
+    subscript.copy_into(x.detach(), source, "copy_", x)
     return x
 
 
@@ -335,10 +338,10 @@ def attach() -> None:
         setattr(Tensor, name, caster(as_dtype(dtype)))
     special = {
         "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
-        "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": indexing.get_item,
-        "__setitem__": indexing.set_item, "__iter__": iterate, "__bool__": truth, "__float__": lambda x: float(item(x)),
-        "__int__": lambda x: int(item(x)), "__index__": as_index, "backward": backward,
-        "mT": property(matrix_transpose),
+        "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
+        "__setitem__": subscript.set_item, "__iter__": iterate, "__bool__": truth,
+        "__float__": lambda x: float(item(x)), "__int__": lambda x: int(item(x)), "__index__": as_index,
+        "backward": backward, "mT": property(matrix_transpose),
         "T": property(full_transpose), "dims": property(lambda x: x.shape), "rank": property(lambda x: x.ndim),
     }  # fmt: skip
     for name, value in special.items():

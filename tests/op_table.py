@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import convolution, linalg, losses, rows, scan, sorting
+from op_rows import convolution, linalg, losses, masks, pooling, rows, scan, sorting
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
@@ -252,10 +252,12 @@ ROWS: list[Row] = [
     *INDEXING,
     *linalg.ROWS,
     *convolution.ROWS,
+    *pooling.ROWS,
     *rows.ROWS,
     *losses.ROWS,
     *scan.ROWS,
     *sorting.ROWS,
+    *masks.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

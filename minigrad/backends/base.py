@@ -205,6 +205,16 @@ class Backend(ABC):
     ) -> Launch:
         """out, a weight, = the sum of y * x over the batch and all positions."""
 
+    # ---- masks ----
+
+    @abstractmethod
+    def nonzero(self, mask: Spec) -> tuple[Callable[[Any], tuple[int, Any]], Callable[[Any, Any, Any], None]]:
+        """Prepare a search of a bool tensor: (count, write).
+
+        count(mask_buffer) returns how many elements hold and what `write` wants to know; write(mask_buffer, that,
+        out_buffer) stores their row-major positions, int64.
+        """
+
     # ---- sorting ----
 
     @abstractmethod
@@ -213,6 +223,42 @@ class Backend(ABC):
 
         Where `out` is shorter along `dim`, the first of them.
         """
+
+    # ---- pooling ----
+    # Dims are (N, channels, 1 to 3 spatial ones); windows begin at position of out * stride - padding, and what of them
+    # lies outside of the image is left out.
+
+    @abstractmethod
+    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+        """out = the largest element of each window, nan if there is one; the lowest number where there is none."""
+
+    @abstractmethod
+    def max_pool_indices(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+        """out (int64) = row-major position in the plane of the first largest element of each window."""
+
+    @abstractmethod
+    def max_pool_pick(
+        self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        """out = the element of h at the position of the first largest element of x in each window."""
+
+    @abstractmethod
+    def max_pool_back(
+        self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        """out = 0, then each element of g is added at the position of the first largest element of x in its window."""
+
+    @abstractmethod
+    def avg_pool(
+        self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+    ) -> Launch:
+        """out = the sum of each window over `divisor`, or over its size, with its padding if `pad_counts`."""
+
+    @abstractmethod
+    def avg_pool_back(
+        self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+    ) -> Launch:
+        """out = 0, then each element of g, divided as in `avg_pool`, is added all over its window."""
 
     # ---- filling ----
 

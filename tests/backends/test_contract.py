@@ -353,6 +353,54 @@ def test_convolutions_of_every_dtype(kind, dtype):
     hold_conv(kind, CONVS[2], dtype, "dense")
 
 
+# ---- pooling
+
+POOLS = [  # image, outputs, window, stride, padding, dilation
+    ((2, 3, 9), (4,), (3,), (2,), (0,), (1,)),
+    ((1, 2, 7), (4,), (3,), (2,), (1,), (1,)),
+    ((2, 2, 5, 6), (3, 3), (2, 3), (2, 2), (1, 1), (1, 1)),
+    ((1, 2, 7, 6), (3, 4), (3, 2), (1, 1), (0, 0), (2, 2)),
+    ((1, 2, 3, 4, 5), (2, 2, 3), (2, 2, 3), (1, 2, 2), (0, 0, 1), (1, 1, 1)),
+]
+
+
+def hold_pool(kind, case, dtype, way, values=None):
+    """Every pooling preparer on one image."""
+    image, outputs, *rest = case
+    like = (*image[:2], *outputs)
+    x = arrange(numbers_of(dtype, image) if values is None else values, way=way)
+    g, h = arrange(numbers_of(dtype, like, 1), way=way), arrange(numbers_of(dtype, image, 2), way=way)
+    calls = [("max_pool", like, dtype, (x,), rest), ("max_pool_indices", like, i64, (x,), rest)]
+    if dtype.is_float:
+        calls += [("max_pool_pick", like, dtype, (h, x), rest), ("max_pool_back", image, dtype, (g, x), rest)]
+        for means in ((True, None), (False, None), (True, 5)):
+            if rest[3] == (1,) * len(outputs):
+                calls.append(("avg_pool", like, dtype, (x,), (*rest[:3], *means)))
+                calls.append(("avg_pool_back", image, dtype, (g,), (*rest[:3], *means)))
+    for name, shape, result, operands, args in calls:
+        out = blank(shape, result)
+        specs = [spec for _, spec in operands]
+        prepare = lambda b, n=name, o=out, s=specs, a=args: getattr(b, n)(o[1], *s, *a)
+        near = {"rtol": 1e-2 if dtype.itemsize == 2 else 1e-6, "atol": 1e-6} if name.startswith("avg") else {}
+        hold(kind, prepare, out, operands, **near)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", POOLS, ids=str)
+def test_pooling_of_every_layout(kind, case, way):
+    hold_pool(kind, case, f32, way)
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if d is not bool_], ids=str)
+def test_pooling_of_every_dtype(kind, dtype):
+    hold_pool(kind, POOLS[2], dtype, "dense")
+
+
+def test_pooling_of_nan_infinities_and_ties(kind):
+    values = np.random.default_rng(0).choice([NAN, INF, -INF, 0.0, 1.0], (1, 2, 7, 6)).astype(np.float32)
+    hold_pool(kind, POOLS[3], f32, "dense", values)
+
+
 # ---- indexing
 
 
@@ -496,6 +544,27 @@ def test_long_scans(kind, shape, threshold):
             prepare = lambda b, dim=dim: b.scan(scan.LOG, "lowest", np.dtype(np.float32), out[1], [a[1]], dim)
             hold(kind, prepare, out, [a], rtol=2e-5, atol=1e-6)
             hold(kind, lambda b, dim=dim: b.argscan(scan.NOT_LESS, places[1], a[1], dim), places, [a])
+
+
+# ---- masks
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", [(0, 3), (3,), (4, 5, 6), (3, 9000)], ids=str)
+def test_what_holds_of_every_layout(kind, shape, way, threshold):
+    values = np.random.default_rng(0).random(shape) < 0.4
+    buffer, spec = arrange(values, bool_, way)
+    device = as_device(kind)
+    backend = backend_of(device)
+    with override(parallel_threshold=threshold):
+        count, write = backend.nonzero(spec)
+    mask = backend.from_host(buffer, bool_, device)
+    total, parts = count(mask.buffer)
+    out = backend.allocate(max(total, 1), i64, device)
+    if total:
+        write(mask.buffer, parts, out.buffer)
+    assert backend.to_host(out)[:total].tolist() == np.flatnonzero(values).tolist()
 
 
 # ---- sorting

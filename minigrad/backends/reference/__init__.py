@@ -12,10 +12,12 @@ from minigrad.backends.reference.conv import Conv
 from minigrad.backends.reference.filling import Filling
 from minigrad.backends.reference.indexing import Indexing
 from minigrad.backends.reference.loops import Loops
+from minigrad.backends.reference.masks import Masks
+from minigrad.backends.reference.pool import Pool
 from minigrad.backends.reference.rows import Rows
 from minigrad.backends.reference.scan import Scan
 from minigrad.backends.reference.sorting import Sorting
 
 
-class ReferenceBackend(Loops, Conv, Indexing, Filling, Rows, Scan, Sorting):
+class ReferenceBackend(Loops, Conv, Indexing, Filling, Masks, Pool, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, one element at a time."""

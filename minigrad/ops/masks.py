@@ -1,0 +1,173 @@
+"""What a mask chooses: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
+
+How many elements a mask chooses depends on its values, so no call plan can hold it.  A mask is counted first, then its
+positions are written; from there on they are an index like any other, and reading and gradients are those of
+`indexing.py`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import Device
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.shape import broadcast_shapes, numel
+from minigrad.dispatch import number
+from minigrad.errors import DTypeError, MinigradError, ShapeError
+from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
+from minigrad.ops.casting import cast, clone
+from minigrad.ops.compare import ne, where
+from minigrad.ops.indexing import index_select_exact
+from minigrad.ops.joining import stack
+from minigrad.ops.reduce import sum
+from minigrad.ops.scan import cumsum
+from minigrad.ops.views import expand
+from minigrad.tensor import Tensor, describe, expect_tensors
+
+
+@lru_cache(maxsize=1024)
+def _finder(device: Device, layout: Layout) -> Any:
+    """The prepared search of a mask's layout."""
+    return backend_of(device).nonzero(Spec(layout, bool_))
+
+
+def count_true(mask: Tensor) -> int:
+    """How many elements of a mask hold."""
+    count, _ = _finder(mask.device, mask.layout)
+    return int(count(mask.storage.buffer)[0])
+
+
+def places_of(mask: Tensor) -> Tensor:
+    """Row-major positions (int64, 1-d) of the elements that hold."""
+    count, write = _finder(mask.device, mask.layout)
+    total, parts = count(mask.storage.buffer)
+    storage = backend_of(mask.device).allocate(total, int64, mask.device)
+    if total:
+        write(mask.storage.buffer, parts, storage.buffer)
+    return Tensor(storage, Layout.contiguous((total,)))
+
+
+def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
+    """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
+    rest = x.shape[dim + mask.ndim :]
+    flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
+    return index_select_exact(flat, places_of(mask), dim=dim)
+
+
+def _ranks(mask: Tensor) -> Tensor:
+    """For each element, flat, how many before it hold; within what there is, for those where it does not matter."""
+    running = cumsum(mask.reshape(-1), 0)
+    return clamp_between(running - 1, 0, int(running[-1].item()) - 1)
+
+
+def put(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
+    """y[..., mask, ...] = source, in y's memory; source broadcasts to what the mask chooses."""
+    if y.numel() == 0 or (source.numel() != 1 and count_true(mask) == 0):
+        return
+    source = cast(source, dtype=y.dtype)
+    lead, rest = y.shape[:dim], y.shape[dim + mask.ndim :]
+    whole = expand(mask.reshape(*(1 for _ in lead), *mask.shape, *(1 for _ in rest)), shape=y.shape)
+    if source.numel() == 1:
+        where(whole, clone(source.reshape(())), y, out=y)
+        return
+    ranks = _ranks(mask)
+    wide = expand(source, shape=(*lead, count_true(mask), *rest))
+    where(whole, index_select_exact(wide, ranks, dim=dim).reshape(y.shape), y, out=y)
+
+
+def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
+    """The shape that both broadcast to.  Raises DTypeError unless the mask is bool."""
+    expect_tensors(name, x, mask)
+    if mask.dtype is not bool_:
+        raise DTypeError(
+            f"{name}: the mask for {describe(x)} must be bool, got {describe(mask)}; compare first", op=name
+        )
+    try:
+        return broadcast_shapes(name, x.shape, mask.shape)
+    except MinigradError:
+        raise ShapeError(
+            f"{name}: the mask {describe(mask)} does not broadcast with {describe(x)}; from the right, each size must "
+            f"be equal or 1",
+            op=name,
+        ) from None
+
+
+# ---- the public forms -----------------------------------------------------------------------------------------------
+
+
+def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+    """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+    expect_tensors("nonzero", x)
+    mask = x if x.dtype is bool_ else ne(x, 0)
+    places = places_of(mask.reshape(1) if mask.ndim == 0 else mask)
+    columns = []
+    for d, n in enumerate(x.shape):
+        steps = numel(x.shape[d + 1 :])
+        column = places if steps == 1 else floor_divide(places, steps)
+        columns.append(column if d == 0 else remainder(column, n))
+    if as_tuple:
+        return tuple(columns) if x.ndim else (places,)
+    return stack(columns, 1) if columns else places.reshape(places.shape[0], 1)[:, :0]
+
+
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+    shape = _expect_mask("masked_select", x, mask)
+    whole = mask if mask.shape == shape else expand(mask, shape=shape)
+    wide = x if x.shape == shape else expand(x, shape=shape)
+    return choose(wide, 0, whole) if shape else choose(wide.reshape(1), 0, whole.reshape(1))
+
+
+def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays.
+
+    Gradient: g where the mask does not hold; for a value the sum of the rest.
+    """
+    _expect_mask("masked_fill", x, mask)
+    return where(mask, _filling("masked_fill", x, value), x)
+
+
+def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill` in place."""
+    if _expect_mask("masked_fill_", x, mask) != x.shape:
+        raise ShapeError(f"masked_fill_: the mask {describe(mask)} does not fit into {describe(x)}", op="masked_fill_")
+    return where(mask, _filling("masked_fill_", x, value), x, out=x)
+
+
+def _filling(name: str, x: Tensor, value: Any) -> Tensor:
+    """A value as a scalar of x's dtype."""
+    if not isinstance(value, Tensor):
+        return number(value, x.dtype, x.device)
+    if value.ndim:
+        raise ShapeError(f"{name}: the value for {describe(x)} must have shape (), got {describe(value)}", op=name)
+    return cast(value, dtype=x.dtype)
+
+
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the elements of `source`, in their order, where `mask` holds; the two broadcast.
+
+    Gradient: g where the mask does not hold, and to each element of source that was used.
+    Raises ShapeError for a source with fewer elements than the mask chooses.
+    """
+    shape = _expect_mask("masked_scatter", x, mask)
+    expect_tensors("masked_scatter", source)
+    if source.dtype is not x.dtype:
+        raise DTypeError(
+            f"masked_scatter: {describe(source)} must have the dtype of {describe(x)}", op="masked_scatter"
+        )
+    whole = expand(mask, shape=shape)
+    wanted = count_true(whole)
+    if source.numel() < wanted:
+        raise ShapeError(
+            f"masked_scatter: the mask {describe(mask)} chooses {wanted} elements, and {describe(source)} has "
+            f"{source.numel()}",
+            op="masked_scatter",
+        )
+    wide = expand(x, shape=shape)
+    if wanted == 0:  # none of source is used, and its gradient is 0
+        return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=x.dtype), wide)
+    return where(whole, index_select_exact(source.reshape(-1), _ranks(whole), dim=0).reshape(shape), wide)

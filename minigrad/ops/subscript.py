@@ -1,0 +1,200 @@
+"""x[...]: basic indices as views, an index tensor as a gather, a mask as what it chooses; and assignment to them.
+
+Ints, slices, None and Ellipsis give a view of the same memory; one 1-d (or n-d) index tensor, list or mask copies.
+`indexing.py` and `masks.py` have the ops behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.dtype import bool_
+from minigrad.core.op import Spec
+from minigrad.core.strides import stretched_strides
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing import index_select_along
+from minigrad.ops.masks import choose, count_true, put
+from minigrad.ops.views import select, slice_, unsqueeze
+from minigrad.tensor import Tensor, describe, host_numbers, nested_shape
+from minigrad.writing import check_writable
+
+
+def get_item(x: Tensor, index: Any) -> Tensor:
+    """x[index]: ints, slices, None and Ellipsis give a view; one index tensor, list of ints or mask a copy.
+
+    Raises IndexOutOfRange for too many indices or a position outside, DTypeError for an index of another type.
+    """
+    y, gathers = read_index(x, index)
+    for dim, positions in gathers:
+        y = choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
+    return y
+
+
+def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
+    """x[..., positions, ...]: the dims of an n-d index tensor take the place of `dim`."""
+    flat = index_select_along(x, positions.reshape(-1), dim=dim)
+    return flat if positions.ndim == 1 else flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+
+
+def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
+    """The view that the basic indices make, and the index tensors with the dim that each stands at."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    items = [as_index(x, item) for item in items]
+    used = sum(dims_of(item) for item in items)
+    if used > x.ndim:
+        raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
+    if sum(1 for item in items if item is Ellipsis) > 1:
+        raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
+    spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    items[spot : spot + 1] = [slice(None)] * (x.ndim - used)
+    y, dim, gathers = x, 0, []
+    for item in items:
+        if item is None:
+            y = unsqueeze(y, dim=dim)
+        elif isinstance(item, int):
+            y = select(y, dim=dim, index=item)
+            continue
+        elif is_mask(item):
+            expect_mask(x, item, y.shape[dim : dim + item.ndim])
+            gathers.append((dim, item if isinstance(item, Tensor) else tensor(item, device=x.device)))
+            dim += item.ndim - 1
+        elif isinstance(item, Tensor):
+            gathers.append((dim, item))
+        elif item != slice(None):
+            y = slice_(y, dim=dim, start=item.start, stop=item.stop, step=1 if item.step is None else item.step)
+        dim += 1
+    if len(gathers) > 1:
+        raise ArgumentError(
+            f"index: {len(gathers)} index tensors for {describe(x)}; one is possible, use gather for more", op="index"
+        )
+    return y, gathers
+
+
+def dims_of(item: Any) -> int:
+    """How many dims of the operand an entry of an index stands for."""
+    if item is None or item is Ellipsis:
+        return 0
+    return int(item.ndim) if is_mask(item) else 1
+
+
+def is_mask(item: Any) -> bool:
+    """Whether an entry of an index chooses by truth values; an array is not yet a tensor, its shape comes first."""
+    return isinstance(item, np.ndarray) or (isinstance(item, Tensor) and item.dtype is bool_)
+
+
+def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
+    """Raise ShapeError unless a mask has the lengths of the dims that it stands for."""
+    if mask.shape != shape:
+        raise ShapeError(
+            f"index: the mask bool{mask.shape} stands for dims of shape {shape} of {describe(x)}; they must agree",
+            op="index",
+        )
+
+
+def as_index(x: Tensor, item: Any) -> Any:
+    """One entry of an index, checked: int, slice, None, Ellipsis, an integer Tensor, or a mask as a Tensor or
+    an array."""
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, slice):
+        return slice(*(None if v is None else as_position(v) for v in (item.start, item.stop, item.step)))
+    if isinstance(item, (list, np.ndarray)):
+        numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
+        if numbers.size and numbers.dtype.kind not in "biu":
+            raise not_an_index(x, f"ndarray {numbers.dtype}{numbers.shape}")
+        if numbers.dtype.kind == "b" and numbers.ndim:
+            return numbers
+        item = tensor(numbers, dtype=None if numbers.size else "int64", device=x.device)
+    if isinstance(item, Tensor):
+        if item.dtype is bool_ and item.ndim:
+            return item
+        if not item.dtype.is_int:
+            raise not_an_index(x, describe(item))
+        return int(item.item()) if item.ndim == 0 else item
+    return as_position(item)
+
+
+def not_an_index(x: Tensor, shown: str) -> DTypeError:
+    """The error for an index of another dtype."""
+    return DTypeError(
+        f"index: an index tensor for {describe(x)} needs an integer dtype, or bool for a mask, got {shown}",
+        op="index",
+    )
+
+
+def as_position(value: Any) -> int:
+    """An int from anything that counts as one but bool, which elsewhere would be a mask.  Raises DTypeError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise DTypeError(
+            f"index: {describe(value)} is no index; use int, slice, None, ... or an integer tensor", op="index"
+        )
+    return int(value.__index__())
+
+
+def set_item(x: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value, through the view that basic indices make, or where a mask holds; the value broadcasts and is
+    cast.
+
+    Raises GradientError for a Var or a tracked tensor outside no_grad.
+    """
+    y, gathers = read_index(x.detach(), index)
+    if not gathers:
+        copy_into(y, value, "index", x)
+        return
+    dim, mask = gathers[0]
+    if mask.dtype is not bool_:
+        raise ArgumentError(
+            f"index: assignment to {describe(x)} takes ints, slices, None, ... and masks; use index_add for tensors",
+            op="index",
+        )
+    check_writable("index", x)
+    # A value that shares memory with x is read before anything is written, so only a lost gradient is refused.
+    check_writable("index", y, tuple(t for t in tensors_in(value) if t.requires_grad))
+    expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
+    source = value.detach() if isinstance(value, Tensor) else tensor(value, device=x.device)
+    put(y, dim, mask, source)
+
+
+def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
+    check_writable(name, x)
+    check_writable(name, y, tuple(tensors_in(value)))
+    expect_room(y, name, x, value, y.shape)
+    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
+    layout = source.layout.expand(y.shape)
+    if y.numel():
+        backend_of(y.device).copy(Spec(y.layout, y.dtype), Spec(layout, source.dtype))(
+            source.storage.buffer, y.storage.buffer
+        )
+    y.storage.bump()
+
+
+def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:
+    """Raise unless a value to be written into y broadcasts to `room`, and is on the device of x."""
+    shape = value.shape if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    if stretched_strides(shape, (0,) * len(shape), room) is None:
+        shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
+        place = describe(y) if room == y.shape else f"the {room} that the mask chooses of {describe(y)}"
+        raise ShapeError(
+            f"{name}: {shown} does not broadcast to {place}; from the right, each size must be equal or 1", op=name
+        )
+    if isinstance(value, Tensor) and value.device is not x.device:
+        raise DeviceError(
+            f"{name}: {describe(value)} is on {value.device} and {describe(x)} on {x.device}; "
+            f"move one with .to({str(x.device)!r})",
+            op=name,
+        )
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors that a value to be written is or holds, in nested lists: their gradients would be lost."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)

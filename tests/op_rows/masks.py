@@ -1,0 +1,50 @@
+"""Rows of what masks choose, and of the index ops that take positions as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.ops import indexing
+
+from .row import ALL, Row
+
+MASK = np.array([[True, False, True], [False, False, True]])
+PLACES = np.array([2, 0, 2])
+
+
+def _on(x: Any, values: np.ndarray) -> Any:
+    return mg.tensor(values, device=x.device)
+
+
+def _scattered(x: np.ndarray, source: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    out[:, MASK] = source[: 2 * MASK.sum()].reshape(2, -1)
+    return out
+
+
+def _added(x: np.ndarray, source: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    np.add.at(out, (slice(None), PLACES), source)
+    return out
+
+
+def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ("index_select_exact",)) -> Row:
+    return Row(name, fn, numpy, ("real",) * len(shapes), ops, shapes, dtypes=ALL)
+
+
+ROWS = [
+    _row("mask", lambda x: x[_on(x, MASK)], lambda x: x[MASK], (2, 3, 2)),
+    _row("mask-inside", lambda x: x[1:, _on(x, MASK), 0], lambda x: x[1:][:, MASK, 0], (3, 2, 3, 2)),
+    _row("masked_select", lambda x: mg.masked_select(x, _on(x, MASK[:1])), lambda x: x[np.repeat(MASK[:1], 2, 0)],
+         (2, 3)),
+    _row("masked_fill", lambda x: mg.masked_fill(x, _on(x, MASK), 2), lambda x: np.where(MASK, x.dtype.type(1 if x.dtype
+         == bool else 2), x), (2, 2, 3), ops=()),
+    _row("masked_scatter", lambda x, s: mg.masked_scatter(x, _on(x, MASK), s), _scattered, (2, 2, 3), (7,)),
+    _row("index_select_exact", lambda x: indexing.index_select_exact(x, _on(x, PLACES), dim=1), lambda x: x[:, PLACES],
+         (2, 3)),
+    _row("index_add_exact", lambda x, s: indexing.index_add_exact(x, _on(x, PLACES), s, dim=1), _added, (2, 3), (2, 3),
+         ops=("index_add_exact",)),
+]  # fmt: skip
