@@ -23,7 +23,7 @@ def test_kernel_finds_the_op_behind_a_function_of_another_name(capsys):
     ("name", "sentence"),
     [
         ("permute", "permute is a view: arithmetic on strides"),
-        ("gelu", "gelu is composed of other ops at "),
+        ("lerp", "lerp is composed of other ops at "),
         ("tanhh", "there is no op 'tanhh'; do you mean tanh "),
         ("bitwise_and", "bits are defined for bool and integers only"),
     ],
