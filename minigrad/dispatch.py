@@ -221,6 +221,13 @@ def run_unary(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     return result(storage, plan, None)
 
 
+def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
+    """A view whose plan is known."""
+    if (x.op is not None or x.is_variable) and mode.enabled:
+        return result(x.storage, plan, record(op, plan, (x,), plan.params, x.storage))
+    return result(x.storage, plan, None)
+
+
 def apply_binary(op: Op, a: Tensor, b: Tensor) -> Tensor:
     """`apply` for two tensors and no parameters."""
     plan = plan_of(op, a, b)

@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int, as_shape, normalize_dim
-from minigrad.dispatch import apply
+from minigrad.dispatch import apply, plan_for, run_view
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.graph import is_grad_enabled
 from minigrad.ops.casting import clone
@@ -175,6 +175,13 @@ def as_strided(layout, *, size, stride, storage_offset=0):
 def reshape(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
     expect_tensors("reshape", x)
+    if len(shape) == 1 and shape[0].__class__ is tuple:
+        shape = shape[0]
+    # What was asked for before is known as it was written; 2.0 would be the same key as 2.
+    plain = all(n.__class__ is int for n in shape)
+    plan = as_view.op.plans.get((x.layout, x.dtype, x.device, shape)) if plain else None  # type: ignore[attr-defined]
+    if plan is not None:
+        return run_view(as_view.op, plan, x)  # type: ignore[attr-defined]
     wanted = as_shape(shape, "reshape", hole=True)
     try:
         layout = x.layout.reshape(wanted)
@@ -182,8 +189,12 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
         raise with_dtypes(error, (Spec(x.layout, x.dtype),)) from None
     if layout is x.layout:
         return x
-    source = x if layout is not None else clone(x)
-    return apply(as_view.op, source, shape=wanted)  # type: ignore[attr-defined]
+    if layout is None:
+        return apply(as_view.op, clone(x), shape=wanted)  # type: ignore[attr-defined]
+    if plain:
+        key = (x.layout, x.dtype, x.device, shape)
+        return run_view(as_view.op, plan_for(as_view.op, (x,), {"shape": wanted}, key), x)  # type: ignore[attr-defined]
+    return apply(as_view.op, x, shape=wanted)  # type: ignore[attr-defined]
 
 
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
