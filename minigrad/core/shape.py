@@ -171,3 +171,25 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
     what = f"{source} of {numel} elements" if source is not None else f"{numel} elements"
     reason = ", where any size would fit" if open_dims and not known and not numel else ""
     raise ShapeError(f"{op}: cannot {op} {what} to {shape}{reason}", op=op, shape=source, target=shape, numel=numel)
+
+
+def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows fit along a dim; with `ceil_mode` also one that hangs over its end, if it begins before it.
+
+    Example:
+        >>> pooled_size(5, 2, 2, 0, 1, False), pooled_size(5, 2, 2, 0, 1, True)
+        (2, 3)
+    """
+    room = n + 2 * padding - dilation * (window - 1) - 1
+    count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    return count - 1 if ceil_mode and (count - 1) * stride >= n + padding else count
+
+
+def window_counts(outputs: int, n: int, window: int, stride: int, padding: int, pad_counts: bool) -> list[int]:
+    """How many positions each window along a dim covers; those of the padding among them if `pad_counts`."""
+    counts = []
+    for o in range(outputs):
+        start = o * stride - padding
+        end = min(start + window, n + padding)
+        counts.append(end - start if pad_counts else min(end, n) - max(start, 0))
+    return counts

@@ -19,11 +19,23 @@ from minigrad.ops.convolution import (
 )
 from minigrad.ops.linalg import linear
 from minigrad.ops.losses import cross_entropy, nll_loss
+from minigrad.ops.pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 from minigrad.ops.rows import layer_norm, log_softmax, rms_norm, softmax, softmin
 from minigrad.ops.trigonometry import tanh
 
 __all__ = [
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "cross_entropy", "elu", "gelu", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "nll_loss",
-    "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin", "softplus", "tanh",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "elu",
+    "gelu", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "max_pool3d",
+    "nll_loss", "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin", "softplus", "tanh",
 ]  # fmt: skip

@@ -1,0 +1,141 @@
+"""Pooling on the CPU: the numbers that the loops of `kernels/cpu/pool.py` read, and a kernel for each use of a window.
+
+Everything is made 3-d by dims of size 1 in front, as for convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Ints, Launch
+from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.config import settings
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.shape import window_counts
+from minigrad.kernels.cpu import pool
+from minigrad.kernels.specialize import array_type, load, write_kernel
+
+TASK = 4096  # elements of the image that a task reads, about
+
+
+class Pool(Family):
+    """The preparers of pooling."""
+
+    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
+        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, parallel=is_large(x))
+        return bind(kernel, numbers, 1)
+
+    def max_pool_indices(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
+        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, parallel=is_large(x))
+        return bind(kernel, numbers, 1)
+
+    def max_pool_pick(
+        self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
+        kernel = self.kernel(write, pool.max_pool_pick, (x.dtype, h.dtype), out.dtype, parallel=is_large(x))
+        return lambda a, b, buffer: kernel(b, a, buffer, numbers)
+
+    def max_pool_back(
+        self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
+        kernel = self.kernel(write, pool.max_pool_back, (x.dtype, g.dtype), out.dtype, parallel=is_large(x))
+        return lambda a, b, buffer: kernel(b, a, buffer, numbers)
+
+    def avg_pool(
+        self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, (1,) * len(window), out.layout)
+        counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor, out.dtype)
+        kernel = self.kernel(write, pool.avg_pool, (x.dtype,), out.dtype, True, parallel=is_large(x))
+        return lambda a, buffer: kernel(a, buffer, counts, numbers)
+
+    def avg_pool_back(
+        self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers = numbers_of(g.layout, out.layout, g.layout, window, stride, padding, (1,) * len(window), out.layout)
+        counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor, out.dtype)
+        kernel = self.kernel(write, pool.avg_pool_back, (g.dtype,), out.dtype, True, parallel=is_large(out))
+        return lambda a, buffer: kernel(a, buffer, counts, numbers)
+
+
+def is_large(x: Spec) -> bool:
+    """Whether the image is worth all threads."""
+    return x.layout.numel >= settings.parallel_threshold
+
+
+def numbers_of(
+    outputs: Layout, x: Layout, second: Layout | None, window: Ints, stride: Ints, padding: Ints, dilation: Ints,
+    out: Layout,
+) -> NDArray[np.int64]:  # fmt: skip
+    """What the templates read; their docstring lists it."""
+    ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
+    numbers = [*x.shape[:2], *ones, *outputs.shape[2:], *ones, *x.shape[2:], *ones, *window, *ones, *stride]
+    numbers += [*none, *padding, *ones, *dilation]
+    for layout in (x, x if second is None else second):
+        numbers += [layout.offset, *layout.strides[:2], *none, *layout.strides[2:]]
+    wide = numbers[7] * max(1, numbers[12])
+    reach, step = (window[-1] - 1) * dilation[-1], stride[-1]
+    laid_out = min(step, reach + 1) * (numbers[4] + reach // step)
+    numbers += [out.offset, max(1, min(numbers[3], TASK // max(1, wide))), laid_out]
+    return np.array(numbers, np.int64)
+
+
+def reciprocals(
+    outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None,
+    dtype: DType,
+) -> NDArray[Any]:  # fmt: skip
+    """Per output along each of three dims, one over the elements that count; their product is that of a window."""
+    parts = [np.ones(1)] * (3 - len(window))
+    for d in range(len(window)):
+        counts = window_counts(outputs[2 + d], image[2 + d], window[d], stride[d], padding[d], pad_counts)
+        parts.append(1 / np.array(counts if divisor is None else [1] * len(counts), np.float64))
+    if divisor is not None:
+        parts[0] = parts[0] / divisor
+    return np.concatenate(parts).astype(dtype.compute)
+
+
+def write(
+    template: Callable[..., Any], operands: tuple[DType, ...], out: DType, counts: bool = False, *, parallel: bool
+) -> Launch:
+    """Write, compile and import one of the loops; it computes in the registers' dtype of its first operand."""
+    name, label = template.__name__, "par" if parallel else "ser"
+    compute = operands[0].compute
+    types = [*map(array_type, (*operands, out)), *([f"{compute}[::1]"] if counts else []), "int64[::1]"]
+    lowest = "-np.inf" if operands[0].is_float else str(operands[0].lowest)
+    text = write_kernel(
+        f"pooling: {', '.join(map(str, operands))} -> {out}, {name}, {'parallel' if parallel else 'serial'}.",
+        template,
+        operands=operands,
+        out=out,
+        compute=compute,
+        macros={},
+        constants={"LOWEST": f"T({lowest})"},
+        parallel=parallel,
+        signature=f"void({', '.join(types)})",
+        helpers=(pool.search,) if "search" in template.__code__.co_names else (),
+    )
+    short = "_".join(d.short for d in (*operands, out))
+    launch: Launch = load(f"pool_{name}_{short}_{label}", text).kernel
+    return launch

@@ -1,0 +1,142 @@
+"""Pooling, window by window and in row-major order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Ints, Launch
+from minigrad.backends.host import HostMemory
+from minigrad.backends.reference.conv import index
+from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
+from minigrad.backends.reference.scalars import compute_type
+from minigrad.core.op import Spec
+from minigrad.core.shape import window_counts
+
+
+def windows(
+    outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> Iterator[list[int]]:
+    """For each output in row-major order, the row-major places in the image that its window covers."""
+    dims = range(len(window))
+    for n, c, *place in product(*map(range, outputs)):
+        along = []
+        for d in dims:
+            start = place[d] * stride[d] - padding[d]
+            at = range(start, start + window[d] * dilation[d], dilation[d])
+            along.append([i for i in at if 0 <= i < image[2 + d]])
+        yield [index((n, c, *spot), image) for spot in product(*along)]
+
+
+def first_largest(values: list[Any], places: list[int]) -> int:
+    """The place of the first largest element, or of the first nan; -1 where the window is padding only."""
+    best = -1
+    for place in places:
+        v = values[place]
+        if best < 0 or v > values[best] or (v != v and values[best] == values[best]):
+            best = place
+    return best
+
+
+class Pool(HostMemory):
+    """The preparers of pooling."""
+
+    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+        compute = x.dtype.compute
+        lowest = compute_type(compute)(x.dtype.lowest)
+
+        def launch(a: Buffer, z: Buffer) -> None:
+            values = read(a, x, compute)
+            found = places(values, out.shape, x.shape, window, stride, padding, dilation)
+            write(z, out, [lowest if p < 0 else values[p] for p in found], compute)
+
+        return quiet(launch)
+
+    def max_pool_indices(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+        area = int(np.prod(x.shape[2:]))
+
+        def launch(a: Buffer, z: Buffer) -> None:
+            values = read(a, x, x.dtype.compute)
+            found = places(values, out.shape, x.shape, window, stride, padding, dilation)
+            write(z, out, [max(p, 0) % area for p in found], INT64)
+
+        return quiet(launch)
+
+    def max_pool_pick(
+        self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        compute = out.dtype.compute
+        zero = compute_type(compute)(0)
+
+        def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
+            given = read(b, h, compute)
+            found = places(read(a, x, x.dtype.compute), out.shape, x.shape, window, stride, padding, dilation)
+            write(z, out, [zero if p < 0 else given[p] for p in found], compute)
+
+        return quiet(launch)
+
+    def max_pool_back(
+        self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        compute = out.dtype.compute
+        number = compute_type(compute)
+
+        def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
+            sums = [number(0)] * out.layout.numel
+            found = places(read(a, x, x.dtype.compute), g.shape, x.shape, window, stride, padding, dilation)
+            for p, value in zip(found, read(b, g, compute), strict=True):
+                if p >= 0:
+                    sums[p] = number(sums[p] + value)
+            write(z, out, sums, compute)
+
+        return quiet(launch)
+
+    def avg_pool(
+        self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+    ) -> Launch:
+        cells = list(windows(out.shape, x.shape, window, stride, padding, (1,) * len(window)))
+        counts = divisors(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
+
+        def launch(a: Buffer, z: Buffer) -> None:
+            values = [float(v) for v in read(a, x, x.dtype.compute)]
+            means = [sum(values[p] for p in cell) / n for cell, n in zip(cells, counts, strict=True)]
+            write(z, out, means, np.dtype(np.float64))
+
+        return quiet(launch)
+
+    def avg_pool_back(
+        self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+    ) -> Launch:
+        cells = list(windows(g.shape, out.shape, window, stride, padding, (1,) * len(window)))
+        counts = divisors(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
+
+        def launch(a: Buffer, z: Buffer) -> None:
+            sums = [0.0] * out.layout.numel
+            for cell, n, value in zip(cells, counts, read(a, g, g.dtype.compute), strict=True):
+                for p in cell:
+                    sums[p] += float(value) / n
+            write(z, out, sums, np.dtype(np.float64))
+
+        return quiet(launch)
+
+
+def places(
+    values: list[Any], outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> list[int]:
+    """Per output, where in the image the first largest element of its window is."""
+    return [first_largest(values, cell) for cell in windows(outputs, image, window, stride, padding, dilation)]
+
+
+def divisors(
+    outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+) -> list[int]:
+    """Per output, what its sum is divided by."""
+    along = [
+        window_counts(outputs[2 + d], image[2 + d], window[d], stride[d], padding[d], pad_counts)
+        for d in range(len(window))
+    ]
+    counts = [int(np.prod(cell)) if divisor is None else divisor for cell in product(*along)]
+    return counts * (outputs[0] * outputs[1])

@@ -1,0 +1,307 @@
+"""Pooling over 1, 2 and 3 dims: the largest element or the mean of each window.
+
+A window's largest element is the first of equals, in row-major order, and its gradient goes there; nan is larger than
+all.  The padding counts as -inf for the largest, as 0 for the mean.  Every order of derivative follows from pairs of
+ops that are each other's adjoint: `max_pool_back` puts elements where the largest are, `max_pool_pick` takes them from
+there, `avg_pool_with` and `avg_pool_back` are the mean and its spreading.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import pooled_size
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.convolution import IntOrInts, per_dim
+from minigrad.ops.creation import tensor
+from minigrad.ops.declare import kernel
+from minigrad.ops.linalg import matmul
+from minigrad.tensor import Tensor, describe, expect_tensors
+
+Ints = tuple[int, ...]
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    if specs[0].dtype.kind == "bool":
+        raise DTypeError(f"{op.label}: got {specs[0]!r}; the largest of a window needs numbers", op=op.label)
+    return specs[0].dtype
+
+
+def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    if not specs[0].dtype.is_float:
+        raise DTypeError(f"{op.label}: got {specs[0]!r}; a mean needs floats", op=op.label)
+    return specs[0].dtype
+
+
+def _positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    _numbers(op, specs)
+    return int64
+
+
+def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
+    return (*x.shape[:2], *size)
+
+
+# ---- the largest ----------------------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=_numbers,
+    shape=_sized,
+    vjp=(
+        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
+            g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
+        ),
+    ),
+)
+def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
+    """The largest element of each window.  Gradient: g where the first largest is."""
+    return backend.max_pool(out, x, window, stride, padding, dilation)
+
+
+@kernel(dtype=_positions, shape=_sized)
+def max_pool_indices(backend, out, x, *, size, window, stride, padding, dilation):
+    """Where in its plane, counted row by row, the first largest element of each window is."""
+    return backend.max_pool_indices(out, x, window, stride, padding, dilation)
+
+
+@kernel(
+    dtype=_floats,
+    shape=_sized,
+    vjp=(
+        lambda g, x, *, output_shape, window, stride, padding, dilation: max_pool_pick(
+            g, x, size=output_shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
+        ),
+        None,
+    ),
+    linear=True,
+)
+def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dilation):
+    """Zeros, with each element of `output` added where x has the first largest of its window."""
+    return backend.max_pool_back(out, output, x, window, stride, padding, dilation)
+
+
+@kernel(
+    dtype=_floats,
+    shape=_sized,
+    vjp=(
+        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
+            g, x, size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
+        ),
+        None,
+    ),
+    linear=True,
+)
+def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation):
+    """The elements of h that lie where x has the first largest of each window."""
+    return backend.max_pool_pick(out, h, x, window, stride, padding, dilation)
+
+
+# ---- the mean -------------------------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=_floats,
+    shape=_sized,
+    vjp=(
+        lambda g, *, x_shape, window, stride, padding, pad_counts, divisor: avg_pool_back(
+            g, size=x_shape[2:], window=window, stride=stride, padding=padding, pad_counts=pad_counts, divisor=divisor
+        ),
+    ),
+    linear=True,
+)
+def avg_pool_with(backend, out, x, *, size, window, stride, padding, pad_counts, divisor):
+    """The mean of each window.  Gradient: g, divided likewise, all over its window."""
+    return backend.avg_pool(out, x, window, stride, padding, pad_counts, divisor)
+
+
+@kernel(
+    dtype=_floats,
+    shape=_sized,
+    vjp=(
+        lambda g, *, output_shape, window, stride, padding, pad_counts, divisor: avg_pool_with(
+            g, size=output_shape[2:], window=window, stride=stride, padding=padding, pad_counts=pad_counts,
+            divisor=divisor,
+        ),
+    ),
+    linear=True,
+)  # fmt: skip
+def avg_pool_back(backend, out, output, *, size, window, stride, padding, pad_counts, divisor):
+    """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
+    return backend.avg_pool_back(out, output, window, stride, padding, pad_counts, divisor)
+
+
+# ---- under PyTorch's names ------------------------------------------------------------------------------------------
+
+
+def max_pool1d(
+    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window along the last dim: see `max_pool2d`."""
+    return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
+
+    The padding, at most half a window, counts as -inf; nan counts as the largest.  ceil_mode keeps a last window that
+    hangs over the edge.  return_indices: also where each is in its plane, counted row by row, as int64.
+    Gradient: g where the first largest element of the window is.
+    Raises ArgumentError for arguments that make no sense, ShapeError for a window that does not fit.
+    """
+    return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool3d(
+    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of the last three dims: see `max_pool2d`."""
+    return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def avg_pool1d(
+    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """The mean of each window along the last dim: see `avg_pool2d`."""
+    return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
+
+    The sum is divided by the size of the window, padding included or not; or by divisor_override.
+    Gradient: g, divided likewise, all over its window.
+    Raises as `max_pool2d` does, and DTypeError for a dtype that is no float.
+    """
+    return _avg_pool(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The mean of each window of the last three dims: see `avg_pool2d`."""
+    return _avg_pool(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+    return _adaptive("adaptive_avg_pool1d", 1, input, output_size)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m).
+
+    output_size: an int or one for each dim; None keeps a dim as it is.
+    """
+    return _adaptive("adaptive_avg_pool2d", 2, input, output_size)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
+    return _adaptive("adaptive_avg_pool3d", 3, input, output_size)
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+def _check(
+    name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> dict[str, Ints]:
+    """The parameters of a pooling op, checked."""
+    expect_tensors(name, x)
+    taps = per_dim(name, "kernel_size", window, dims, 1)
+    steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
+    pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
+    if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:]:
+        raise ShapeError(
+            f"{name}: expected {dims + 1} or {dims + 2} dims and no spatial size of 0, got {describe(x)}", op=name
+        )
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
+    if any(2 * p > r for p, r in zip(pads, reach, strict=True)):
+        raise ArgumentError(
+            f"{name}: padding {pads} must be at most half of the window, which reaches over {reach}", op=name
+        )
+    parts = zip(x.shape[-dims:], taps, steps, pads, spread, strict=True)
+    size = tuple(pooled_size(*part, bool(ceil_mode)) for part in parts)
+    if any(n < 1 for n in size):
+        raise ShapeError(f"{name}: a window that reaches over {reach} does not fit into {describe(x)}", op=name)
+    return {"size": size, "window": taps, "stride": steps, "padding": pads, "dilation": spread}
+
+
+def _max_pool(
+    name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    return_indices: bool,
+) -> Any:  # fmt: skip
+    params = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
+    image = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    y = max_pool_with(image, **params)
+    y = y if x.ndim == dims + 2 else y.squeeze(0)
+    if not return_indices:
+        return y
+    at = max_pool_indices(image.detach(), **params)
+    return y, at if x.ndim == dims + 2 else at.squeeze(0)
+
+
+def _avg_pool(
+    name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, ceil_mode: bool, pad_counts: bool,
+    divisor: int | None,
+) -> Tensor:  # fmt: skip
+    params: dict[str, Any] = _check(name, dims, x, window, stride, padding, 1, ceil_mode)
+    del params["dilation"]
+    if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
+        raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)
+    image = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    y = avg_pool_with(image, **params, pad_counts=bool(pad_counts), divisor=divisor)
+    return y if x.ndim == dims + 2 else y.squeeze(0)
+
+
+def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
+    expect_tensors(name, x)
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
+    if x.ndim not in (dims + 1, dims + 2) or len(given) != dims:
+        raise ShapeError(
+            f"{name}: expected {dims + 1} or {dims + 2} dims and {dims} output sizes, got {describe(x)} and "
+            f"{describe(output_size)}",
+            op=name,
+        )
+    if not x.dtype.is_float:
+        raise DTypeError(f"{name}: got {describe(x)}; a mean needs floats", op=name)
+    sizes = tuple(n if m is None else per_dim(name, "output_size", m, 1, 1)[0] for n, m in zip(x.shape[-dims:], given))
+    if all(n % m == 0 for n, m in zip(x.shape[-dims:], sizes, strict=True)):
+        window = tuple(n // m for n, m in zip(x.shape[-dims:], sizes, strict=True))
+        return _avg_pool(name, dims, x, window, None, 0, False, True, None)
+    for d, m in enumerate(sizes):
+        n = x.shape[d - dims]
+        if n != m:
+            means = tensor(averages(n, m), dtype=x.dtype, device=x.device)
+            x = matmul(x.transpose(d - dims, -1), means).transpose(d - dims, -1)
+    return x
+
+
+def averages(n: int, m: int) -> np.ndarray[Any, Any]:
+    """The (n, m) matrix by which n elements become the means of m windows."""
+    result = np.zeros((n, m))
+    for o in range(m):
+        start, end = o * n // m, -(-(o + 1) * n // m)
+        result[start:end, o] = 1 / (end - start)
+    return result
