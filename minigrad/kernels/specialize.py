@@ -265,7 +265,7 @@ def write_kernel(
     all_macros["STORE"] = expression_macro(text)
     conversions |= dict.fromkeys(needed)
     names = {"RANGE": "prange" if parallel else "range", **constants}
-    body = paste(template, len(operands), all_macros, names)
+    body = vecmath.guarded(paste(template, len(operands), all_macros, names))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     above = [paste(function, len(operands), all_macros, names) for function in helpers]
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in body)
@@ -276,10 +276,10 @@ def write_kernel(
         "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
-    numbers, functions = vecmath.pasted(vecmath.called(body + "".join(above)))
+    numbers, functions = vecmath.pasted(vecmath.called(imports + body + "".join(above)))
     if functions:
         parts.append("\n".join(numbers) + "\n")
-        parts += [vecmath.DECORATOR + text for text in functions]
+        parts += [vecmath.decorator(text) + text for text in functions]
     pasted = [helper_text(name, dtypes) for name in conversions if name not in HALVES]
     pasted += above
     # Nobody calls a helper from Python: without wrappers it compiles in half the time.

@@ -9,14 +9,16 @@ sizes where only the tables differ.  `python -m tests.kernels.exhaustive_vecmath
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import io
 import re
+import textwrap
 import tokenize
 from functools import cache
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,18 +39,21 @@ GUARDED = {"sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_belo
 
 # Inlined as text is, so that the loop around vectorises.  Contraction to fused multiply-add only removes roundings; the
 # algorithms hold with and without it.
-DECORATOR = (
-    '@njit(error_model="numpy", forceinline=True, fastmath={"contract"}, no_cpython_wrapper=True, '
-    "no_cfunc_wrapper=True)\n"
-)
-READY = FUNCTIONS - {"erfc"}
+def decorator(function: str) -> str:
+    """The line above a pasted function, given its text.  `NAME_any` stands where nothing vectorises: a plain call."""
+    inline = "forceinline=True, " if not re.match(r"def \w+_any_", function) else ""
+    return (
+        f'@njit(error_model="numpy", {inline}fastmath={{"contract"}}, no_cpython_wrapper=True, no_cfunc_wrapper=True)\n'
+    )
+
+
 SIZED = re.compile(r"_(32|64)$")
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
     """What stands for `math.NAME` in a kernel that computes in float32 or float64: the names of pasted functions."""
     bits = 8 * compute.itemsize
-    return {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in READY}
+    return {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in FUNCTIONS}
 
 
 def called(text: str) -> list[str]:
@@ -120,6 +125,43 @@ def instance(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
             lines[row - 1] = before + new + lines[row - 1][end:]
     needed.pop(own, None)
     return "".join(lines).rstrip("\n") + "\n", tuple(reversed(needed))
+
+
+def guarded(body: str) -> str:
+    """A kernel's body in which each innermost loop that calls `NAME_any` is preceded by a loop that looks for arguments
+    outside the range of the vectorised `NAME`, and stands a second time with `NAME` for when there are none."""
+    lines = body.splitlines()
+    result: list[str] = []
+    while lines:
+        line = lines.pop(0)
+        indent = len(line) - len(line.lstrip())
+        size = next((k for k, other in enumerate(lines) if len(other) - len(other.lstrip()) <= indent), len(lines))
+        block = lines[:size] if re.match(r" +for \w+ in range\(\w+\):$", line) else []
+        calls = [node for node in ast.walk(ast.parse(textwrap.dedent("\n".join(block)))) if is_guarded_call(node)]
+        if not calls or any("for " in other for other in block):
+            result.append(line)
+            continue
+        del lines[:size]
+        margin = " " * indent
+        quick = [re.sub(r"_any(_(?:32|64)\()", r"\1", other) for other in block]
+        tests = [f"{GUARDED[name[:-7]]}_{name[-2:]}({ast.unparse(node.args[0])})" for name, node in map(named, calls)]
+        test = re.sub(r"_any(_(?:32|64)\()", r"\1", " | ".join(tests))
+        result += [f"{margin}rare = False", line, *quick[:-1], f"{margin}    rare |= {test}", f"{margin}if rare:"]
+        result += ["    " + other for other in (line, *block)]
+        result += [f"{margin}else:"]
+        result += ["    " + other for other in (line, *quick)]
+    return "\n".join(result) + "\n"
+
+
+def named(node: ast.AST) -> tuple[str, ast.Call]:
+    """A call of a plain name, with that name; ("", ...) for any other node."""
+    function = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    return function, cast(ast.Call, node)
+
+
+def is_guarded_call(node: ast.AST) -> bool:
+    """Whether a node calls `sin_any_32` or the like."""
+    return named(node)[0][:-7] in GUARDED and "_any_" in named(node)[0]
 
 
 def split(name: str) -> tuple[str, int]:

@@ -9,6 +9,8 @@ Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) e
 
 import math
 
+import numpy as np
+
 ERF_HIGH_32, ERF_HIGH_64 = 4.0, 6.0  # from here on erf rounds to 1
 ERFC_HIGH_32, ERFC_HIGH_64 = 10.1, 27.3  # and from here on erfc to 0
 CENTRE_32, CENTRE_64 = 2.0, 4.0
@@ -64,13 +66,35 @@ def erf(x):
     return math.copysign(a + a * p if a < 1.0 else 1.0 - exp2(-q), x)
 
 
-def erfc(x):
-    """1 - erf(x), below 2 ulp."""
+def erfc_32(x):
+    """1 - erf(x), below 2 ulp; the last products in float64, where their roundings do not count."""
     a = abs(x)
     a = ERFC_HIGH if a > ERFC_HIGH else a
     t = (a - CENTRE) / (a + CENTRE)
     p = horner(t, ERFCX)
-    factor = p / (1.0 + 2.0 * a)
+    # a**2 is exact in float64
+    wide = np.float64(a)
+    z = wide * wide
+    k = TO_WHOLE_64 - z * LOG2E_64
+    n = k - TO_WHOLE_64
+    r = np.float32(-z - n * LN2_64)
+    q = horner(r, EXP)
+    power = np.uint64(np.uint64(np.float64(k).view(np.uint64) + BIAS_64) << MANTISSA_64).view(np.float64)
+    y = (np.float64(q * (r * r) + r) + ONE_64) * (np.float64(p) / (ONE_64 + (wide + wide))) * power
+    z = a * a
+    p = horner(z, ERF)
+    y = (1.0 - a) - a * p if a < 0.625 else np.float32(y)
+    return 2.0 - y if x < 0.0 else y
+
+
+def erfc_64(x):
+    """1 - erf(x), below 2 ulp; the largest roundings are kept and put right at the end."""
+    a = abs(x)
+    a = ERFC_HIGH if a > ERFC_HIGH else a
+    t = (a - CENTRE) / (a + CENTRE)
+    p = horner(t, ERFCX)
+    d = 1.0 + (a + a)
+    factor = p / d
     # a**2 = z + low to twice the precision
     z = a * a
     high = upper(a)
@@ -78,13 +102,19 @@ def erfc(x):
     low = ((high * high - z) + 2.0 * high * rest) + rest * rest
     t = TO_TWICE - z * LOG2E
     n = t - TO_TWICE
-    r = (-z - n * LN2_HI) - n * LN2_LO
-    r = r - low
-    p = horner(r, EXP)
-    y = ((p * (r * r) + r) + 1.0) * factor
+    r = -z - n * LN2_HI
+    v = n * LN2_LO + low
+    top = r - v
+    v = (r - top) - v
+    p = horner(top, EXP)
+    rest = p * (top * top) + top
+    y = 1.0 + rest
+    # What three roundings lost: of 1 + rest, of r, and of d (a is above 1/2 where this counts)
+    rest = (rest - (y - 1.0)) + v - y * ((1.0 - (d - (a + a))) / d)
+    y = y * factor + rest * factor
     bits = T(t).view(U)
     half = U(bits >> U(1))
     y = y * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
     p = horner(z, ERF)
-    y = (1.0 - a) - a * p if a < 0.5 else y
+    y = (1.0 - a) - a * p if a < 0.625 else y
     return 2.0 - y if x < 0.0 else y

@@ -8,7 +8,6 @@ there; atan is the angle of (1, x).  Both foldings: S. L. Moshier, "Methods and 
 
 import math
 
-HALF_32, HALF_64 = 0.5, 0.5
 ANGLE_180_32, REST_180_32 = 3.1415927410125732, -8.742278000372485e-08
 ANGLE_180_64, REST_180_64 = 3.141592653589793, 1.2246467991473532e-16
 ANGLE_90_32, REST_90_32 = 1.5707963705062866, -4.3711390001862426e-08
@@ -90,8 +89,9 @@ def atan2(y, x):
     same = a == INFINITY and b == INFINITY
     a = 1.0 if same else a
     b = 1.0 if same or most == 0.0 else b
-    # The sum of two huge sides would overflow, and a quotient of two subnormal ones is exact enough as it is.
-    scale = 0.25 if most > HUGE else 1.0
+    # The sum of two huge sides would overflow, and 0.66 of a subnormal one has too few bits.
+    scale = LIFT if most < SMALLEST_NORMAL + SMALLEST_NORMAL else 1.0
+    scale = 0.25 if most > HUGE else scale
     r = angle(a * scale, b * scale)
     negative = T(x).view(U) >= SIGN_BIT
     r = ANGLE_180 - (r - REST_180) if negative else r

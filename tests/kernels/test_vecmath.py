@@ -1,0 +1,188 @@
+"""Elementary functions of kernels against higher precision, in ulp: at most 2, 4 for tan, pow and lgamma.
+
+float32 is held to float64, float64 to the 80 bits of longdouble where the platform has them and to tables of mpmath's
+values.  `python -m tests.kernels.exhaustive_vecmath` runs every float32.
+"""
+
+import ast
+import itertools
+import math
+
+import numpy as np
+import pytest
+import vecmath_values
+from vector_loops import errors, evaluate, neighbours, text_of
+
+from minigrad.kernels import vecmath
+
+LIMITS = {"tan": 4, "pow": 4, "lgamma": 4}
+NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
+         "atanh": "arctanh", "atan2": "arctan2", "pow": "float_power"}  # fmt: skip
+SLOW = ("erf", "erfc", "lgamma")  # no NumPy function: math, one value at a time
+UNARY = sorted(vecmath.FUNCTIONS - {"pow", "atan2"})
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+LONG = np.finfo(np.longdouble).nmant >= 63
+INF, NAN = math.inf, math.nan
+
+
+def by_math(name):
+    """erf, erfc and lgamma of a float, with lgamma's poles."""
+
+    def value(x):
+        try:
+            return getattr(math, name)(x)
+        except (ValueError, OverflowError):
+            return INF
+
+    return np.vectorize(value, otypes=[np.float64])
+
+
+def exact(name, wide, *operands):
+    """The function in a wider type."""
+    if name in SLOW:
+        return by_math(name)(operands[0].astype(np.float64)).astype(np.longdouble)
+    with np.errstate(all="ignore"):
+        function = getattr(np, NUMPY.get(name, name))
+        return function(*(x.astype(wide) for x in operands)).astype(np.longdouble)
+
+
+def hold(name, got, wanted, *operands, limit=None):
+    """Assert that every error is within the limit; the message shows the worst."""
+    far = errors(got, wanted)
+    worst = np.argsort(-far)[:3]
+    shown = [(*(float(x[k]) for x in operands), float(got[k]), float(wanted[k]), float(far[k])) for k in worst]
+    assert far.max() <= (limit or LIMITS.get(name, 2)), f"{name}: x, result, exact, ulp: {shown}"
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_float32_over_all_bit_patterns(name):
+    # Every 1009th pattern: all exponents, both signs; every 20011th where the exact value costs more.
+    patterns = np.arange(0, 1 << 32, 20011 if name in SLOW else 1009, dtype=np.uint64).astype(np.uint32).view(F32)
+    dense = np.linspace(-12, 12, 20011 if name in SLOW else 400009).astype(F32)
+    x = np.concatenate([patterns, dense, neighbours(F32)])
+    hold(name, evaluate(name, x), exact(name, np.float64, x), x)
+
+
+def wide_range(n):
+    """float64 numbers: random patterns, and random numbers where the functions change."""
+    g = np.random.default_rng(3)
+    parts = [g.integers(0, 2**64, n, dtype=np.uint64).view(F64), g.standard_normal(n), g.uniform(-30, 30, n),
+             g.uniform(-760, 760, n), 1 + g.standard_normal(n) * 0.01, np.exp(g.uniform(-20, 20, n)),
+             g.uniform(-1.9e5, 1.9e5, n)]  # fmt: skip
+    return np.concatenate([*parts, neighbours(F64)])
+
+
+@pytest.mark.skipif(not LONG, reason="longdouble is no wider than float64 here")
+@pytest.mark.parametrize("name", [n for n in UNARY if n not in SLOW])
+def test_float64_against_longdouble(name):
+    x = wide_range(40_000)
+    hold(name, evaluate(name, x), exact(name, np.longdouble, x), x)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_float64_against_a_table_of_mpmath(name):
+    x, high, low = (np.array(column) for column in zip(*getattr(vecmath_values, name.upper())))
+    wanted = high.astype(np.longdouble) + low
+    hold(name, evaluate(name, x), wanted, x)
+    if name == "erf":
+        hold(name, evaluate(name, -x), -wanted, -x)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_float64_near_the_library(name):
+    # The library itself may be an ulp or two off; poles, overflow and special values must be the same.
+    x = wide_range(2000)
+    got, wanted = evaluate(name, x), exact(name, np.float64, x)
+    if name == "lgamma":  # near its zeros, and where large terms cancel for x < 0, the library counts in absolute terms
+        some = np.isfinite(wanted) & ((np.abs(wanted) < 0.5) | (x < 0))
+        scale = 1 + np.abs(by_math("lgamma")(np.abs(x[some])))
+        assert (np.abs(got[some] - wanted[some]) / scale).max() < 1e-14
+        x, got, wanted = x[~some], got[~some], wanted[~some]
+    hold(name, got, wanted, x, limit=8)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", ["pow", "atan2"])
+def test_binary_functions_over_random_numbers(name, dtype):
+    if dtype == F64 and not LONG:
+        pytest.skip("longdouble is no wider than float64 here")
+    g = np.random.default_rng(5)
+    n, top = 200_000, 40 if dtype == F32 else 300
+    y = np.concatenate([g.standard_normal(n), g.uniform(-25, 25, n), g.uniform(-300, 300, n)]).astype(dtype)
+    x = np.concatenate([np.exp(g.uniform(-top, top, 2 * n)), 1 + g.standard_normal(n) * 0.2]).astype(dtype)
+    x = np.abs(x) if name == "pow" else x * np.sign(g.standard_normal(3 * n)).astype(dtype)
+    hold(name, evaluate(name, x, y), exact(name, np.longdouble, x, y), x, y)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", ["pow", "atan2"])
+def test_binary_functions_keep_the_tables_of_ieee_754(name, dtype):
+    kind = np.finfo(dtype)
+    values = [0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 1e-3, 7.25, kind.max, kind.tiny, kind.smallest_subnormal, 1 + kind.eps, INF,
+              2.0**24 + 2, 2.0**53]  # fmt: skip
+    values = [*values, *(-v for v in values), NAN]
+    x, y = np.array(list(itertools.product(values, values)), dtype).T.copy()
+    hold(name, evaluate(name, x, y), exact(name, np.longdouble, x, y), x, y)
+
+
+def test_whole_powers_are_exact():
+    for dtype, most in ((F32, 2**24), (F64, 2**53)):
+        pairs = [(b, e) for b in range(-60, 61) for e in range(40) if abs(b) ** e <= most]
+        x, y = np.array(pairs, dtype).T.copy()
+        assert evaluate("pow", x, y).tolist() == [float(b**e) for b, e in pairs]
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_values_that_are_exact_stay_exact(dtype):
+    def at(name, *x):
+        return evaluate(name, np.array(x, dtype)).tolist()
+
+    assert at("exp", 0.0, -0.0, -INF, INF) == [1.0, 1.0, 0.0, INF]
+    assert at("exp2", *range(-20, 20)) == [2.0**k for k in range(-20, 20)]
+    assert at("log", 1.0, 0.0, -0.0, INF) == [0.0, -INF, -INF, INF]
+    assert at("log2", *(2.0**k for k in range(-120, 120))) == [float(k) for k in range(-120, 120)]
+    assert at("log10", 1.0, 10.0, 1000.0) == [0.0, 1.0, 3.0]
+    assert at("cos", 0.0, -0.0) == at("cosh", 0.0, -0.0) == at("erfc", 0.0, -0.0) == [1.0, 1.0]
+    assert at("acos", 1.0) == at("acosh", 1.0) == at("lgamma", 1.0, 2.0)[:1] == [0.0]
+    assert at("cbrt", 8.0, -27.0, 1000.0, -0.0) == [2.0, -3.0, 10.0, 0.0]
+    assert at("tanh", INF, -INF) == at("erf", INF, -INF) == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", ["sin", "cos", "erf", "tanh"])
+def test_bounded_functions_stay_in_their_bounds(name, dtype):
+    x = np.linspace(-1000, 1000, 1_000_003).astype(dtype)
+    assert 0.999 < np.abs(evaluate(name, x)).max() <= 1.0
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "lgamma"])
+def test_a_rare_argument_does_not_change_its_neighbours(name):
+    x = np.linspace(0.5, 40, 1000)
+    alone = evaluate(name, x)
+    mixed = evaluate(name, np.append(x, -3e7))
+    assert np.array_equal(mixed[:-1], alone)
+
+
+def test_the_pasted_text_is_complete_and_holds_nothing_else():
+    text = text_of("exp", 32)
+    assert "def exp_32(" in text and "exp_64" not in text and "log" not in text.replace("algorithm", "")
+    for name, bits in itertools.product(sorted(vecmath.FUNCTIONS), (32, 64)):
+        tree = ast.parse(text_of(name, bits))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert not {n for n in names if n in ("U", "horner")}, name
+
+
+def test_a_loop_with_rare_arguments_stands_twice():
+    text = text_of("sin", 64)
+    assert text.count("for i in range(count):") == 3
+    assert "rare |= is_far_64(in_0[i])" in text and "out[i] = sin_64(in_0[i])" in text
+    assert "out[i] = sin_any_64(in_0[i])" in text
+
+
+def test_the_text_runs_without_a_compiler():
+    # As with NUMBA_DISABLE_JIT, where the decorators do nothing.
+    space = {}
+    exec(text_of("exp", 32).replace("@njit", "# @njit"), space)
+    out, x = np.empty(4, F32), np.array([0, 1, -100, 5], F32)
+    space["kernel"](x, out, np.array([4]))
+    assert errors(out, np.exp(x.astype(F64))).max() < 2
