@@ -33,7 +33,7 @@ TASKS = 16  # blocks that a result is cut into: by the shape, not by the number 
 ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
 PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
 PIECE = 2048  # elements of the inner dim that are worth a task of their own
-PRODUCT, MORE, MIXED, PLACED = 0, 1, 2, 3  # modes of the kernels
+PRODUCT, MIXED = 0, 2  # modes of the kernels
 tile_sizes: dict[str, tuple[int, int]] = {}
 
 Ints = tuple[int, ...]
@@ -94,7 +94,7 @@ class Matmul(Family):
         if any(x.dtype is not dtype for x in (out, a, b, *((c,) if c else ()))):
             return self._cast_product(out, a, b, c, alpha, beta, dtype)
         problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
-        factors = np.array([alpha, beta], dtype.compute)
+        factors = self._bits(alpha, beta, dtype)
         if problem.m == 1 or problem.n == 1:
             return self._vector_product(problem, dtype, c is not None, factors)
         return self._tiled_product(problem, dtype, c is not None, factors)
@@ -147,35 +147,53 @@ class Matmul(Family):
 
     # ---- one row or one column ----
 
-    def _vector_product(self, p: Problem, dtype: DType, added: bool, factors: NDArray[Any]) -> Launch:
+    def _vector_product(self, p: Problem, dtype: DType, added: bool, factors: Ints) -> Launch:
         parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold // 2
         kernel = self.kernel(write_vector, dtype, parallel=parallel)
         row = p.m == 1 and p.n > 1
         size, steps = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
-        first, second, x, cstep = (p.b, p.a, p.ak, p.cn) if row else (p.a, p.b, p.bk, p.cm)
-        matrix, other, c = (p.steps[1], p.steps[0], p.steps[2]) if row else p.steps
+        first, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
+        matrix, other = (p.steps[1], p.steps[0]) if row else p.steps[:2]
         high, deep = vector_blocks(size, p.k, p.batches, along=steps[1] == 1)
         pieces = -(-p.k // deep)
-        placed = pieces == 1 and not added and factors[0] == 1
-        mode = PLACED if placed else MIXED if added else PRODUCT
-        numbers = [size, p.k, high, deep, p.out, first, *steps, second, x, p.c, cstep, mode, p.batches, len(p.sizes)]
-        table = np.array([*numbers, *p.sizes, *matrix, *other, *c], np.int64)
-        total = 0 if placed else pieces * p.batches * size
+        placed = pieces == 1 and not added and factors == self._bits(1, 0, dtype)
+        numbers = [size, p.k, high, deep, p.out if placed else 0, first, *steps, second, step, p.batches, len(p.sizes)]
+        table = np.array([*numbers, *p.sizes, *matrix, *other], np.int64)
+        if placed:
+            if row:
+                return lambda a, b, c, out: kernel(b, a, out, table)
+            return lambda a, b, c, out: kernel(a, b, out, table)
+        finish = self._adding(p, dtype, pieces, added, factors)
 
         def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
+            store = self.allocate(pieces * p.batches * size, dtype, CPU)
             if row:
-                a, b = b, a
-            if total:
-                store = self.allocate(total, dtype, CPU)
-                kernel(a, b, c, out, store.buffer, table, factors)
+                kernel(b, a, store.buffer, table)
             else:
-                kernel(a, b, c, out, out, table, factors)
+                kernel(a, b, store.buffer, table)
+            finish(store.buffer, c, out)
 
         return launch
 
+    def _adding(self, p: Problem, dtype: DType, pieces: int, added: bool, factors: Ints) -> Launch:
+        """launch(pieces, c, out) of what comes after the pieces of a product."""
+        kernel = self.kernel(write_add_pieces, dtype, parallel=False)
+        mode = MIXED if added else PRODUCT
+        numbers = [pieces, p.m, p.n, p.out, p.c, p.cm, p.cn, mode, p.batches, len(p.sizes), *factors]
+        table = np.array([*numbers, *p.sizes, *p.steps[2]], np.int64)
+        return lambda sums, c, out: kernel(sums, c, out, table)
+
+    @staticmethod
+    def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
+        """Two factors as they stand among a kernel's numbers."""
+        if not dtype.is_float:
+            return int(alpha), int(beta)
+        first, second = np.array([alpha, beta], np.float64).view(np.int64).tolist()
+        return first, second
+
     # ---- tiles ----
 
-    def _tiled_product(self, p: Problem, dtype: DType, added: bool, factors: NDArray[Any]) -> Launch:
+    def _tiled_product(self, p: Problem, dtype: DType, added: bool, factors: Ints) -> Launch:
         parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold
         kernel = self.kernel(write_multiply, dtype, parallel=parallel)
         mr, nr = tile_sizes[dtype.name]
@@ -183,28 +201,30 @@ class Matmul(Family):
         if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
             packing = self._packing(p, dtype, nr, parallel)
         high, wide, deep = blocks_of(p, mr, nr)
-        mode = MIXED if added else PRODUCT
+        pieces = -(-p.k // deep)
+        mode = MIXED if added and pieces == 1 else PRODUCT
         right = (p.b, nr, p.bk, 0) if packing is None else (0, nr * p.k, nr, 1)
-        numbers = [p.m, p.n, p.k, high, wide, deep, p.out, p.a, p.am, p.ak, *right]
-        numbers += [p.c, p.cm, p.cn, mode, p.batches, len(p.sizes)]
+        numbers = [p.m, p.n, p.k, high, wide, deep, p.out if pieces == 1 else 0, p.a, p.am, p.ak, *right]
+        first = factors if pieces == 1 else self._bits(1, 0, dtype)
+        numbers += [p.c, p.cm, p.cn, mode, p.batches, len(p.sizes), *first]
         steps = p.steps[1] if packing is None else packing[2]
         table = np.array([*numbers, *p.sizes, *p.steps[0], *steps, *p.steps[2]], np.int64)
-        pieces = -(-p.k // deep)
-        total = pieces * p.batches * p.m * p.n if pieces > 1 else 0
-        if packing is None and not total:
-            return lambda a, b, c, out: kernel(a, b, c, out, out, table, factors)
+        if packing is None and pieces == 1:
+            return lambda a, b, c, out: kernel(a, b, c, out, table)
         pack, room, _ = packing or (None, 0, ())
+        finish = self._adding(p, dtype, pieces, added, factors) if pieces > 1 else None
 
         def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
             if pack is not None:
                 panels = self.allocate(room, dtype, CPU)
                 pack(b, panels.buffer)
                 b = panels.buffer
-            if total:
-                store = self.allocate(total, dtype, CPU)
-                kernel(a, b, c, out, store.buffer, table, factors)
+            if finish is None:
+                kernel(a, b, c, out, table)
             else:
-                kernel(a, b, c, out, out, table, factors)
+                store = self.allocate(pieces * p.batches * p.m * p.n, dtype, CPU)
+                kernel(a, b, c, store.buffer, table)
+                finish(store.buffer, c, out)
 
         return launch
 
@@ -272,28 +292,33 @@ def vector_blocks(size: int, k: int, batches: int, along: bool) -> tuple[int, in
 
 def write_multiply(dtype: DType, parallel: bool) -> Launch:
     """Write, compile and import the loops over tiles."""
-    return write(matmul.multiply, dtype, parallel, 5, f"{array_type(dtype)}", tile_header(str(dtype)))
+    return write(matmul.multiply, dtype, parallel, 4, tile_header(str(dtype)), ALPHA=20, BETA=21)
 
 
 def write_pack(dtype: DType, parallel: bool) -> Launch:
     """Write, compile and import the loops that pack a right operand."""
-    return write(matmul.pack, dtype, parallel, 2, "", tile_header(str(dtype)))
+    return write(matmul.pack, dtype, parallel, 2, tile_header(str(dtype)))
 
 
 def write_vector(dtype: DType, parallel: bool) -> Launch:
     """Write, compile and import the product of a matrix and a vector; its sums may be taken in any order."""
     helper = '@njit(fastmath={"reassoc", "contract"}, error_model="numpy", no_cpython_wrapper=True)\n'
     header = f"\nT = np.{dtype.compute}\n\n\n{helper}{source_of(matmul.inner)}\n"
-    return write(matmul.vector, dtype, parallel, 5, f"{array_type(dtype)}", header)
+    return write(matmul.vector, dtype, parallel, 3, header)
+
+
+def write_add_pieces(dtype: DType, parallel: bool) -> Launch:
+    """Write, compile and import the loop that adds the pieces of a product."""
+    return write(matmul.add_pieces, dtype, parallel, 3, "", ALPHA=10, BETA=11)
 
 
 def write(
-    template: Callable[..., Any], dtype: DType, parallel: bool, arrays: int, factors: str, imports: str
+    template: Callable[..., Any], dtype: DType, parallel: bool, arrays: int, imports: str, **factors: int
 ) -> Launch:
-    """A kernel of `arrays` buffers of one dtype, the numbers, and factors where it has any."""
+    """A kernel of `arrays` buffers of one dtype and the numbers, among which its factors are."""
     name = template.__name__
     label = "par" if parallel else "ser"
-    types = [*[array_type(dtype)] * arrays, "int64[::1]", *([factors] if factors else [])]
+    read = "T(numbers[{0}:{1}].view(np.float64)[0])" if dtype.is_float else "T(numbers[{0}])"
     text = write_kernel(
         f"matmul: {dtype}, {name}, {'parallel' if parallel else 'serial'}.",
         template,
@@ -301,9 +326,9 @@ def write(
         out=dtype,
         compute=dtype.compute,
         macros={},
-        constants={},
+        constants={factor: read.format(place, place + 1) for factor, place in factors.items()},
         parallel=parallel,
-        signature=f"void({', '.join(types)})",
+        signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
         imports=imports,
     )
     module = load(f"matmul_{name}_{dtype.short}_{label}", text)

@@ -5,23 +5,23 @@ dense, or `pack` has copied b into panels as wide as a tile, turning it around o
 one row or one column, which memory bounds: sums along rows, or rows scaled and added, whichever runs along memory.
 Dtypes are those of the registers here; halves, bools and mixed operands are cast by the copy kernels before.
 
-Free names, filled in by `specialize`: `RANGE`, `T`, and from the module's header the tile, its size `MR x NR`, and
-the depth `KC` up to which operands stay in the nearest caches.  All numbers are in elements; `rank` is that of the
-batch, after which lists of its length follow: sizes, and strides per operand.
+Free names, filled in by `specialize`: `RANGE`, `T`, `ALPHA` and `BETA` (read from the numbers), and from the module's
+header the tile, its size `MR x NR`, and the depth `KC` up to which operands stay in the nearest caches.  All numbers
+are in elements; `rank` is that of the batch, after which lists of its length follow: sizes, and strides per operand.
 """
 
 # ruff: noqa: F821
 import numpy as np
 
 
-def multiply(a, b, c, out, sums, numbers, factors):  # type: ignore[no-untyped-def]
+def multiply(a, b, c, out, numbers):  # type: ignore[no-untyped-def]
     """Each task makes one block of one matrix, or of the part of it that one piece of the inner dim gives.
 
     numbers = M, N, K; rows, columns and depth of a task; offset of out; offset of a, its steps along m and k; offset
-    of b, from panel to panel and from row to row, columns that may be read beyond N (b is packed); offset of c and
-    its steps along m and n; mode (0: out = product, 1: out += product, 2: out = product + beta * c); batches; rank;
-    sizes, strides of a, b and c.  factors = alpha, beta.  `sums` is `out` unless the inner dim is cut: then it has a
-    matrix for each piece, and they are added at the end, in order.
+    of b, from panel to panel and from row to row, whether all of a panel may be read (b is packed); offset of c and
+    its steps along m and n; mode (0: out = alpha * product, 1: that is added to out, 2: beta * c is added to it);
+    batches; rank; alpha, beta (bits of float64 where T is a float); sizes, strides of a, b and c.  If the inner dim is
+    cut, out has a matrix for each piece, and `add_pieces` does the rest.
     """
     M = numbers[0]
     N = numbers[1]
@@ -34,8 +34,8 @@ def multiply(a, b, c, out, sums, numbers, factors):  # type: ignore[no-untyped-d
     bk = numbers[12]
     mode = numbers[17]
     rank = numbers[19]
-    alpha = factors[0]
-    beta = factors[1]
+    alpha = ALPHA
+    beta = BETA
     down = (M + high - 1) // high
     across = (N + wide - 1) // wide
     pieces = (K + deep - 1) // deep
@@ -53,13 +53,13 @@ def multiply(a, b, c, out, sums, numbers, factors):  # type: ignore[no-untyped-d
         pc = numbers[14]
         rest = batch
         for d in range(rank - 1, -1, -1):
-            place = rest % numbers[20 + d]
-            rest //= numbers[20 + d]
-            pa += place * numbers[20 + rank + d]
-            pb += place * numbers[20 + 2 * rank + d]
-            pc += place * numbers[20 + 3 * rank + d]
-        z = batch * M * N + (numbers[6] if pieces == 1 else piece * whole)
-        if mode == 2 and pieces == 1:
+            place = rest % numbers[22 + d]
+            rest //= numbers[22 + d]
+            pa += place * numbers[22 + rank + d]
+            pb += place * numbers[22 + 2 * rank + d]
+            pc += place * numbers[22 + 3 * rank + d]
+        z = numbers[6] + batch * M * N + piece * whole
+        if mode == 2:
             for i in range(i0, i1):
                 row = out[z + i * N + j0 : z + i * N + j1]
                 q = pc + i * numbers[15] + j0 * numbers[16]
@@ -72,7 +72,7 @@ def multiply(a, b, c, out, sums, numbers, factors):  # type: ignore[no-untyped-d
                         row[j] = T(beta * c[q + j * numbers[16]])
         for k0 in range(piece * deep, min(K, (piece + 1) * deep), KC):
             depth = min(KC, min(K, (piece + 1) * deep) - k0)
-            more = k0 > piece * deep or (mode > 0 and pieces == 1)
+            more = k0 > piece * deep or mode > 0
             for j in range(j0, j1, NR):
                 w = min(NR, N - j)
                 right = pb + j // NR * numbers[11] + k0 * bk
@@ -81,29 +81,7 @@ def multiply(a, b, c, out, sums, numbers, factors):  # type: ignore[no-untyped-d
                     left = pa + i * am + k0 * ak
                     to = z + i * N + j
                     h = min(MR, M - i)
-                    tile(a, left, am, ak, b, right, bk, read, sums, to, N, depth, h, w, alpha, more)
-    if pieces > 1:
-        total = sums[0:whole]
-        for piece in range(1, pieces):
-            more_of_it = sums[piece * whole : (piece + 1) * whole]
-            for q in range(whole):
-                total[q] = T(total[q] + more_of_it[q])
-        for batch in range(numbers[18]):
-            pc = numbers[14]
-            rest = batch
-            for d in range(rank - 1, -1, -1):
-                pc += rest % numbers[20 + d] * numbers[20 + 3 * rank + d]
-                rest //= numbers[20 + d]
-            for i in range(M):
-                z = (batch * M + i) * N
-                line = out[numbers[6] + z : numbers[6] + z + N]
-                for j in range(N):
-                    if mode == 0:
-                        line[j] = total[z + j]
-                    elif mode == 1:
-                        line[j] = T(line[j] + total[z + j])
-                    else:
-                        line[j] = T(total[z + j] + beta * c[pc + i * numbers[15] + j * numbers[16]])
+                    tile(a, left, am, ak, b, right, bk, read, out, to, N, depth, h, w, alpha, more)
 
 
 def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
@@ -151,12 +129,12 @@ def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
                     q += deep
 
 
-def vector(matrix, x, c, out, sums, numbers, factors):  # type: ignore[no-untyped-def]
+def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
     """Each task makes `high` elements of out, from `deep` elements of x.
 
     numbers = elements of out, of x; elements and depth of a task; offset of out; offset of the matrix, its steps along
-    out and along x; offset of x, its step; offset of c, its step; mode and batches as in `multiply`; rank; sizes,
-    strides of the matrix, of x and of c.  `sums` holds a result for each piece of x; mode 3: it is `out`.
+    out and along x; offset of x, its step; batches; rank; sizes, strides of the matrix and of x.  If x is cut, out has
+    a result for each piece, as in `multiply`.
     """
     M = numbers[0]
     K = numbers[1]
@@ -165,10 +143,10 @@ def vector(matrix, x, c, out, sums, numbers, factors):  # type: ignore[no-untype
     sm = numbers[6]
     sk = numbers[7]
     step = numbers[9]
-    rank = numbers[14]
+    rank = numbers[11]
     down = (M + high - 1) // high
     pieces = (K + deep - 1) // deep
-    for task in RANGE(numbers[13] * down * pieces):
+    for task in RANGE(numbers[10] * down * pieces):
         piece = task % pieces
         k0 = piece * deep
         k1 = min(K, k0 + deep)
@@ -179,11 +157,11 @@ def vector(matrix, x, c, out, sums, numbers, factors):  # type: ignore[no-untype
         q = numbers[8] + k0 * step
         rest = batch
         for d in range(rank - 1, -1, -1):
-            place = rest % numbers[15 + d]
-            rest //= numbers[15 + d]
-            at += place * numbers[15 + rank + d]
-            q += place * numbers[15 + 2 * rank + d]
-        z = (piece * numbers[13] + batch) * M + (numbers[4] if numbers[12] == 3 else 0)
+            place = rest % numbers[12 + d]
+            rest //= numbers[12 + d]
+            at += place * numbers[12 + rank + d]
+            q += place * numbers[12 + 2 * rank + d]
+        z = (piece * numbers[10] + batch) * M + numbers[4]
         at += i0 * sm + k0 * sk
         y = x[q : q + k1 - k0]
         if step != 1:
@@ -193,9 +171,9 @@ def vector(matrix, x, c, out, sums, numbers, factors):  # type: ignore[no-untype
         if sk == 1:
             for i in range(i0, i1):
                 row = matrix[at + (i - i0) * sm : at + (i - i0) * sm + k1 - k0]
-                sums[z + i] = inner(row, y)
+                out[z + i] = inner(row, y)
         else:
-            line = sums[z + i0 : z + i1]
+            line = out[z + i0 : z + i1]
             n = i1 - i0
             for i in range(n):
                 line[i] = 0
@@ -215,29 +193,40 @@ def vector(matrix, x, c, out, sums, numbers, factors):  # type: ignore[no-untype
                 for i in range(n):
                     line[i] = T(line[i] + matrix[at + i * sm] * y[k])
                 at += sk
-    mode = numbers[12]
-    whole = numbers[13] * M
-    if mode != 3:
-        total = sums[0:whole]
-        for piece in range(1, pieces):
-            more = sums[piece * whole : (piece + 1) * whole]
-            for i in range(whole):
-                total[i] = T(total[i] + more[i])
-        for batch in range(numbers[13]):
-            pc = numbers[10]
-            rest = batch
-            for d in range(rank - 1, -1, -1):
-                pc += rest % numbers[15 + d] * numbers[15 + 3 * rank + d]
-                rest //= numbers[15 + d]
-            line = out[numbers[4] + batch * M : numbers[4] + (batch + 1) * M]
-            part = total[batch * M : (batch + 1) * M]
-            for i in range(M):
-                if mode == 0:
-                    line[i] = T(factors[0] * part[i])
-                elif mode == 1:
-                    line[i] = T(line[i] + factors[0] * part[i])
-                else:
-                    line[i] = T(factors[0] * part[i] + factors[1] * c[pc + i * numbers[11]])
+
+
+def add_pieces(pieces, c, out, numbers):  # type: ignore[no-untyped-def]
+    """out = alpha times the sum of the pieces, in order, with beta * c added or added to out, as `mode` says.
+
+    numbers = how many; M, N; offset of out; offset of c, its steps along m and n; mode; batches; rank; alpha, beta;
+    sizes, strides of c.
+    """
+    M = numbers[1]
+    N = numbers[2]
+    mode = numbers[7]
+    rank = numbers[9]
+    alpha = ALPHA
+    beta = BETA
+    whole = numbers[8] * M * N
+    total = pieces[0:whole]
+    for piece in range(1, numbers[0]):
+        more = pieces[piece * whole : (piece + 1) * whole]
+        for q in range(whole):
+            total[q] = T(total[q] + more[q])
+    for row in RANGE(numbers[8] * M):
+        at = numbers[4] + row % M * numbers[5]
+        rest = row // M
+        for d in range(rank - 1, -1, -1):
+            at += rest % numbers[12 + d] * numbers[12 + rank + d]
+            rest //= numbers[12 + d]
+        line = out[numbers[3] + row * N : numbers[3] + (row + 1) * N]
+        for j in range(N):
+            value = T(alpha * total[row * N + j])
+            if mode == 1:
+                value = T(value + line[j])
+            elif mode == 2:
+                value = T(value + beta * c[at + j * numbers[6]])
+            line[j] = value
 
 
 def inner(x, y):  # type: ignore[no-untyped-def]
