@@ -28,12 +28,17 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class RowFn:
-    """result: one element of the output, from the row's elements, one an operand, and all totals."""
+    """result: one element of the output, from the row's elements, one an operand, and all totals.
+
+    reuse: the same from the last total's term of that element, and all totals; for terms that are dear to compute, so
+    that a kernel may keep them.
+    """
 
     name: str
     operands: int
     totals: tuple[Total, ...]
     result: ScalarFn
+    reuse: ScalarFn | None = None
 
 
 @dataclass(frozen=True, slots=True)

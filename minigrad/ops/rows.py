@@ -75,6 +75,11 @@ def _softmax_of(x, peak, scale):
 
 
 @scalar
+def _softmax_again(kept, peak, scale):
+    return kept * scale
+
+
+@scalar
 def _log_softmax_of(x, peak, log):
     return (x - peak) - log
 
@@ -100,7 +105,7 @@ def _log_softmax_slope(dy, y, total):
 
 
 _PEAK = Total("max", _itself)
-SOFTMAX = RowFn("softmax", 1, (_PEAK, Total("sum", _exp_below, _inverse)), _softmax_of)
+SOFTMAX = RowFn("softmax", 1, (_PEAK, Total("sum", _exp_below, _inverse)), _softmax_of, _softmax_again)
 LOG_SOFTMAX = RowFn("log_softmax", 1, (_PEAK, Total("sum", _exp_below, _log)), _log_softmax_of)
 SOFTMAX_BACKWARD = RowFn("softmax_backward", 2, (Total("sum", _product),), _softmax_slope)
 LOG_SOFTMAX_BACKWARD = RowFn("log_softmax_backward", 2, (Total("sum", _first),), _log_softmax_slope)

@@ -25,15 +25,14 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.core.rows import ColumnFn, RowFn, Total
 from minigrad.kernels.cpu import rows
-from minigrad.kernels.scalar import render
 from minigrad.kernels.specialize import (
-    KINDS,
     Expand,
     array_type,
     expression_macro,
     load,
     load_text,
     paste,
+    scalar_macro,
     write_kernel,
 )
 
@@ -155,7 +154,7 @@ def first_arguments(scalar: Any, compute: np.dtype[Any]) -> Expand:
     """A scalar function as a macro that may be given more arguments than it has."""
 
     def expand(args: list[Any], used: set[str]) -> tuple[list[str], Any]:
-        return render(scalar, args[: len(scalar.args)], KINDS[compute.kind], used)
+        return scalar_macro(scalar, compute)(args[: len(scalar.args)], used)
 
     return expand
 
@@ -177,10 +176,13 @@ def helper(text: str, template: Callable[..., Any], name: str) -> str:
     return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
 
 
-def row_parts(dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence[bool], compute: np.dtype[Any]
-              ) -> tuple[str, dict[str, str]]:  # fmt: skip
-    """The functions that a nest over rows calls, and its constants."""
-    text, constants = "", {"LANES": str(lanes(compute))}
+def row_parts(
+    dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence[bool], out: DType, kept: bool = False
+) -> tuple[str, dict[str, str]]:
+    """The functions that a nest over rows calls, and its constants; kept: the last total leaves its terms."""
+    compute, dense = out.compute, out.storage == out.compute
+    text, constants = "", {"LANES": str(lanes(compute)), "SPARE": "1" if kept and not dense else "0"}
+    constants["KEPT"] = "acc" if not kept else "z" if dense else "spare"
     for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
         constants[f"SCRATCH_{k}"] = "0" if slices else "1"
         constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
@@ -192,14 +194,25 @@ def row_parts(dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence
     operands = ", ".join(f"x_{k}" for k in range(len(dtypes)))
     for k in range(4):
         before = ", ".join([*NAMES[: min(k, 3)], *["T(0)"] * (3 - k)])
-        constants[f"TOTAL_{k}"] = f"total_{k}({operands}, n, value, {before}, acc)" if k < len(totals) else "T(0)"
+        more = ", w" if kept and k == len(totals) - 1 else ""
+        call = f"total_{k}({operands}, n, value, {before}, acc{more})"
+        constants[f"TOTAL_{k}"] = call if k < len(totals) else "T(0)"
     for k, total in enumerate(totals):
-        text += total_text(rows.total, f"total_{k}", total, dtypes, compute, {})
+        template = rows.total_kept if kept and k == len(totals) - 1 else rows.total
+        text += total_text(template, f"total_{k}", total, dtypes, compute, {})
     return text, constants
 
 
+def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
+    """The result as a macro of the operands' elements, all totals and the kept term."""
+    if not kept or fn.reuse is None:
+        return first_arguments(fn.result, compute)
+    reuse = scalar_macro(fn.reuse, compute)
+    return lambda args, used: reuse([args[-1], *args[fn.operands : fn.operands + len(fn.totals)]], used)
+
+
 def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | ColumnFn, dtypes: tuple[DType, ...],
-              out: DType, constants: dict[str, str], functions: str, parallel: bool) -> Launch:  # fmt: skip
+              out: DType, constants: dict[str, str], functions: str, kept: bool, parallel: bool) -> Launch:  # fmt: skip
     """Write, compile and import one nest with the functions that it calls."""
     compute, mode = out.compute, "parallel" if parallel else "serial"
     text = write_kernel(
@@ -208,7 +221,7 @@ def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | C
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": first_arguments(fn.result, compute)} if isinstance(fn, RowFn) else {},
+        macros={"F": result_macro(fn, compute, kept)} if isinstance(fn, RowFn) else {},
         constants=constants,
         parallel=parallel,
         signature=f"void({', '.join(map(array_type, (*dtypes, out)))}, int64[::1])",
@@ -220,32 +233,33 @@ def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | C
 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], parallel: bool) -> Launch:
     """Rows along the memory of the result."""
-    functions, constants = row_parts(dtypes, fn.totals, direct, out.compute)
+    kept = fn.reuse is not None
+    functions, constants = row_parts(dtypes, fn.totals, direct, out, kept)
     label = "rows" + "".join("1" if d else "x" for d in direct)
-    return kernel_of(label, label, rows.rows, fn, dtypes, out, constants, functions, parallel)
+    return kernel_of(label, label, rows.rows, fn, dtypes, out, constants, functions, kept, parallel)
 
 
 def write_sums(fn: ColumnFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], parallel: bool) -> Launch:
     """Sums of the columns, with totals of each row in them."""
     compute = out.compute
-    functions, constants = row_parts(dtypes, fn.totals, direct, compute)
-    operands = ", ".join(f"x_{k}" for k in range(len(dtypes)))
-    constants |= {"TERMS": str(len(fn.terms)), "ADD_1": "0"}
-    for k, (term, place) in enumerate(zip(fn.terms, ("first", "second"))):
-        constants[f"ADD_{k}"] = f"add_{k}({operands}, n, a, b, {place})"
-        macros = {"F": first_arguments(term, compute)}
-        functions += helper(paste(rows.add, len(dtypes), macros, {}), rows.add, f"add_{k}")
+    functions, constants = row_parts(dtypes, fn.totals, direct, out)
+    two = len(fn.terms) == 2
+    template = rows.add_two if two else rows.add_one
+    macros = {f"TERM_{k}": first_arguments(term, compute) for k, term in enumerate(fn.terms)}
+    functions += helper(paste(template, 0, macros, {}), template, "add")
+    constants |= {"TERMS": str(len(fn.terms)), "ADD": f"add(x_0, x_1, n, a, b, first{', second' if two else ''})"}
     label = "sums" + "".join("1" if d else "x" for d in direct)
-    return kernel_of(label, label, rows.column_sums, fn, dtypes, out, constants, functions, parallel)
+    return kernel_of(label, label, rows.column_sums, fn, dtypes, out, constants, functions, False, parallel)
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int, parallel: bool) -> Launch:
     """One result of each row, or with three dtypes the gradient of that."""
-    functions, constants = row_parts(dtypes[:1], fn.totals, (direct,), out.compute)
+    kept = fn.reuse is not None and len(dtypes) == 3
+    functions, constants = row_parts(dtypes[:1], fn.totals, (direct,), out, kept)
     constants["FOLD"] = str(fold)
     template = rows.pick if len(dtypes) == 2 else rows.pick_backward
     label = f"{template.__name__}{fold}{'1' if direct else 'x'}"
-    return kernel_of(label, label, template, fn, dtypes, out, constants, functions, parallel)
+    return kernel_of(label, label, template, fn, dtypes, out, constants, functions, kept, parallel)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...], parallel: bool) -> Launch:
@@ -264,4 +278,4 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
         more = {**constants, "TARGET": NAMES[k]}
         functions += total_text(rows.total_down, f"total_{k}", total, dtypes, out.compute, more)
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    return kernel_of(label, label, rows.columns, fn, dtypes, out, constants, functions, parallel)
+    return kernel_of(label, label, rows.columns, fn, dtypes, out, constants, functions, False, parallel)

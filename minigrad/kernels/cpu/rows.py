@@ -1,7 +1,8 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
 Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a scratch
-row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of `total`, `F` the result; in `total` and `total_down` `F` is one
+row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of `total`, `F` the result,
+`KEPT` where the last total leaves its terms for it; in `total` and `total_down` `F` is one
 term, `JOIN` its sum or maximum, `START` the neutral element, `FINISH` what is done at the end.  Accumulators stand in a
 row that is combined at the end, so the loops vectorise without a licence to re-associate; rows are the unit of work,
 so the number of threads changes no bit.
@@ -48,6 +49,37 @@ def total(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
     return T(FINISH(joined, T(n), T(value)))
 
 
+def total_kept(in_K, n, value, a, b, c, acc, kept):  # type: ignore[no-untyped-def]
+    """`total`, with the terms left in `kept`."""
+    width = min(LANES, (n + 7) // 8 * 8)
+    whole = n - n % (4 * LANES)
+    for j in range(width):
+        acc[j] = START
+    for i in range(0, whole, 4 * LANES):
+        x_K = in_K[i : i + 4 * LANES]
+        w = kept[i : i + 4 * LANES]
+        for j in range(4 * LANES):
+            w[j] = T(F(x_K[j], a, b, c))
+        for j in range(LANES):
+            one, two = T(JOIN(w[j], w[j + LANES])), T(JOIN(w[j + 2 * LANES], w[j + 3 * LANES]))
+            acc[j] = T(JOIN(acc[j], T(JOIN(one, two))))
+    x_K = in_K[whole:]
+    w = kept[whole:]
+    for j in range(n - whole):
+        w[j] = T(F(x_K[j], a, b, c))
+    for i in range(0, n - whole, width):
+        v = w[i:]
+        for j in range(min(width, n - whole - i)):
+            acc[j] = T(JOIN(acc[j], v[j]))
+    for k in range(8, width, 8):
+        for j in range(8):
+            acc[j] = T(JOIN(acc[j], acc[k + j]))
+    joined = acc[0]
+    for j in range(1, 8):
+        joined = T(JOIN(joined, acc[j]))
+    return T(FINISH(joined, T(n), T(value)))
+
+
 def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rows, chunk, chunks, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
     step along the row, strides[rank]."""
@@ -57,6 +89,7 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     for t in RANGE(numbers[2]):
         acc = np.empty(LANES, T)
         s_K = np.empty(n * SCRATCH_K, T)
+        spare = np.empty(n * SPARE, T)
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -67,19 +100,27 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 to += place * numbers[8 + rank + d]
                 at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
             x_K = ROW_K
+            z = out[to : to + n]
+            w = KEPT
             a = TOTAL_0
             b = TOTAL_1
             c = TOTAL_2
             e = TOTAL_3
-            z = out[to : to + n]
             for j in range(n):
-                z[j] = STORE(F(x_K[j], a, b, c, e))
+                z[j] = STORE(F(x_K[j], a, b, c, e, w[j]))
 
 
-def add(in_K, n, a, b, sums):  # type: ignore[no-untyped-def]
+def add_one(x, y, n, a, b, first):  # type: ignore[no-untyped-def]
     """One term of each element of a row, onto the sums of the columns."""
     for j in range(n):
-        sums[j] = T(sums[j] + F(in_K[j], a, b))
+        first[j] = T(first[j] + TERM_0(x[j], y[j], a, b))
+
+
+def add_two(x, y, n, a, b, first, second):  # type: ignore[no-untyped-def]
+    """Two terms of each element of a row, each onto its own sums of the columns."""
+    for j in range(n):
+        first[j] = T(first[j] + TERM_0(x[j], y[j], a, b))
+        second[j] = T(second[j] + TERM_1(x[j], y[j], a, b))
 
 
 def column_sums(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -108,8 +149,7 @@ def column_sums(in_K, out, numbers):  # type: ignore[no-untyped-def]
             x_K = ROW_K
             a = TOTAL_0
             b = TOTAL_1
-            ADD_0
-            ADD_1
+            ADD
     for k in range(1, numbers[2]):
         for j in range(size):
             work[j] = T(work[j] + work[k * size + j])
@@ -201,7 +241,7 @@ def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 x_0 = ROW_0
                 a = TOTAL_0
                 b = TOTAL_1
-                loss = T(-F(x_0[chosen], a, b))
+                loss = T(-F(x_0[chosen], a, b, a, a, x_0[chosen]))
             losses[r] = loss
             counts[r] = chosen != numbers[4]
             if FOLD == 0:
@@ -234,6 +274,7 @@ def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
     for t in RANGE(numbers[2]):
         acc = np.empty(LANES, T)
         s_0 = np.empty(n * SCRATCH_0, T)
+        spare = np.empty(n * SPARE, T)
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -251,8 +292,10 @@ def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
             else:
                 scale = T(LOAD_2(in_2[at_2]) * T(share))
                 x_0 = ROW_0
+                w = KEPT
                 a = TOTAL_0
                 b = TOTAL_1
+                there = T((F(x_0[chosen], a, b, a, a, w[chosen]) - T(1)) * scale)
                 for j in range(n):
-                    z[j] = STORE(T(F(x_0[j], a, b) * scale))
-                z[chosen] = STORE(T((F(x_0[chosen], a, b) - T(1)) * scale))
+                    z[j] = STORE(T(F(x_0[j], a, b, a, a, w[j]) * scale))
+                z[chosen] = STORE(there)
