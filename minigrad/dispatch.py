@@ -61,16 +61,19 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
 
 def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Operands with Python numbers made weak 0-d tensors.  Raises DTypeError for what is neither."""
-    tensors = [x for x in operands if isinstance(x, Tensor)]
-    if not tensors:
+    like = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            if like is None:
+                like, dtype = x, x.dtype
+            elif x.dtype is not dtype:
+                dtype = promote(dtype, x.dtype)
+    if like is None:
         shown = ", ".join(describe(x) for x in operands)
         raise DTypeError(
             f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)", op=op.label
         )
-    dtype = tensors[0].dtype
-    for x in tensors[1:]:
-        dtype = promote(dtype, x.dtype)
-    return tuple(x if isinstance(x, Tensor) else weak_number(op, x, dtype, tensors[0]) for x in operands)
+    return tuple([x if isinstance(x, Tensor) else weak_number(op, x, dtype, like) for x in operands])
 
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
@@ -363,40 +366,52 @@ listeners.append(forget_plans)
 
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Run an elementwise op into `out` (the `out=` and `name_` forms): checks, launch, version."""
-    if op.kind != "elementwise":
-        raise ArgumentError(f"{op.label}: out= is offered by elementwise ops only", op=op.label)
     if not isinstance(out, Tensor):
         raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
+    storage, layout = out.storage, out.layout
+    same, bit = 0, 1
+    for x in operands:
+        if x.storage is storage and x.layout is layout:
+            same |= bit
+        bit <<= 1
+    launch = plan.into.get((layout, out.dtype, out.device, same))
+    if launch is None:
+        launch = plan_into(op, plan, out, same)
+    check_writable(op.label, out, operands)
+    launch(*[x.storage.buffer for x in operands], storage.buffer)
+    storage.version += 1
+    return out
+
+
+def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
+    """A launch of `plan` that writes into what exists; the last few are kept.
+
+    same: a bit mask of the operands that are `out` itself.
+    Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
+    """
+    if op.kind != "elementwise":
+        raise ArgumentError(f"{op.label}: out= is offered by elementwise ops only", op=op.label)
+    result = Spec(plan.layout, plan.dtype)
     if out.layout.shape != plan.layout.shape:
         raise ShapeError(
-            f"{op.label}: the result is {Spec(plan.layout, plan.dtype)!r}, out is {describe(out)}; shapes must agree",
-            op=op.label,
+            f"{op.label}: the result is {result!r}, out is {describe(out)}; shapes must agree", op=op.label
         )
     if out.dtype is not plan.dtype:
         raise DTypeError(
-            f"{op.label}: the result is {Spec(plan.layout, plan.dtype)!r}, out is {describe(out)}; dtypes must agree",
-            op=op.label,
+            f"{op.label}: the result is {result!r}, out is {describe(out)}; dtypes must agree", op=op.label
         )
     if out.device is not plan.device:
         raise DeviceError(
             f"{op.label}: the operands are on {plan.device}, out {describe(out)} on {out.device}; devices must agree",
             op=op.label,
         )
-    check_writable(op.label, out, operands)
-    launch = plan.launch if out.layout is plan.layout else plan.into.get(out.layout)
-    if launch is None:
-        launch = plan_into(op, plan, out)
-    launch(*[x.storage.buffer for x in operands], out.storage.buffer)
-    out.storage.bump()
-    return out
-
-
-def plan_into(op: Op, plan: CallPlan, out: Tensor) -> Launch:
-    """A launch of `plan` that writes through another layout than a fresh result's; the last few are kept."""
-    expanded = [Spec(s.layout.expand(out.shape), s.dtype) for s in plan.specs]
+    target = Spec(out.layout, out.dtype)
+    expanded = [
+        target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
+    ]
     compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-    launch = plan.backend.elementwise(op.scalar, compute, Spec(out.layout, out.dtype), expanded)  # type: ignore[arg-type]
+    launch = plan.backend.elementwise(op.scalar, compute, target, expanded)  # type: ignore[arg-type]
     if len(plan.into) >= INTO_LIMIT:
         plan.into.clear()
-    plan.into[out.layout] = launch
+    plan.into[out.layout, out.dtype, out.device, same] = launch
     return launch

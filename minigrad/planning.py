@@ -46,7 +46,7 @@ class CallPlan:
         self.numbers: Any = getattr(launch, "numbers", None)
         self.params: dict[str, Any] = {}
         self.check: Any = None
-        self.into: dict[Layout, Launch] = {}
+        self.into: dict[Any, Launch] = {}
 
     def fact(self, name: str, op: Op, position: int) -> Any:
         """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""

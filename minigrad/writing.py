@@ -17,15 +17,8 @@ from minigrad.tensor import Tensor, describe
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
     """Raise unless writing `out` can neither lose a gradient nor read what it has just written."""
-    if mode.enabled and out.requires_grad:
-        what = "a Var" if out.is_variable else "a tensor that gradients flow through"
-        raise GradientError(f"{name}: cannot write into {what}, {describe(out)}; do it under mg.no_grad()", op=name)
-    if mode.enabled and any(x.requires_grad for x in operands):
-        raise GradientError(
-            f"{name}: writing a tracked operand into {describe(out)} would lose its gradient; "
-            f"use the functional form, or mg.no_grad()",
-            op=name,
-        )
+    if mode.enabled:
+        check_untracked(name, out, operands)
     if isinstance(out.storage, ConstantStorage):
         raise StorageError(
             f"{name}: {describe(out)} is a number of the program that other results share; clone() it first", op=name
@@ -40,6 +33,20 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
         if x.storage is out.storage and x.layout is not out.layout and overlap(x.layout, out.layout):
             raise StorageError(
                 f"{name}: out {describe(out)} overlaps an operand {describe(x)} in memory; clone() the operand", op=name
+            )
+
+
+def check_untracked(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> None:
+    """Raise if recording is on and a gradient would have to pass a write."""
+    if out.op is not None or out.is_variable:
+        what = "a Var" if out.is_variable else "a tensor that gradients flow through"
+        raise GradientError(f"{name}: cannot write into {what}, {describe(out)}; do it under mg.no_grad()", op=name)
+    for x in operands:
+        if x.op is not None or x.is_variable:
+            raise GradientError(
+                f"{name}: writing a tracked operand into {describe(out)} would lose its gradient; "
+                f"use the functional form, or mg.no_grad()",
+                op=name,
             )
 
 

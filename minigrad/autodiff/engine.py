@@ -12,9 +12,9 @@ from typing import Any
 
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
-from minigrad.core.op import Spec
+from minigrad.core.op import Op, Spec
 from minigrad.core.storage import ConstantStorage
-from minigrad.dispatch import SCALAR, number, plan_of
+from minigrad.dispatch import SCALAR, number, plan_into, plan_of
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
@@ -327,8 +327,10 @@ def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, c
 
 def add_into(total: Tensor, g: Tensor) -> None:
     """total += g, where nobody else knows `total`: no check, no version, no new buffer."""
-    plan = plan_of(add.op, total, g)  # type: ignore[attr-defined]
-    plan.launch(total.storage.buffer, g.storage.buffer, total.storage.buffer)  # type: ignore[misc]
+    op: Op = add.op  # type: ignore[attr-defined]
+    plan = plan_of(op, total, g)
+    launch = plan.into.get((total.layout, total.dtype, total.device, 1)) or plan_into(op, plan, total, 1)
+    launch(total.storage.buffer, g.storage.buffer, total.storage.buffer)
 
 
 def own(g: Tensor, gradient: Tensor | None, given: set[int]) -> Tensor:

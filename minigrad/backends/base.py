@@ -68,7 +68,10 @@ class Backend(ABC):
 
     @abstractmethod
     def elementwise(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec]) -> Launch:
-        """out[i] = scalar(operands[i]...) in `compute`; up to six operands, expanded to out's shape."""
+        """out[i] = scalar(operands[i]...) in `compute`; up to six operands, expanded to out's shape.
+
+        An operand whose Spec is `out`, the same object, is the output's memory: it is read before it is written.
+        """
 
     def copy(self, out: Spec, a: Spec) -> Launch:
         """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""

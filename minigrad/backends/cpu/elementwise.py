@@ -19,7 +19,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import plan_elementwise
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.specialize import array_type, load, scalar_macro, write_kernel
+from minigrad.kernels.specialize import array_type, expression_macro, load, scalar_macro, write_kernel
 
 
 class Elementwise(Family):
@@ -31,23 +31,32 @@ class Elementwise(Family):
         plan = plan_elementwise(out.layout, [a.layout for a in operands])
         dtypes = tuple(a.dtype for a in operands)
         parallel = plan.numel * scalar.cost >= settings.parallel_threshold
-        kernel = self.kernel(write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, parallel=parallel)
+        same = tuple(k for k, a in enumerate(operands) if a is out)
+        kernel = self.kernel(write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same, parallel=parallel)
         return bind(kernel, plan.numbers, len(operands))
 
 
 def write_elementwise(
-    scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, label: str, parallel: bool
+    scalar: ScalarFn,
+    compute: np.dtype[Any],
+    dtypes: tuple[DType, ...],
+    out: DType,
+    label: str,
+    same: tuple[int, ...],
+    parallel: bool,
 ) -> Launch:
-    """Write, compile and import one elementwise kernel."""
-    name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, "par" if parallel else "ser"])
+    """Write, compile and import one elementwise kernel.  same: the operands that are the output itself."""
     kind = label.rstrip("01")
+    inside = [f"in{k}" for k in same]
+    name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside, "par" if parallel else "ser"])
+    here = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}, {'parallel' if parallel else 'serial'}.",
         elementwise.dense if kind == "dense" else elementwise.nest,
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute)},
+        macros={"F": scalar_macro(scalar, compute), **here},
         constants=places(label[len(kind) :], len(dtypes)),
         parallel=parallel,
         signature=f"void({', '.join(array_type(d) for d in (*dtypes, out))}, int64[::1])",

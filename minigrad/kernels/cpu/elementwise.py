@@ -2,7 +2,8 @@
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
 memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element, `RANGE` range or prange;
-a line that assigns to `_K` stands once per operand.  `numbers` holds what `core/plan.py` computed: sizes, then strides
+`HERE_K` what it is given, or `z` for an operand that is `out` itself: seen as two, they might overlap otherwise than
+element by element, and the loop would not vectorise; a line that assigns to `_K` stands once per operand.  `numbers` holds what `core/plan.py` computed: sizes, then strides
 and offsets in elements.  Chunks are cut by the plan from the shape alone, so the number of threads cannot change a
 result.
 """
@@ -20,7 +21,7 @@ def dense(in_K, out, numbers):  # type: ignore[no-untyped-def]
         count = min(chunk, n - lo)
         # Slices first: indexing them with the loop variable needs no wrap-around test, so the loop vectorises.
         z = out[numbers[3] + lo : numbers[3] + lo + count]
-        x_K = in_K[numbers[4 + K] + lo * STEP_K :]
+        x_K = HERE_K(in_K[numbers[4 + K] + lo * STEP_K :])
         for i in range(count):
             z[i] = STORE(F(LOAD_K(x_K[i * STEP_K])))
 
@@ -55,7 +56,7 @@ def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
             first = part * block
             count = min(block, cols - first)
             z = out[at + first * STEP : at + first * STEP + count]
-            x_K = in_K[at_K + first * STEP_K :]
+            x_K = HERE_K(in_K[at_K + first * STEP_K :])
             for i in range(count):
                 OUT_AT = STORE(F(LOAD_K(AT_K)))
             part += 1
