@@ -6,6 +6,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.nn import functional
+from minigrad.ops import linalg
 
 from .row import ALL, NUMBERS, Row
 
@@ -53,6 +54,9 @@ ROWS = [
     _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
     _added("addmv", mg.addmv, (3,), (3, 4), (4,)),
     _added("baddbmm", mg.baddbmm, (2, 1, 5), (2, 3, 4), (2, 4, 5)),
+    _added("addmm-vector-batch", linalg.addmm_nd, (3,), (4,), (2, 4, 3)),
+    _added("addmm-batch-vector", linalg.addmm_nd, (2, 1), (2, 3, 4), (4,)),
+    _added("addmm-vectors", linalg.addmm_nd, (), (4,), (4,)),
     _linear("linear", (3, 4), (5, 4), (5,)),
     _linear("linear-vector", (4,), (5, 4), (5,)),
     _linear("linear-batch", (2, 3, 4), (5, 4), (5,)),

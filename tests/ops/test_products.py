@@ -1,0 +1,77 @@
+"""Products that are added to something: broadcasting, factors, and what is refused before anything is allocated."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.nn import functional as F
+
+
+def test_addmm_scales_both_terms():
+    a, b = mg.tensor([[1.0, 2.0]]), mg.tensor([[3.0], [4.0]])
+    assert mg.addmm(mg.tensor([10.0]), a, b, beta=2, alpha=3).tolist() == [[53]]
+    assert mg.tensor([[10.0]]).addmm(a, b).tolist() == [[21]]
+
+
+def test_with_beta_0_nan_in_the_input_does_not_show():
+    nan = mg.full((2, 2), float("nan"))
+    assert mg.addmm(nan, mg.ones(2, 3), mg.ones(3, 2), beta=0).tolist() == [[3, 3], [3, 3]]
+
+
+def test_an_empty_product_leaves_the_scaled_input():
+    assert mg.addmm(mg.tensor([1.0, 2.0]), mg.ones(2, 0), mg.ones(0, 2), beta=3).tolist() == [[3, 6], [3, 6]]
+
+
+def test_linear_takes_any_leading_dims():
+    w, b = mg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), mg.tensor([100.0, 200.0, 300.0])
+    row = [103.0, 207.0, 311.0]
+    assert F.linear(mg.ones(2), w, b).tolist() == row
+    assert F.linear(mg.ones(2, 1, 4, 2), w, b).tolist() == [[[row] * 4]] * 2
+    assert F.linear(mg.ones(0, 2), w, b).shape == (0, 3)
+
+
+def test_the_gradient_of_a_bias_is_summed_over_all_rows():
+    b = mg.Var([0.0, 0.0, 0.0])
+    F.linear(mg.ones(4, 5, 2), mg.ones(3, 2), b).sum().backward()
+    assert b.grad.tolist() == [20, 20, 20]
+
+
+def test_batches_of_bmm_do_not_stretch():
+    with pytest.raises(ShapeError, match="must be equal"):
+        mg.bmm(mg.ones(1, 2, 3), mg.ones(4, 3, 2))
+
+
+def test_a_vector_meets_a_batch_of_matrices():
+    m = np.arange(24.0).reshape(2, 3, 4)
+    assert np.array_equal((mg.tensor(m) @ mg.ones(4, dtype="float64")).numpy(), m.sum(2))
+    assert np.array_equal((mg.ones(3, dtype="float64") @ mg.tensor(m)).numpy(), m.sum(1))
+
+
+A, B = "float32(2, 3)", "float32(3, 4)"
+BAD = [
+    (lambda a, b: mg.addmm(mg.ones(3), a, b), ShapeError, f"addmm: float32(3,) does not broadcast {A} @ {B} (2, 4)"),
+    (lambda a, b: mg.addmm(mg.ones(4), b, a), ShapeError, f"addmm: {B} @ {A}: the left, 4, must equal 2"),
+    (lambda a, b: mg.addmm(mg.ones(4), a, mg.ones(3)), ShapeError, f"addmm: 2 and 2 dims, got {A} float32(3,)"),
+    (lambda a, b: mg.addmm(mg.ones(4), a, b, alpha="2"), DTypeError, "addmm: alpha is str '2' must be a number"),
+    (lambda a, b: mg.addmm(*(x.to(mg.int32) for x in (mg.ones(4), a, b)), beta=0.5), DTypeError,
+     "addmm: beta is float 0.5, and for int32 it must be an int"),
+    (lambda a, b: mg.addmm(*(x.to(mg.bool) for x in (mg.ones(4), a, b))), DTypeError, "addmm: bool(4,) numbers"),
+    (lambda a, b: mg.addmv(mg.ones(2), a, b), ShapeError, f"addmv: tensors of 2 and 1 dims, got {A} and {B}"),
+    (lambda a, b: mg.addmm([1.0], a, b), DTypeError, "addmm: list [1.0]"),
+    (lambda a, b: F.linear(a, b), ShapeError, f"linear: the last dim of the input {A} second dim of the weight {B}, 4"),
+    (lambda a, b: F.linear(a, b, mg.ones(3)), ShapeError, f"linear: the last dim of the input {A} weight {B}, 4"),
+    (lambda a, b: F.linear(b, b, mg.ones(4)), ShapeError, f"linear: the bias float32(4,) must have shape (3,) {B}"),
+    (lambda a, b: F.linear(a, mg.ones(3)), ShapeError, "linear: the weight must have 2 dims got float32(3,)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "text"), BAD, ids=[text[:40] for _, _, text in BAD])
+def test_bad_arguments_are_named(call, error, text):
+    with pytest.raises(error) as caught:
+        call(mg.ones(2, 3), mg.ones(3, 4))
+    message, place = str(caught.value), 0
+    for word in text.split():
+        place = message.find(word, place)
+        assert place >= 0, f"{word!r} is missing from {message!r}"
+    assert "\n" not in message
