@@ -17,6 +17,7 @@ from minigrad.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from minigrad.ops.embedding import embedding
 from minigrad.ops.linalg import linear
 from minigrad.ops.losses import cross_entropy, nll_loss
 from minigrad.ops.pooling import (
@@ -36,6 +37,7 @@ from minigrad.ops.trigonometry import tanh
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "elu",
-    "gelu", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d", "max_pool2d", "max_pool3d",
-    "nll_loss", "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin", "softplus", "tanh",
+    "embedding", "gelu", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d",
+    "max_pool2d", "max_pool3d", "nll_loss", "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin",
+    "softplus", "tanh",
 ]  # fmt: skip

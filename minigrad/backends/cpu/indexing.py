@@ -25,7 +25,7 @@ from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
 from minigrad.kernels.specialize import array_type, expression_macro, load, write_kernel
 
-COLUMNS = 32  # columns of a block, where columns are all that threads can share: two cache lines of float32
+COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
 UNITS = 16  # tasks from which on the outer dims are enough to share
 
 
@@ -40,9 +40,10 @@ class Indexing(Family):
         dims, strides, offsets = walk([out.layout, source, index.layout])
         block, blocks = pieces(dims[-1] if dims else 1, CHUNK)
         numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
-        rows = inner(strides) == (1, 1, 0)
+        steps = inner(strides)
+        way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
         parallel = out.layout.numel >= settings.parallel_threshold
-        kernel = self.kernel(write_gather, a.dtype, index.dtype, rows, parallel=parallel)
+        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, parallel=parallel)
         return bind(kernel, numbers, 2)
 
     def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
@@ -79,9 +80,9 @@ class Indexing(Family):
         blocks = -(-cols // block)
         numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
         numbers = np.append(numbers, [count, src.layout.strides[dim], index.layout.strides[dim]])
-        rows = inner(strides) == (1, 1, 0)
+        way = "line" if block == 1 else "rows" if inner(strides) == (1, 1, 0) else "any"
         parallel = parallel and int(numbers[0]) > 1
-        return bind(self.kernel(write_scatter_add, out.dtype, index.dtype, rows, parallel=parallel), numbers, 2)
+        return bind(self.kernel(write_scatter_add, out.dtype, index.dtype, way, parallel=parallel), numbers, 2)
 
     def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
         start, end = out.layout.offset, out.layout.offset + out.layout.numel
@@ -175,9 +176,9 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, NDArray[np.int64] | None
     return units, np.array(numbers, np.int64)
 
 
-def write_gather(dtype: DType, index: DType, rows: bool, parallel: bool) -> Launch:
+def write_gather(dtype: DType, index: DType, way: str, parallel: bool) -> Launch:
     """Write, compile and import a gather: bits are moved, so there is nothing to convert."""
-    label = f"{'rows' if rows else 'any'}_{'par' if parallel else 'ser'}"
+    label = f"{way}_{'par' if parallel else 'ser'}"
     text = write_kernel(
         f"gather: {dtype} by {index}, {label}.",
         indexing.gather,
@@ -185,7 +186,7 @@ def write_gather(dtype: DType, index: DType, rows: bool, parallel: bool) -> Laun
         out=dtype,
         compute=dtype.compute,
         macros={},
-        constants={"ROWS": str(rows)},
+        constants={"ROWS": str(way == "rows"), "DENSE": str(way == "dense")},
         parallel=parallel,
         signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )
@@ -198,9 +199,9 @@ def sum_text(dtype: DType) -> str:
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
-def write_scatter_add(dtype: DType, index: DType, rows: bool, parallel: bool) -> Launch:
+def write_scatter_add(dtype: DType, index: DType, way: str, parallel: bool) -> Launch:
     """Write, compile and import a sum by index."""
-    label = f"{'rows' if rows else 'any'}_{'par' if parallel else 'ser'}"
+    label = f"{way}_{'par' if parallel else 'ser'}"
     text = write_kernel(
         f"scatter_add: {dtype} by {index}, {label}.",
         indexing.scatter_add,
@@ -208,7 +209,7 @@ def write_scatter_add(dtype: DType, index: DType, rows: bool, parallel: bool) ->
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        constants={"ROWS": str(rows)},
+        constants={"ROWS": str(way == "rows"), "LINE": str(way == "line")},
         parallel=parallel,
         signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )

@@ -1,7 +1,8 @@
 """Loops that read or add where an index tensor says.
 
 Free names, filled in by `specialize`: `LOAD_0`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and `ROWS`: the
-index is constant along the innermost dim and both sides step by 1 there, so whole rows move.  Negative indices count
+index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index and result
+step by 1; `LINE`: a unit is one column.  Negative indices count
 from the end; bounds have been checked before.  A unit is one task: a block of one innermost row, with the outer indices
 found by division.  Sums into one element run in index order inside one unit, so threads cannot change a result.
 """
@@ -36,7 +37,18 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
             x = a[pa + first : pa + last]
             for c in range(last - first):
                 z[c] = x[c]
-        else:
+        if DENSE:
+            size = numbers[4]
+            axis = numbers[5]
+            step = numbers[10 + 2 * rank]
+            pa += first * step
+            z = out[to + first : to + last]
+            chosen = index[pi + first : pi + last]
+            for c in range(last - first):
+                k = np.int64(chosen[c])
+                # An unsigned place needs no look at its sign, so the loop becomes gathers.
+                z[c] = a[np.uint64(pa + (k if k >= 0 else k + size) * axis + c * step)]
+        if not (ROWS or DENSE):
             for c in range(first, last):
                 k = np.int64(index[pi + c * numbers[12 + 3 * rank]])
                 at = pa + (k if k >= 0 else k + numbers[4]) * numbers[5]
@@ -64,6 +76,21 @@ def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
             to += place * numbers[9 + rank + d]
             px += place * numbers[11 + 2 * rank + d]
             pi += place * numbers[13 + 3 * rank + d]
+        if LINE:
+            size = numbers[4]
+            axis = numbers[5]
+            sx = numbers[tail + 1]
+            si = numbers[tail + 2]
+            to += first * numbers[8 + rank]
+            px += first * numbers[10 + 2 * rank]
+            pi += first * numbers[12 + 3 * rank]
+            for _ in range(numbers[tail]):
+                k = np.int64(index[np.uint64(pi)])
+                at = np.uint64(to + (k if k >= 0 else k + size) * axis)
+                out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(src[np.uint64(px)])))
+                px += sx
+                pi += si
+            continue
         for _ in range(numbers[tail]):
             if ROWS:
                 k = np.int64(index[pi])
@@ -115,8 +142,15 @@ def bounds(index, numbers):  # type: ignore[no-untyped-def]
         for d in range(rank - 1, -1, -1):
             at += rest % numbers[5 + d] * numbers[5 + rank + d]
             rest //= numbers[5 + d]
-        for c in range(numbers[1]):
-            k = np.int64(index[at + c * numbers[4]])
-            lowest = min(lowest, k)
-            highest = max(highest, k)
+        if numbers[4] == 1:
+            x = index[at : at + numbers[1]]
+            for c in range(len(x)):
+                k = np.int64(x[c])
+                lowest = min(lowest, k)
+                highest = max(highest, k)
+        else:
+            for c in range(numbers[1]):
+                k = np.int64(index[at + c * numbers[4]])
+                lowest = min(lowest, k)
+                highest = max(highest, k)
     return lowest, highest
