@@ -7,7 +7,7 @@ import numpy as np
 from minigrad.core.dtype import f32, f64
 from minigrad.kernels import specialize, vecmath
 
-BINARY = ("pow", "atan2")
+BINARY = ("pow", "atan2", "remainder", "floor_divide")
 
 
 # ruff: noqa: F821

@@ -27,10 +27,15 @@ MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2
 MATH |= {"rint": "np.rint"}
 CLOSING = 20  # lines of closing brackets that may follow the last line with code
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
-CALL_COST = 7  # additions that a call such as exp is worth at the least: 2.5 ns an element against 0.1 to 0.25
+# Additions that a vectorised call such as exp is worth: 0.3 to 0.6 ns an element against 0.15; and a call of the
+# library or one of the slow operators, 1.5 to 10 ns.
+CALL_COST, SLOW_COST = 3, 12
+SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow")
 CONSTANTS = ("pi", "e", "inf", "nan")
 # What these operators become for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
+# The names in `calls` of what these operators become for floats.
+OPERATORS = {ast.Pow: "pow", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
 BINARY = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift,
@@ -121,6 +126,7 @@ class _Check:
                 if name not in self.locals:
                     self.fail(node, f"the name {name!r} is neither an operand nor assigned before")
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY):
+                self.scalar.cost += SLOW_COST if type(op) in OPERATORS else 0
                 self.expression(left)
                 self.expression(right)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
@@ -149,7 +155,7 @@ class _Check:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 if attr not in MATH:
                     self.fail(func, f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})")
-                self.scalar.cost += 0 if attr in CHEAP else CALL_COST
+                self.scalar.cost += 0 if attr in CHEAP else SLOW_COST if attr in SLOW else CALL_COST
             case ast.Name(id="abs" | "round"):
                 pass
             case ast.Name(id=name):
@@ -206,8 +212,8 @@ class _Render(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         name = INTEGER.get(type(node.op)) if self.kind == "int" else None
-        if isinstance(node.op, ast.Pow) and self.kind == "float":
-            name = self.calls.get("pow")
+        if self.kind == "float":
+            name = self.calls.get(OPERATORS.get(type(node.op), ""))
         return self.narrow(node if name is None else ast.Call(ast.Name(name), [node.left, node.right], []))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -252,7 +258,7 @@ def render(
 
     args: what stands for each operand.  kind: "float", "int" or "bool", the kind of the compute dtype `T`.
     used: names that are taken in the kernel; new ones are added.  prefix: for the names of a helper.
-    calls: what stands for math.NAME (and `**`, as "pow") where it is not the text in `MATH`.
+    calls: what stands for math.NAME (and for the operators in `OPERATORS`) where it is not the text in `MATH`.
     """
     lines: list[str] = []
     names: dict[str, ast.expr] = {}

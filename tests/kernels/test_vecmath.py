@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 import vecmath_values
-from vector_loops import errors, evaluate, neighbours, text_of
+from vector_loops import BINARY, errors, evaluate, neighbours, text_of
 
 from minigrad.kernels import vecmath
 
@@ -19,7 +19,7 @@ LIMITS = {"tan": 4, "pow": 4, "lgamma": 4}
 NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
          "atanh": "arctanh", "atan2": "arctan2", "pow": "float_power"}  # fmt: skip
 SLOW = ("erf", "erfc", "lgamma")  # no NumPy function: math, one value at a time
-UNARY = sorted(vecmath.FUNCTIONS - {"pow", "atan2"})
+UNARY = sorted(vecmath.FUNCTIONS - set(BINARY))
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 LONG = np.finfo(np.longdouble).nmant >= 63
 INF, NAN = math.inf, math.nan
@@ -123,6 +123,26 @@ def test_binary_functions_keep_the_tables_of_ieee_754(name, dtype):
     values = [*values, *(-v for v in values), NAN]
     x, y = np.array(list(itertools.product(values, values)), dtype).T.copy()
     hold(name, evaluate(name, x, y), exact(name, np.longdouble, x, y), x, y)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", ["remainder", "floor_divide"])
+def test_quotients_are_exact_with_the_signs_of_python(name, dtype):
+    g = np.random.default_rng(1)
+    n = 50_000
+    y = g.standard_normal(n).astype(dtype) + dtype.type(0.1)
+    whole = g.integers(-(2**18), 2**18, n).astype(dtype)  # multiples of y, and their neighbours
+    near = [np.nextafter(y * whole, dtype.type(side)) for side in (-INF, INF)]
+    halves = (g.integers(-1000, 1000, n) / 8).astype(dtype)
+    specials = np.array(list(itertools.product([0.0, -0.0, 1.0, -2.5, 1e30, 1e-40, INF, -INF, NAN], repeat=2)), dtype).T
+    patterns = g.integers(0, 1 << 8 * dtype.itemsize, (2, n), dtype=f"u{dtype.itemsize}").view(dtype)
+    for a, b in [(y * whole, y), (near[0], y), (near[1], y), (halves, np.roll(halves, 7) + (halves == 0)),
+                 (g.standard_normal(n).astype(dtype), y), specials, patterns]:  # fmt: skip
+        with np.errstate(all="ignore"):
+            wanted = getattr(np, name)(a, b)
+        got = evaluate(name, a.copy(), b.copy())
+        assert np.array_equal(got, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(got)[got == 0], np.signbit(wanted)[got == 0])
 
 
 def test_whole_powers_are_exact():

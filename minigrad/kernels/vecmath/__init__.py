@@ -31,10 +31,14 @@ FAMILIES = {
     "error": "erf erfc",
     "power": "pow cbrt",
     "loggamma": "lgamma",
+    "quotient": "remainder floor_divide",
 }
 FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
 # Functions whose vectorised text holds for common arguments only; `guard` asks, `NAME_any` answers for all.
-GUARDED = {"sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_below_zero"}
+GUARDED = {
+    "sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_below_zero",
+    "remainder": "is_large_quotient", "floor_divide": "is_large_quotient",
+}  # fmt: skip
 
 
 # Inlined as text is, so that the loop around vectorises.  Contraction to fused multiply-add only removes roundings; the
@@ -144,7 +148,10 @@ def guarded(body: str) -> str:
         del lines[:size]
         margin = " " * indent
         quick = [re.sub(r"_any(_(?:32|64)\()", r"\1", other) for other in block]
-        tests = [f"{GUARDED[name[:-7]]}_{name[-2:]}({ast.unparse(node.args[0])})" for name, node in map(named, calls)]
+        tests = [
+            f"{GUARDED[name[:-7]]}_{name[-2:]}({', '.join(map(ast.unparse, node.args))})"
+            for name, node in map(named, calls)
+        ]
         test = re.sub(r"_any(_(?:32|64)\()", r"\1", " | ".join(tests))
         result += [f"{margin}rare = False", line, *quick[:-1], f"{margin}    rare |= {test}", f"{margin}if rare:"]
         result += ["    " + other for other in (line, *block)]
