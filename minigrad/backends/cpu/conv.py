@@ -171,8 +171,10 @@ class Conv(Family):
         tasks = units * fields[0].blocks * fields[1].blocks * fields[2].blocks
         panels = tall if tasks >= TASKS or not parallel else max(1, -(-tall * tasks // TASKS))
         added = [0, 0, 0, 0] if bias is None else [bias.offset, m * bias.strides[0], bias.strides[0], 1]
-        table = numbers_of(fields, out.shape[0], groups, (m, c), x, out, w, [*added, panels])
-        room = groups * tall * mr * c * len(list(product(*taps)))
+        k = c * len(list(product(*taps)))
+        by_row = ends_with_rows(fields, k * mr, nr)
+        table = numbers_of(fields, out.shape[0], groups, (m, c), x, out, w, [*added, panels], by_row)
+        room = groups * tall * mr * k
 
         def launch(a: NDArray[Any], b: NDArray[Any], more: NDArray[Any], buffer: NDArray[Any]) -> None:
             store = self.allocate(room, dtype, CPU)
@@ -253,11 +255,25 @@ def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
             break
 
 
+def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
+    """Whether tiles that end with each row of outputs cost less than tiles that go on into the next row.
+
+    tile: multiply-adds of one column.  A tile takes about two cycles for each, and 40 more; one that crosses from row
+    to row has to be taken apart, which costs about 300.
+    """
+    first, middle, last = fields
+    whole = 2 * tile
+    rows = first.block * middle.block * -(-last.block // nr) * (whole + 40)
+    flat = ((first.block - 1) * middle.slots + middle.block - 1) * last.slots + last.block
+    crossing = min(1.0, nr / last.slots)
+    return rows < -(-flat // nr) * (whole + 40 + crossing * 300)
+
+
 def numbers_of(
     fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout,
-    more: list[int],
+    more: list[int], by_row: bool = False,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """What the templates read; their docstring lists it.  `more` is from 44 on."""
+    """What the templates read; their docstring lists it.  `more` is from 44 on, `by_row` 52."""
     m, c = channels
     extra = (0,) * (3 - (len(x.shape) - 2))
     taps = list(product(*(f.taps for f in fields)))
@@ -272,8 +288,8 @@ def numbers_of(
     phases = [p for f in fields for p in f.phases]
     steps = (*extra, *w.strides[3:])
     in_weight = [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps]
-    starts = [52, 52 + len(phases), 52 + len(phases) + len(taps)]
-    return np.array([*head, *starts, *phases, *in_weight, *offsets(fields, c)], np.int64)
+    starts = [53, 53 + len(phases), 53 + len(phases) + len(taps)]
+    return np.array([*head, *starts, by_row, *phases, *in_weight, *offsets(fields, c)], np.int64)
 
 
 def offsets(fields: list[Field], channels: int) -> list[int]:

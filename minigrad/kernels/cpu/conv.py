@@ -13,7 +13,8 @@ numbers = N, groups, M (channels of the output in a group), C (of the image), ta
 11: strides; 14: lowest position that output 0 sees; 17: slots, 20: phases, 23: image sizes; 26: image offset, strides
 of N, group, C and three dims; 33: the same for the output; 40: weight offset, strides of group, M, C; 44: bias offset,
 strides of group and M, whether there is one; 48: panels of a task, or chunks; 49, 50, 51: where in this array the
-phases, the offsets of the taps in the weight, and the table begin.
+phases, the offsets of the taps in the weight, and the table begin; 52: whether tiles end with each row of outputs,
+which is better where a tile is done sooner than what is not kept of it can be sorted out.
 """
 
 # ruff: noqa: F821
@@ -89,6 +90,7 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
     P2 = numbers[19]
     size = C * numbers[20] * numbers[21] * numbers[22] * numbers[17] * P1 * P2
     added = numbers[47] > 0
+    by_row = numbers[52] > 0
     step = numbers[39]
     table = numbers[51]
     for task in RANGE(numbers[0] * numbers[1] * n0 * n1 * n2 * parts):
@@ -118,12 +120,22 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
         start = numbers[33] + n * numbers[34] + g * numbers[35] + b0 * numbers[37] + b1 * numbers[38] + b2 * step
         edge = np.empty(MR * NR, T)
         flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
+        across = (c2 + NR - 1) // NR
         low = task % parts * numbers[48]
-        for q in range(0, flat, NR):
-            width = min(NR, flat - q)
-            o2 = q % P2
-            o1 = q // P2 % P1
-            o0 = q // P2 // P1
+        tiles = c0 * c1 * across if by_row else (flat + NR - 1) // NR
+        for tile in range(tiles):
+            if by_row:
+                o2 = tile % across * NR
+                o1 = tile // across % c1
+                o0 = tile // across // c1
+                q = (o0 * P1 + o1) * P2 + o2
+                width = min(NR, c2 - o2)
+            else:
+                q = tile * NR
+                o2 = q % P2
+                o1 = q // P2 % P1
+                o0 = q // P2 // P1
+                width = min(NR, flat - q)
             straight = step == 1 and o1 < c1 and o2 + width <= c2
             for panel in range(low, min(tall, low + numbers[48])):
                 m = panel * MR
