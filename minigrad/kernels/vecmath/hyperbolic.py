@@ -101,7 +101,7 @@ def tanh(x):
 def asinh_32(x):
     """Inverse hyperbolic sine, below 1 ulp."""
     a = np.float64(abs(x))
-    y = np.float32(log_64(a + math.sqrt(a * a + ONE_64)))
+    y = np.float32(log_64(a + np.sqrt(a * a + ONE_64)))
     return x if abs(x) < TINY else math.copysign(y, x)
 
 
@@ -109,20 +109,20 @@ def asinh_64(x):
     """Inverse hyperbolic sine, below 2 ulp."""
     a = abs(x)
     z = a * a
-    y = log1p(a if a > MANY else a + z / (1.0 + math.sqrt(z + 1.0)))
+    y = log1p(a if a > MANY else a + z / (1.0 + np.sqrt(z + 1.0)))
     return math.copysign(y + LN2 if a > MANY else y, x)
 
 
 def acosh_32(x):
     """Inverse hyperbolic cosine, below 1 ulp; nan below 1."""
     z = np.float64(x)
-    return np.float32(log_64(z + math.sqrt(z * z - ONE_64))) if x >= 1.0 else NAN
+    return np.float32(log_64(z + np.sqrt(z * z - ONE_64))) if x >= 1.0 else NAN
 
 
 def acosh_64(x):
     """Inverse hyperbolic cosine, below 2 ulp; nan below 1."""
     z = x - 1.0
-    s = math.sqrt(2.0 * z + z * z)
+    s = np.sqrt(2.0 * z + z * z)
     w = z + s
     # What the sum has rounded away, worth as much as the logarithm's slope
     y = log1p(x if x > MANY else w) + (((s - w) + z) / (1.0 + w) if x < 3.0 else 0.0)

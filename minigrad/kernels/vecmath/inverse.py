@@ -8,6 +8,8 @@ there; atan is the angle of (1, x).  Both foldings: S. L. Moshier, "Methods and 
 
 import math
 
+import numpy as np
+
 ANGLE_180_32, REST_180_32 = 3.1415927410125732, -8.742278000372485e-08
 ANGLE_180_64, REST_180_64 = 3.141592653589793, 1.2246467991473532e-16
 ANGLE_90_32, REST_90_32 = 1.5707963705062866, -4.3711390001862426e-08
@@ -42,7 +44,7 @@ def asin(x):
     a = abs(x)
     far = a > 0.5
     z = 0.5 - 0.5 * a if far else a * a
-    s = math.sqrt(z) if far else a
+    s = np.sqrt(z) if far else a
     p = horner(z, ASIN)
     rest = s * (z * p)
     y = (ANGLE_90 - 2.0 * s) - (2.0 * rest - REST_90) if far else s + rest
@@ -54,7 +56,7 @@ def acos(x):
     a = abs(x)
     far = a > 0.5
     z = 0.5 - 0.5 * a if far else a * a
-    s = math.sqrt(z) if far else x
+    s = np.sqrt(z) if far else x
     p = horner(z, ASIN)
     rest = s * (z * p)
     y = 2.0 * (s + rest)
