@@ -45,7 +45,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
     kernel.add_argument("name", help="an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
-    kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided"), help="layout class")
+    kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided", "tiled"), help="layout class")
     kernel.add_argument("--parallel", action="store_true", help="the variant for large operands")
     return parser.parse_args(argv)
 

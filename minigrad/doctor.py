@@ -104,7 +104,8 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
     sample = {
         "dense": Layout.contiguous(shape),
         "rows": Layout.contiguous((shape[0], 2 * shape[1])).narrow(1, 0, shape[1]),
-        "strided": Layout.contiguous(shape[::-1]).transpose(0, 1),
+        "strided": Layout.contiguous((shape[0], 2 * shape[1])).slice(1, 0, None, 2),
+        "tiled": Layout.contiguous((256, 256)).transpose(0, 1),
     }[layout]
     kinds = [operand_dtype(op.name, operand, dtype) for operand in op.operands]
     specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]

@@ -52,7 +52,7 @@ def write_elementwise(
     here = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}, {'parallel' if parallel else 'serial'}.",
-        elementwise.dense if kind == "dense" else elementwise.nest,
+        {"dense": elementwise.dense, "tiled": elementwise.tiled}.get(kind, elementwise.nest),
         operands=dtypes,
         out=out,
         compute=compute,

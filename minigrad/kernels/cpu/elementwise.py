@@ -1,11 +1,11 @@
-"""Elementwise loops over one to three operands: a dense run, and a nest of any rank around runs.
+"""Elementwise loops over any number of operands: a dense run, a nest of any rank around runs, and tiles.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
 memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element, `RANGE` range or prange;
 `HERE_K` what it is given, or `z` for an operand that is `out` itself: seen as two, they might overlap otherwise than
-element by element, and the loop would not vectorise; a line that assigns to `_K` stands once per operand.  `numbers` holds what `core/plan.py` computed: sizes, then strides
-and offsets in elements.  Chunks are cut by the plan from the shape alone, so the number of threads cannot change a
-result.
+element by element, and the loop would not vectorise.  A line that assigns to `_K` stands once per operand.  `numbers`
+holds what `core/plan.py` computed: sizes, then strides and offsets in elements.  Chunks are cut by the plan from the
+shape alone, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821, F841
@@ -74,3 +74,35 @@ def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     at -= numbers[9 + rank + d] * numbers[7 + d]
                     at_K -= numbers[9 + rank + size * (K + 1) + d] * numbers[7 + d]
                     d -= 1
+
+
+def tiled(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers = rank, rows, cols, strips, units, chunk, chunks, shape[rank], then for out and each operand: offset,
+    strides of a row and of a column, strides[rank].  A unit is a strip of 8 rows.  An operand that is dense across
+    the rows is read by columns of 64, so that each of its lines is used 8 times while it is near."""
+    rank = numbers[0]
+    rows = numbers[1]
+    cols = numbers[2]
+    size = rank + 3
+    row = numbers[8 + rank]
+    row_K = numbers[8 + rank + size * (K + 1)]
+    col_K = numbers[9 + rank + size * (K + 1)]
+    for c in RANGE(numbers[6]):
+        for unit in range(c * numbers[5], min(numbers[4], (c + 1) * numbers[5])):
+            place = unit // numbers[3]
+            first = (unit - place * numbers[3]) * 8
+            at = numbers[7 + rank] + first * row
+            at_K = numbers[7 + rank + size * (K + 1)] + first * row_K
+            for d in range(rank - 1, -1, -1):
+                index = place % numbers[7 + d]
+                place //= numbers[7 + d]
+                at += index * numbers[10 + rank + d]
+                at_K += index * numbers[10 + rank + size * (K + 1) + d]
+            for left in range(0, cols, 64):
+                count = min(64, cols - left)
+                for i in range(min(8, rows - first)):
+                    z = out[at + i * row + left : at + i * row + left + count]
+                    p_K = at_K + i * row_K + left * col_K
+                    for j in range(count):
+                        # Unsigned, because a signed index is tested for wrapping around at each element.
+                        z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))

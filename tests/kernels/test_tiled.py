@@ -1,0 +1,63 @@
+"""Loops in which an operand lies across the rows of the output: read tile by tile, whatever else is strided."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.config import override
+from minigrad.core.layout import Layout
+from minigrad.core.plan import plan_elementwise
+
+PERMUTED = [((70, 90), (1, 0)), ((20, 30, 40), (2, 0, 1)), ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1))]
+
+
+def sample(shape, dtype="float32"):
+    return np.random.default_rng(0).uniform(-9, 9, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize(("shape", "order"), PERMUTED)
+def test_a_permuted_copy_is_numpys(shape, order, flipped):
+    array = sample(shape)
+    x = mg.tensor(array)
+    if flipped:
+        array, x = array[::-1], x.flip(0)
+    assert np.array_equal(x.permute(*order).contiguous().numpy(), array.transpose(order))
+
+
+def test_a_transposed_operand_beside_a_dense_one_a_row_and_a_number():
+    a, b, row = sample((80, 70)), sample((70, 80)), sample((80,))
+    x, y = mg.tensor(a), mg.tensor(b)
+    assert np.array_equal((y * x.t()).numpy(), b * a.T)
+    assert np.array_equal((x.t() + mg.tensor(row)).numpy(), a.T + row)
+    assert np.array_equal((x.t() * 2.0).numpy(), a.T * np.float32(2.0))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float64"])
+def test_every_width_of_element(dtype):
+    array = sample((65, 130), dtype)
+    assert np.array_equal(mg.tensor(array).t().contiguous().numpy(), array.T)
+
+
+def test_a_transpose_written_in_place_through_its_own_layout():
+    array = sample((100, 100))
+    x = mg.tensor(array).t()
+    x.mul_(2.0)
+    assert np.array_equal(x.numpy(), array.T * np.float32(2.0))
+
+
+def test_one_and_all_threads_give_the_same_bits():
+    x = mg.tensor(sample((300, 400))).t()
+    y = (x * 1.1).numpy()
+    with override(parallel_threshold=1 << 40):
+        assert np.array_equal((x * 1.1).numpy(), y)
+
+
+def test_small_operands_and_dense_ones_take_the_shorter_loops():
+    def kind(shape, *operands):
+        return plan_elementwise(Layout.contiguous(shape), operands).kind
+
+    assert kind((80, 80), Layout.contiguous((80, 80)).transpose(0, 1)) == "tiled"
+    assert kind((8, 8), Layout.contiguous((8, 8)).transpose(0, 1)) == "strided"
+    assert kind((80, 80), Layout.contiguous((80, 80))) == "dense"
+    assert kind((80, 80), Layout.contiguous((80, 160)).slice(1, 0, None, 2)) == "strided"
