@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.op import Op, Spec
 from minigrad.core.storage import ConstantStorage
 from minigrad.dispatch import SCALAR, number, plan_into, plan_of
-from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
+from minigrad.errors import GradientError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import ones
 from minigrad.ops.reduce import sum_to
 from minigrad.tensor import Tensor, describe, expect_tensors
-
-Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their ids, which no two share
 
 
 def backward(
@@ -177,34 +176,6 @@ def fitted(partial: Tensor, spec: Spec) -> Tensor:
     return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)
 
 
-def node_of(x: Tensor) -> Node:
-    """Where a gradient of x arrives: its BackpropOp, or the Var itself."""
-    return x.op if x.op is not None else x
-
-
-def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
-    """Raise unless y can be differentiated, and the gradient is one for it."""
-    expect_tensors(name, y)
-    if not y.dtype.is_float:
-        raise GradientError(f"{name}: {describe(y)} carries no gradient; convert with .to(mg.float32) before the op")
-    if not y.requires_grad:
-        raise GradientError(
-            f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, or under mg.no_grad()"
-        )
-    if gradient is None:
-        return
-    expect_tensors(f"{name}: the gradient", gradient)
-    if gradient.device is not y.device:
-        raise DeviceError(
-            f"{name}: the gradient {describe(gradient)} is on {gradient.device} and the output {describe(y)} on "
-            f"{y.device}; move one with .to({str(y.device)!r})"
-        )
-    if gradient.shape != y.shape:
-        raise ShapeError(f"{name}: the gradient {describe(gradient)} must have the shape of the output {describe(y)}")
-    if not gradient.dtype.is_float:
-        raise DTypeError(f"{name}: the gradient {describe(gradient)} for {describe(y)} must have a floating dtype")
-
-
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     """The cotangent of y: ones, or the given one in the dtype of y."""
     if gradient is None:
@@ -232,16 +203,6 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
     return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
 
 
-def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
-    """Raise for an input that the walk would not come to."""
-    reached = {node.id for node in nodes} | {leaf.id for leaf in leaves}
-    for x in inputs:
-        if node_of(x).id not in reached:
-            raise GradientError(
-                f"grad: the outputs do not depend on the input {describe(x)}; pass allow_unused=True to get None"
-            )
-
-
 def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
     """Ids of the nodes through which a target is reached, and of the targets themselves."""
     wanted = set(targets)
@@ -249,54 +210,6 @@ def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
         if any(p.id in wanted for p in node.parents if p is not None):
             wanted.add(node.id)
     return wanted
-
-
-def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
-    """Before anything is computed or freed: every saved value is there and is the one that was saved, and every
-    operand that a gradient must pass has a rule."""
-    for node in nodes:
-        saved = node.saved
-        if saved is None:
-            raise GradientError(
-                f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
-                f"pass retain_graph=True to the first one"
-            )
-        if saved:
-            for value, version in zip(saved, node.versions):
-                if value.storage.version != version:
-                    raise stale(node, name)
-        if None in node.op.rules:
-            check_rules(node, wanted, name)
-
-
-def stale(node: BackpropOp, name: str) -> StorageError:
-    """The error for a saved value that was changed since."""
-    for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
-        if value.storage.version != version:
-            what = "its output" if k < 0 else f"its operand {node.op.operands[k]!r}"
-            return StorageError(
-                f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
-                f"changed in place since and is at version {value.storage.version}; clone() it before the change"
-            )
-    raise AssertionError("nothing is stale")
-
-
-def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
-    """Raise for an operand that a gradient must pass and that has no rule."""
-    op = node.op
-    for k, parent in enumerate(node.parents):
-        if op.rules[0 if op.variadic else k] is not None or parent is None:
-            continue
-        if wanted is None or parent.id in wanted:
-            raise GradientError(
-                f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
-                f"detach() the operand if that is meant"
-            )
-
-
-def describe_node(node: BackpropOp) -> str:
-    """A node as messages name it, with the user's line under `mg.debug()`."""
-    return f"{node.name}{node.shape}" + (f" of {node.source}" if node.source else "")
 
 
 def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
