@@ -53,6 +53,7 @@ def sum(acc, x):
     """Sum over `dim`.
 
     DTypes: bool and integers give int64; float16 and bfloat16 accumulate in float32, float32 in float64.
+    Order: floats are re-associated, in a way that depends on the shape and the layout alone.
     Gradient: g for every element.  The sum of nothing is 0.
     """
     return acc + x
@@ -66,7 +67,10 @@ def sum(acc, x):
     linear=True,
 )
 def mean(acc, x):
-    """Mean over `dim`, floats only.  Gradient: g/n for every element.  The mean of nothing is nan."""
+    """Mean over `dim`, floats only, accumulated and re-associated as `sum` is.
+
+    Gradient: g/n for every element.  The mean of nothing is nan.
+    """
     return acc + x
 
 
@@ -132,7 +136,7 @@ def _product_before(x: Tensor) -> Tensor:
 def prod(acc, x):
     """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
 
-    DTypes: as `sum`.  The product of nothing is 1.
+    DTypes, order: as `sum`.  The product of nothing is 1.
     """
     return acc * x
 
