@@ -174,7 +174,7 @@ class Conv(Family):
         k = c * len(list(product(*taps)))
         by_row = ends_with_rows(fields, k * mr, nr)
         table = numbers_of(fields, out.shape[0], groups, (m, c), x, out, w, [*added, panels], by_row)
-        room = groups * tall * mr * k
+        room = groups * tall * mr * (k + added[3])
 
         def launch(a: NDArray[Any], b: NDArray[Any], more: NDArray[Any], buffer: NDArray[Any]) -> None:
             store = self.allocate(room, dtype, CPU)
@@ -289,11 +289,11 @@ def numbers_of(
     steps = (*extra, *w.strides[3:])
     in_weight = [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps]
     starts = [53, 53 + len(phases), 53 + len(phases) + len(taps)]
-    return np.array([*head, *starts, by_row, *phases, *in_weight, *offsets(fields, c)], np.int64)
+    return np.array([*head, *starts, by_row, *phases, *in_weight, *offsets(fields, c, more[3])], np.int64)
 
 
-def offsets(fields: list[Field], channels: int) -> list[int]:
-    """Where, in a block's copy of the image, the run of each channel and tap begins."""
+def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
+    """Where, in a block's copy of the image, the run of each channel and tap begins; behind it, the ones of a bias."""
     phases, slots = [len(f.phases) for f in fields], [f.slots for f in fields]
     one = slots[0] * slots[1] * slots[2]
     whole = one * phases[0] * phases[1] * phases[2]
@@ -301,7 +301,7 @@ def offsets(fields: list[Field], channels: int) -> list[int]:
         ((p0 * phases[1] + p1) * phases[2] + p2) * one + (s0 * slots[1] + s1) * slots[2] + s2
         for (p0, s0), (p1, s1), (p2, s2) in product(*(f.places() for f in fields))
     ]
-    return [c * whole + place for c in range(channels) for place in near]
+    return [*(c * whole + place for c in range(channels) for place in near), *[channels * whole] * bias]
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------

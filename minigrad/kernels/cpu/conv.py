@@ -73,7 +73,9 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
     M = numbers[2]
     C = numbers[3]
     taps = numbers[4]
-    K = C * taps
+    # The bias is one more row of the weight, which meets a row of ones behind the image.
+    added = numbers[47]
+    K = C * taps + added
     tall = (M + MR - 1) // MR
     for g in range(numbers[1]):
         for m in range(tall * MR):
@@ -82,6 +84,9 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
                 to = (g * tall + m // MR) * K * MR + c * taps * MR + m % MR
                 for t in range(taps):
                     panels[to + t * MR] = w[q + numbers[numbers[50] + t]] if m < M else T(0)
+            if added > 0:
+                to = (g * tall + m // MR) * K * MR + (K - 1) * MR + m % MR
+                panels[to] = bias[numbers[44] + g * numbers[45] + m * numbers[46]] if m < M else T(0)
     n0 = (numbers[5] + numbers[8] - 1) // numbers[8]
     n1 = (numbers[6] + numbers[9] - 1) // numbers[9]
     n2 = (numbers[7] + numbers[10] - 1) // numbers[10]
@@ -89,7 +94,6 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
     P1 = numbers[18]
     P2 = numbers[19]
     size = C * numbers[20] * numbers[21] * numbers[22] * numbers[17] * P1 * P2
-    added = numbers[47] > 0
     by_row = numbers[52] > 0
     step = numbers[39]
     table = numbers[51]
@@ -107,7 +111,10 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
         c1 = min(numbers[9], numbers[6] - b1)
         c2 = min(numbers[10], numbers[7] - b2)
         # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
-        image = np.empty(size + NR, T)
+        ones = size + added * numbers[17] * P1 * P2
+        image = np.empty(ones + NR, T)
+        for j in range(size, ones):
+            image[np.uint64(j)] = T(1)
         gather(
             x,
             image,
@@ -142,15 +149,8 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
                 h = min(MR, M - m)
                 left = (g * tall + panel) * K * MR
                 z = start + m * numbers[36]
-                pb = numbers[44] + g * numbers[45] + m * numbers[46]
                 if straight:
                     z += o0 * numbers[37] + o1 * numbers[38] + o2
-                    if added:
-                        for i in range(h):
-                            row = out[z + i * numbers[36] : z + i * numbers[36] + width]
-                            more = bias[pb + i * numbers[46]]
-                            for j in range(width):
-                                row[j] = more
                     by_depth(
                         panels,
                         left,
@@ -167,12 +167,11 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
                         h,
                         width,
                         T(1),
-                        added,
+                        False,
                     )
                 else:
                     by_depth(panels, left, 1, MR, image, q, (numbers, table), NR, edge, 0, NR, K, h, width, T(1), False)
                     for i in range(h):
-                        more = bias[pb + i * numbers[46]] if added else T(0)
                         j = 0
                         y2 = o2
                         y1 = o1
@@ -185,10 +184,10 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
                             if step == 1:
                                 row = out[to : to + max(kept, 0)]
                                 for u in range(kept):
-                                    row[u] = T(source[u] + more)
+                                    row[u] = source[u]
                             else:
                                 for u in range(kept):
-                                    out[to + u * step] = T(source[u] + more)
+                                    out[to + u * step] = source[u]
                             j += run
                             y2 = 0
                             y1 += 1
@@ -266,6 +265,8 @@ def correlate_weight(x, y, out, slabs, numbers):  # type: ignore[no-untyped-def]
                         to = ((panel * c0 + o0) * c1 + o1) * c2 * NR
                         turn(y, q, numbers[36], numbers[39], turned, to, min(NR, M - m), c2)
             for panel in range(across):
+                # One vector where it holds all channels that are left.
+                read = M - panel * NR if M - panel * NR <= LANES else NR
                 for k in range(0, K, MR):
                     z = task * K * pitch + k * pitch + panel * NR
                     h = min(MR, K - k)
@@ -282,13 +283,13 @@ def correlate_weight(x, y, out, slabs, numbers):  # type: ignore[no-untyped-def]
                                 turned,
                                 to,
                                 NR,
-                                NR,
+                                read,
                                 slabs,
                                 z,
                                 pitch,
                                 c2,
                                 h,
-                                NR,
+                                read,
                                 T(1),
                                 more,
                             )
