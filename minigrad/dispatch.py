@@ -38,6 +38,7 @@ NUMBERS = (bool, int, float)
 NO_PARAMS: dict[str, Any] = {}
 BOTH = (0, 1)
 INTO_LIMIT = 64
+VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 _new_tensor, _new_node = Tensor.__new__, BackpropOp.__new__
 
 
@@ -370,10 +371,11 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
         raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
     storage, layout = out.storage, out.layout
     same, bit = 0, 1
-    for x in operands:
-        if x.storage is storage and x.layout is layout:
-            same |= bit
-        bit <<= 1
+    if plan.numel >= VECTORS_PAY:
+        for x in operands:
+            if x.storage is storage and x.layout is layout:
+                same |= bit
+            bit <<= 1
     launch = plan.into.get((layout, out.dtype, out.device, same))
     if launch is None:
         launch = plan_into(op, plan, out, same)

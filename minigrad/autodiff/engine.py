@@ -15,7 +15,7 @@ from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.op import Op, Spec
 from minigrad.core.storage import ConstantStorage
-from minigrad.dispatch import SCALAR, number, plan_into, plan_of
+from minigrad.dispatch import SCALAR, VECTORS_PAY, number, plan_into, plan_of
 from minigrad.errors import GradientError
 from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
@@ -242,7 +242,8 @@ def add_into(total: Tensor, g: Tensor) -> None:
     """total += g, where nobody else knows `total`: no check, no version, no new buffer."""
     op: Op = add.op  # type: ignore[attr-defined]
     plan = plan_of(op, total, g)
-    launch = plan.into.get((total.layout, total.dtype, total.device, 1)) or plan_into(op, plan, total, 1)
+    same = int(plan.numel >= VECTORS_PAY)
+    launch = plan.into.get((total.layout, total.dtype, total.device, same)) or plan_into(op, plan, total, same)
     launch(total.storage.buffer, g.storage.buffer, total.storage.buffer)
 
 
