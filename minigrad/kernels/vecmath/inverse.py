@@ -47,7 +47,9 @@ def asin(x):
     s = np.sqrt(z) if far else a
     p = horner(z, ASIN)
     rest = s * (z * p)
-    y = (ANGLE_90 - 2.0 * s) - (2.0 * rest - REST_90) if far else s + rest
+    top = ANGLE_90 - 2.0 * s
+    lost = (ANGLE_90 - top) - 2.0 * s
+    y = top + (lost - (2.0 * rest - REST_90)) if far else s + rest
     return math.copysign(y, x)
 
 
