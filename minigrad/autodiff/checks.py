@@ -63,11 +63,14 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
                 f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
                 f"pass retain_graph=True to the first one"
             )
-        if saved:
+        if len(saved) == 1:  # as most have: no loop
+            if saved[0].storage.version != node.versions[0]:
+                raise stale(node, name)
+        elif saved:
             for value, version in zip(saved, node.versions):
                 if value.storage.version != version:
                     raise stale(node, name)
-        if None in node.op.rules:
+        if not node.op.complete:
             check_rules(node, wanted, name)
 
 

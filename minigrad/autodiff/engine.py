@@ -136,19 +136,16 @@ def descend(
             continue
         if node.id in targets:
             found.append((node, g))
-        op, specs = node.op, node.plan.specs
+        op, specs, parents = node.op, node.plan.specs, node.parents
         saved: Any = saved_in_graph(node) if create and node.saved else node.saved
-        picks = op.picks[node.mask]
-        k = -1
-        for parent in node.parents:
-            k += 1
-            if parent is None or (wanted is not None and parent.id not in wanted):
+        for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
+            parent = parents[k]
+            if wanted is not None and parent.id not in wanted:
                 continue
             at = 0 if op.variadic else k
             rule: Any = op.rules[at]
             # A fused rule is one kernel; what it does cannot be differentiated again.
             fn = rule.fn if create else rule.fused or fuse(op, at)
-            pick = picks[at]
             if rule.facts:
                 partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
             elif not pick:
@@ -167,6 +164,11 @@ def descend(
         if not retain:
             node.saved = None
     return found
+
+
+def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
+    """What `Op.picks` says, for an op over any number of operands."""
+    return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
 
 
 def fitted(partial: Tensor, spec: Spec) -> Tensor:

@@ -66,7 +66,9 @@ class Op:
     operands, params: names of the tensors, and of the static arguments with their defaults.
     rules: one Rule or None per operand; None means "not differentiable in this operand".
     saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the output.
-    picks[mask][k]: where among them the values stand that the rule of operand k wants.
+    picks[mask]: for each tracking operand that has a rule, its number and where among them the values stand that its
+    rule wants; for a variadic op, those of its one rule.
+    complete: every operand has a rule.
     linear: the op is its own jvp.
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
@@ -74,8 +76,8 @@ class Op:
     """
 
     __slots__ = (
-        "check", "doc", "dtype_rule", "identity", "kind", "label", "linear", "name", "operands", "params", "picks",
-        "plans", "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
+        "check", "complete", "doc", "dtype_rule", "identity", "kind", "label", "linear", "name", "operands", "params",
+        "picks", "plans", "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -93,7 +95,8 @@ class Op:
         self.public: Callable[..., Any] | None = None
         self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
         self.saves: tuple[tuple[int, ...], ...] = ()
-        self.picks: tuple[tuple[tuple[int, ...], ...], ...] = ()
+        self.picks: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
+        self.complete = False
         self.plans: dict[Any, Any] = {}
 
     @property

@@ -58,7 +58,8 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
             )
         op.rules = tuple(None if fn is None else read_rule(op, fn) for fn in vjp)
     op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
-    op.picks = tuple(picks_for(op, saved) for saved in op.saves)
+    op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(operands)))
+    op.complete = None not in op.rules
     # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
     taken = not ours and name in schema and schema[name].public.__module__.startswith("minigrad.")
     schema[f"{function.__module__}.{name}" if taken else name] = op
@@ -107,11 +108,11 @@ def saves_for(op: Op, mask: int) -> tuple[int, ...]:
     return tuple(k for k in (-1, *range(len(op.operands))) if ("y" if k < 0 else op.operands[k]) in names)
 
 
-def picks_for(op: Op, saved: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """For each rule, where in `saved` the values are that it wants; () where one is missing, for it will not run."""
-    names = ["y" if k < 0 else op.operands[k] for k in saved]
-    wanted = [rule.saves if rule else () for rule in op.rules]
-    return tuple(tuple(map(names.index, n)) if set(n) <= set(names) else () for n in wanted)
+def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """The rules that run when the operands in `mask` track, each with the places of what it wants among the saves."""
+    names = ["y" if k < 0 else op.operands[k] for k in op.saves[mask]]
+    rules = [(k, rule) for k, rule in enumerate(op.rules) if rule is not None and mask >> k & 1]
+    return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
 
 
 def publish(op: Op, function: FunctionType, public: Function) -> Function:

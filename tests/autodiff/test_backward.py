@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -343,3 +345,11 @@ def test_a_number_of_the_program_cannot_be_written() -> None:
     y.backward()
     x.grad.mul_(0.0)
     assert (x * 2.0).backward()[x].item() == 2.0
+
+
+def test_the_second_operand_of_cat_alone_has_a_gradient_in_a_fresh_process() -> None:
+    program = (
+        "import minigrad as mg; x = mg.Var([1.0, 2.0]); y = mg.cat([mg.ones(3), x, mg.ones(1)], 0)\n"
+        "y.backward(mg.arange(6, dtype=mg.float32)); assert x.grad.tolist() == [3.0, 4.0]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
