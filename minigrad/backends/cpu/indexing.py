@@ -42,6 +42,8 @@ class Indexing(Family):
         numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
         steps = inner(strides)
         way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
+        if way == "dense" and (axis, steps[1]) == (1, 0):
+            way = "line"
         parallel = out.layout.numel >= settings.parallel_threshold
         kernel = self.kernel(write_gather, a.dtype, index.dtype, way, parallel=parallel)
         return bind(kernel, numbers, 2)
@@ -186,7 +188,7 @@ def write_gather(dtype: DType, index: DType, way: str, parallel: bool) -> Launch
         out=dtype,
         compute=dtype.compute,
         macros={},
-        constants={"ROWS": str(way == "rows"), "DENSE": str(way == "dense")},
+        constants={"ROWS": str(way == "rows"), "DENSE": str(way == "dense"), "LINE": str(way == "line")},
         parallel=parallel,
         signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )

@@ -2,8 +2,8 @@
 
 Free names, filled in by `specialize`: `LOAD_0`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and `ROWS`: the
 index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index and result
-step by 1; `LINE`: a unit is one column.  Negative indices count
-from the end; bounds have been checked before.  A unit is one task: a block of one innermost row, with the outer indices
+step by 1; `LINE`: in a gather, the indexed dim is dense and the only one that moves; in a scatter, a unit is one
+column.  Negative indices count from the end; bounds have been checked before.  A unit is one task: a block of one innermost row, with the outer indices
 found by division.  Sums into one element run in index order inside one unit, so threads cannot change a result.
 """
 
@@ -48,7 +48,15 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
                 k = np.int64(chosen[c])
                 # An unsigned place needs no look at its sign, so the loop becomes gathers.
                 z[c] = a[np.uint64(pa + (k if k >= 0 else k + size) * axis + c * step)]
-        if not (ROWS or DENSE):
+        if LINE:
+            # Along a dense dim: no products, which vectors of 64-bit integers are slow at.
+            size = numbers[4]
+            z = out[to + first : to + last]
+            chosen = index[pi + first : pi + last]
+            for c in range(last - first):
+                k = np.int64(chosen[c])
+                z[c] = a[np.uint64(pa + (k if k >= 0 else k + size))]
+        if not (ROWS or DENSE or LINE):
             for c in range(first, last):
                 k = np.int64(index[pi + c * numbers[12 + 3 * rank]])
                 at = pa + (k if k >= 0 else k + numbers[4]) * numbers[5]
