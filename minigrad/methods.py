@@ -337,7 +337,7 @@ def attach() -> None:
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(as_dtype(dtype)))
     special = {
-        "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
+        "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
         "__setitem__": subscript.set_item, "__iter__": iterate, "__bool__": truth,
         "__float__": lambda x: float(item(x)), "__int__": lambda x: int(item(x)), "__index__": as_index,

@@ -23,7 +23,7 @@ def matrix() -> Any:
 def test_every_method_is_a_function_of_the_same_name_or_a_method_only(name: str) -> None:
     method = inspect.getattr_static(mg.Tensor, name)
     assert method.__doc__
-    if name in ("sum_to", "to"):  # these make sense for a given tensor only
+    if name in ("sum_to", "to") or name.endswith("_"):  # these make sense for a given tensor only
         assert not hasattr(mg, name)
     else:
         assert getattr(mg, name) is method
@@ -92,3 +92,13 @@ def test_where_keeps_the_tensor_where_the_condition_holds() -> None:
     assert x.where(condition, y).tolist() == mg.where(condition, x, y).tolist() == [1.0, 20.0]
     assert condition.where_cond(x, y).tolist() == [1.0, 20.0]
     assert condition.where(mg.tensor([False, True]), mg.tensor([True, True])).tolist() == [True, False]
+
+
+def test_the_commonest_exponents_take_the_shorter_op() -> None:
+    x = mg.Var([1.0, -2.0, 0.5])
+    assert [(x**n).op.name for n in (2, 2.0, -1, 0.5, 3, mg.tensor(2.0))] == [
+        "square", "square", "reciprocal", "sqrt", "pow", "pow",
+    ]  # fmt: skip
+    assert (x**2).tolist() == [1.0, 4.0, 0.25] == mg.pow(x, 2).tolist()
+    assert (mg.tensor([2, 3]) ** 2).tolist() == [4, 9]
+    assert mg.grad((x**2).sum(), x).tolist() == [2.0, -4.0, 1.0]

@@ -10,7 +10,8 @@ from typing import Any
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
-from minigrad.ops.arithmetic import clamp_between, minimum
+from minigrad.ops.arithmetic import clamp_between, minimum, reciprocal, sqrt, square
+from minigrad.ops.arithmetic import pow as pow_
 from minigrad.ops.joining import cat
 from minigrad.ops.reduce import amax, as_float, wide
 from minigrad.ops.reduce import sum as sum_
@@ -92,6 +93,19 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 def relu6(x: Tensor) -> Tensor:
     """relu, not above 6."""
     return minimum(relu(x), 6.0)
+
+
+def power(x: Tensor, exponent: Any) -> Tensor:
+    """x ** exponent: for the exponents 2, 0.5 and -1 of floats the square, the root and the reciprocal, which cost a
+    tenth of a true power and have the same values (but for the root of -0.0 and of -inf, as in PyTorch); else `pow`."""
+    if exponent.__class__ in (int, float) and isinstance(x, Tensor) and x.dtype.is_float:
+        short = SHORT_POWERS.get(exponent)
+        if short is not None:
+            return short(x)
+    return pow_(x, exponent)
+
+
+SHORT_POWERS = {2: square, 0.5: sqrt, -1: reciprocal}
 
 
 def affine(x: Tensor, mul: float, add: float) -> Tensor:

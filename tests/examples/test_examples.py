@@ -68,7 +68,7 @@ def test_custom_op_is_right_on_every_layout_and_its_broken_twin_is_caught():
     assert len(errors) == 6 and max(errors) < 1e-6
     assert "mish(1) = 0.865098" in text
     assert text.count("True") == 3
-    assert "z[i] = x * math.tanh(s)" in text
+    assert re.search(r"z\[i\] = x \* tanh_(32|64)\(s\)", text)
     assert "gradcheck: the gradient of 'x' is worst at (1, 2)" in text
 
 
