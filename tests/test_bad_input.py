@@ -276,7 +276,7 @@ INDEXING: list[Row] = [
     ("bool", lambda o: o.x[True], DTypeError, "index: bool True use int, slice"),
     ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 use int, slice"),
     ("step-zero", lambda o: o.x[::0], ArgumentError, f"slice: step 0 dim 0 {F} never advances"),
-    ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: the mask bool(2, 2) stands for dims of shape (2, 3) {F}"),
+    ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: the mask bool(2, 2) stands for dims (2, 3) {F}"),
     ("mask-list", lambda o: o.x[:, [True, False]], ShapeError, f"index: bool(2,) stands for dims of shape (3,) {F}"),
     ("float-tensor", lambda o: o.x[o.three], DTypeError, f"index: {F} integer float32(3,)"),
     ("float-array", lambda o: o.x[np.array([0.5])], DTypeError, f"index: {F} integer float64(1,)"),
