@@ -24,7 +24,7 @@ def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     nan stays nan; its payload may differ from that of `kernels/half.py`.
     """
     if not has_instructions():
-        compiled = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        compiled: Any = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload, unused-ignore]
         return compiled(half.half_to_float), compiled(half.float_to_half)
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
@@ -41,7 +41,9 @@ def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 
         return types.uint16(types.float32), codegen
 
-    return half_to_float, float_to_half
+    pair: Any = (half_to_float, float_to_half)
+    made: tuple[Callable[[Any], Any], Callable[[Any], Any]] = pair
+    return made
 
 
 def has_instructions() -> bool:

@@ -3,8 +3,9 @@
 Free names, filled in by `specialize`: `LOAD_0`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and `ROWS`: the
 index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index and result
 step by 1; `LINE`: in a gather, the indexed dim is dense and the only one that moves; in a scatter, a unit is one
-column.  Negative indices count from the end; bounds have been checked before.  A unit is one task: a block of one innermost row, with the outer indices
-found by division.  Sums into one element run in index order inside one unit, so threads cannot change a result.
+column.  Negative indices count from the end; bounds have been checked before.  A unit is one task: a block of one
+innermost row, with the outer indices found by division.  Sums into one element run in index order inside one unit, so
+threads cannot change a result.
 """
 
 # ruff: noqa: F821
