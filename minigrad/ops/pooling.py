@@ -16,10 +16,13 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import pooled_size
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.compare import where
 from minigrad.ops.convolution import IntOrInts, per_dim
 from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
-from minigrad.ops.linalg import matmul
+from minigrad.ops.indexing import index_select_along
+from minigrad.ops.reduce import sum, wide
 from minigrad.tensor import Tensor, describe, expect_tensors
 
 Ints = tuple[int, ...]
@@ -278,10 +281,10 @@ def _avg_pool(
 def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
     expect_tensors(name, x)
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
-    if x.ndim not in (dims + 1, dims + 2) or len(given) != dims:
+    if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(given) != dims:
         raise ShapeError(
-            f"{name}: expected {dims + 1} or {dims + 2} dims and {dims} output sizes, got {describe(x)} and "
-            f"{describe(output_size)}",
+            f"{name}: expected {dims + 1} or {dims + 2} dims, no spatial size of 0, and {dims} output sizes, got "
+            f"{describe(x)} and {describe(output_size)}",
             op=name,
         )
     if not x.dtype.is_float:
@@ -290,18 +293,24 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
     if all(n % m == 0 for n, m in zip(x.shape[-dims:], sizes, strict=True)):
         window = tuple(n // m for n, m in zip(x.shape[-dims:], sizes, strict=True))
         return _avg_pool(name, dims, x, window, None, 0, False, True, None)
+    y = wide(x)
     for d, m in enumerate(sizes):
-        n = x.shape[d - dims]
-        if n != m:
-            means = tensor(averages(n, m), dtype=x.dtype, device=x.device)
-            x = matmul(x.transpose(d - dims, -1), means).transpose(d - dims, -1)
-    return x
+        if y.shape[d - dims] != m:
+            y = _means(y.transpose(d - dims, -1), m).transpose(d - dims, -1)
+    return cast(y, dtype=x.dtype)
 
 
-def averages(n: int, m: int) -> np.ndarray[Any, Any]:
-    """The (n, m) matrix by which n elements become the means of m windows."""
-    result = np.zeros((n, m))
-    for o in range(m):
-        start, end = o * n // m, -(-(o + 1) * n // m)
-        result[start:end, o] = 1 / (end - start)
-    return result
+def _means(x: Tensor, m: int) -> Tensor:
+    """The means of m windows of the last dim.
+
+    Each window is gathered at the length of the longest; a product with zeros would let inf into all of them.
+    """
+    n = x.shape[-1]
+    first = np.arange(m) * n // m
+    counts = -(-np.arange(1, m + 1) * n // m) - first
+    steps = np.arange(counts.max())
+    places = np.minimum(first[:, None] + steps, n - 1)
+    windows = index_select_along(x, tensor(places.reshape(-1), device=x.device), dim=x.ndim - 1)
+    inside = tensor(steps < counts[:, None], device=x.device)
+    total = sum(where(inside, windows.reshape(*x.shape[:-1], *places.shape), 0.0), -1)
+    return total / tensor(counts, dtype=x.dtype, device=x.device)

@@ -124,3 +124,19 @@ def test_bad_arguments_are_named(call, error, text):
         place = message.find(word, place)
         assert place >= 0, f"{word!r} is missing from {message!r}"
     assert "\n" not in message
+
+
+def test_an_infinity_stays_in_the_adaptive_windows_that_have_it():
+    assert F.adaptive_avg_pool1d(row(INF, 1.0, 1.0, 1.0, 1.0), 2).tolist() == [[[INF, 1]]]
+    y = F.adaptive_avg_pool1d(row(1.0, 1.0, NAN, 3.0, 5.0, 7.0, 9.0), 3)
+    assert np.isnan(y.numpy()).tolist() == [[[True, True, False]]] and y.tolist()[0][0][2] == 7
+
+
+def test_adaptive_windows_of_halves_are_summed_in_float32():
+    big = row(60000.0, 60000.0, 60000.0, dtype="float16")
+    assert F.adaptive_avg_pool1d(big, 2).tolist() == [[[60000, 60000]]]
+
+
+def test_an_adaptive_mean_of_no_element_is_refused():
+    with pytest.raises(ShapeError, match=r"adaptive_avg_pool1d: .* no spatial size of 0, .* got float32\(1, 1, 0\)"):
+        F.adaptive_avg_pool1d(mg.zeros(1, 1, 0), 2)
