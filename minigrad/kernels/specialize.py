@@ -154,7 +154,7 @@ class _Expander(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        args = [self.visit(a) for a in (self.spread(node.args) if name == "F" else node.args)]
+        args = [self.visit(a) for a in (self.spread(node.args) if name in ("F", "G") else node.args)]
         if name in self.macros:
             more, expr = self.macros[name](args, self.used)
             self.lines += more

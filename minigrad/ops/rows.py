@@ -1,7 +1,8 @@
 """softmax, log_softmax, layer_norm and rms_norm: rows in one kernel, forward and backward.
 
 Each row's totals and its elements are scalar functions, kept in a `RowFn`.  A backward pass is an op of its own, so it
-has derivatives too: rules of rules are tensor code, and every order works.  `composed.py` has the same functions made
+has derivatives too: rules of rules are tensor code, and every order works.  The compiler may re-order the additions of
+a row's sums, alike for any number of threads.  `composed.py` has the same functions made
 of other ops; tests hold the two to each other.
 """
 

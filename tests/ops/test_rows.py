@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.backends.cpu import rows as backend_rows
 from minigrad.config import override
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops import composed
@@ -73,6 +74,19 @@ def test_thread_count_and_serial_twins_give_the_same_bits() -> None:
             (F.layer_norm(a, 700, b, c) + a.softmax(-1) + a.log_softmax(0)).backward(gradient=g)
             found.append([v.grad.tolist() for v in (a, b, c)])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_results_stored_past_the_caches_are_the_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for lead in ((2, 37), (74,)):  # another shape is another plan; the rows are the same
+        x = mg.tensor(np.random.default_rng(0).standard_normal((*lead, 517)), dtype=dtype)
+        w = mg.tensor(np.linspace(0.5, 1.5, 517), dtype=dtype)
+        v = mg.Var(x)
+        (F.layer_norm(v, 517, w, w) + v.softmax(-1) + v.log_softmax(-1)).backward(gradient=x.sin())
+        found.append(np.array(v.grad.tolist()).reshape(74, 517))
+        monkeypatch.setattr(backend_rows, "STREAMED", 0)
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_cotangent_of_a_sum_is_stretched_without_memory() -> None:

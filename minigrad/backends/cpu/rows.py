@@ -7,8 +7,11 @@ on in blocks of neighbours.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,6 +46,8 @@ JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "l
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
 NAMES = ("a", "b", "c", "e")
+STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
+ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache
 
 
 class Rows(Family):
@@ -64,16 +69,16 @@ class Rows(Family):
                 numbers += [offset, step, *s]
             direct = tuple(s == 1 and x.dtype.storage == compute for x, s in zip(operands, steps[1:]))
             writer: Callable[..., Launch] = write_rows
-            layout: tuple[Any, ...] = direct
+            layout: tuple[Any, ...] = direct, is_streamed(out, n)
         else:
             cols = dims[-1]
             block, blocks = pieces(cols, COLUMNS)
             numbers = [blocks * prod(dims[:-1]), blocks, block, cols, n, bits(value), len(dims) - 1, *dims[:-1]]
             for offset, step, s in zip(offsets, steps, strides):
                 numbers += [offset, step, s[-1], *s[:-1]]
-            writer, layout = write_columns, tuple(s[-1] == 1 for s in strides[1:])
+            writer, layout = write_columns, (tuple(s[-1] == 1 for s in strides[1:]),)
         dtypes = tuple(x.dtype for x in operands)
-        kernel = self.kernel(writer, fn, dtypes, out.dtype, layout, parallel=parallel)
+        kernel = self.kernel(writer, fn, dtypes, out.dtype, *layout, parallel=parallel)
         return bind(kernel, np.array(numbers, np.int64), fn.operands)
 
     def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
@@ -135,6 +140,13 @@ def pick_numbers(
     return np.array(numbers, np.int64), parallel
 
 
+def is_streamed(out: Spec, n: int) -> bool:
+    """Whether rows of n are made in a scratch row and stored past the caches."""
+    size = out.dtype.storage.itemsize
+    dense = out.dtype.storage == out.dtype.compute
+    return dense and out.layout.numel * size >= STREAMED and ROW_BYTES[0] <= n * size <= ROW_BYTES[1]
+
+
 def lanes(compute: np.dtype[Any]) -> int:
     """Accumulators side by side: with four elements added to each at a time, 256 bytes hide an addition's latency."""
     return 256 // compute.itemsize
@@ -159,30 +171,51 @@ def first_arguments(scalar: Any, compute: np.dtype[Any]) -> Expand:
     return expand
 
 
-def total_text(template: Callable[..., Any], name: str, total: Total, dtypes: Sequence[DType], compute: np.dtype[Any],
-               constants: dict[str, str]) -> str:  # fmt: skip
-    """The source of one total as a function `name`."""
-    join, neutral = JOINS[total.join]
-    macros = {"F": first_arguments(total.term, compute), "JOIN": expression_macro(join)}
+def total_text(template: Callable[..., Any], name: str, totals: Sequence[Total], dtypes: Sequence[DType],
+               compute: np.dtype[Any], constants: dict[str, str]) -> str:  # fmt: skip
+    """The source of one total, or two at once, as a function `name`."""
+    join, neutral = JOINS[totals[0].join]
+    macros = {"JOIN": expression_macro(join)}
     macros |= {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
-    macros["FINISH"] = first_arguments(total.finish, compute) if total.finish else expression_macro("{0}")
+    for term, finish, total in zip("FG", ("FINISH", "FINISH_G"), totals):
+        macros[term] = first_arguments(total.term, compute)
+        macros[finish] = first_arguments(total.finish, compute) if total.finish else expression_macro("{0}")
     constants = {"START": neutral_text(neutral, compute), "LANES": str(lanes(compute)), **constants}
-    return helper(paste(template, len(dtypes), macros, constants), template, name)
+    liberty = "reassoc" if template in (rows.total, rows.total_kept, rows.total_two) else ""
+    return helper(paste(template, len(dtypes), macros, constants), template, name, liberty)
 
 
-def helper(text: str, template: Callable[..., Any], name: str) -> str:
+def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:
     """A pasted function under another name, for the module of a kernel."""
-    head = '\n\n@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)\n'
+    more = f', fastmath={{"{liberty}"}}' if liberty else ""
+    head = f'\n\n@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{more})\n'
     return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
 
 
+@cache
+def stream_header(itemsize: int) -> str:
+    """The lines that give a kernel stores past the caches, with the hash of what they come from."""
+    source = Path(rows.__file__).with_name("stream.py").read_bytes()
+    return (
+        f"\nfrom minigrad.kernels.cpu.stream import streams\n\n"
+        f"# stream.py {hashlib.sha256(source).hexdigest()[:16]}\n"
+        f"stream, settle = streams({itemsize})\n"
+    )
+
+
 def row_parts(
-    dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence[bool], out: DType, kept: bool = False
-) -> tuple[str, dict[str, str]]:
+    dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence[bool], out: DType, kept: bool = False,
+    streamed: bool = False,
+) -> tuple[str, dict[str, str]]:  # fmt: skip
     """The functions that a nest over rows calls, and its constants; kept: the last total leaves its terms."""
     compute, dense = out.compute, out.storage == out.compute
-    text, constants = "", {"LANES": str(lanes(compute)), "SPARE": "1" if kept and not dense else "0"}
+    text = stream_header(compute.itemsize) if streamed else ""
+    constants = {"LANES": str(lanes(compute)), "SPARE": "1" if streamed or (kept and not dense) else "0"}
     constants["KEPT"] = "acc" if not kept else "z" if dense else "spare"
+    constants["ROW"] = "spare" if streamed else "out[to : to + n]"
+    constants |= (
+        {"SEND": "stream(out, to, spare, n)", "SETTLE": "settle()"} if streamed else {"SEND": "0", "SETTLE": "0"}
+    )
     for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
         constants[f"SCRATCH_{k}"] = "0" if slices else "1"
         constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
@@ -191,16 +224,32 @@ def row_parts(
             constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k})"
             macros = {"LOAD": expression_macro(load_text(dtype, compute)[0])}
             text += helper(paste(rows.fetch, 0, macros, {}), rows.fetch, f"fetch_{k}")
-    operands = ", ".join(f"x_{k}" for k in range(len(dtypes)))
+    return text + totals_text(dtypes, totals, compute, kept, constants), constants
+
+
+def totals_text(
+    dtypes: Sequence[DType], totals: Sequence[Total], compute: np.dtype[Any], kept: bool, constants: dict[str, str]
+) -> str:
+    """The functions of all totals; the calls of them are added to the constants."""
+    text, operands = "", ", ".join(f"x_{k}" for k in range(len(dtypes)))
+    paired = len(totals) == 4 and len(totals[3].term.args) <= len(dtypes) + 2
     for k in range(4):
         before = ", ".join([*NAMES[: min(k, 3)], *["T(0)"] * (3 - k)])
         more = ", w" if kept and k == len(totals) - 1 else ""
         call = f"total_{k}({operands}, n, value, {before}, acc{more})"
         constants[f"TOTAL_{k}"] = call if k < len(totals) else "T(0)"
-    for k, total in enumerate(totals):
-        template = rows.total_kept if kept and k == len(totals) - 1 else rows.total
-        text += total_text(template, f"total_{k}", total, dtypes, compute, {})
-    return text, constants
+    constants["BOTH"] = "0"
+    if paired:
+        constants |= {
+            "BOTH": f"total_2({operands}, n, value, a, b, T(0), acc)",
+            "TOTAL_2": "both[0]",
+            "TOTAL_3": "both[1]",
+        }
+        text += total_text(rows.total_two, "total_2", totals[2:], dtypes, compute, {})
+    for k, total in enumerate(totals[:2] if paired else totals):
+        sums = rows.total_kept if kept and k == len(totals) - 1 else rows.total
+        text += total_text(rows.largest if total.join == "max" else sums, f"total_{k}", (total,), dtypes, compute, {})
+    return text
 
 
 def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
@@ -231,11 +280,13 @@ def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | C
     return launch
 
 
-def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], parallel: bool) -> Launch:
+def write_rows(
+    fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool, parallel: bool
+) -> Launch:
     """Rows along the memory of the result."""
     kept = fn.reuse is not None
-    functions, constants = row_parts(dtypes, fn.totals, direct, out, kept)
-    label = "rows" + "".join("1" if d else "x" for d in direct)
+    functions, constants = row_parts(dtypes, fn.totals, direct, out, kept, streamed)
+    label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
     return kernel_of(label, label, rows.rows, fn, dtypes, out, constants, functions, kept, parallel)
 
 
@@ -276,6 +327,6 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
         constants[f"TOTAL_{k}"] = call if k < len(fn.totals) else "0"
     for k, total in enumerate(fn.totals):
         more = {**constants, "TARGET": NAMES[k]}
-        functions += total_text(rows.total_down, f"total_{k}", total, dtypes, out.compute, more)
+        functions += total_text(rows.total_down, f"total_{k}", (total,), dtypes, out.compute, more)
     label = "columns" + "".join("1" if d else "x" for d in unit)
     return kernel_of(label, label, rows.columns, fn, dtypes, out, constants, functions, False, parallel)

@@ -1,11 +1,12 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
 Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a scratch
-row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of `total`, `F` the result,
-`KEPT` where the last total leaves its terms for it; in `total` and `total_down` `F` is one
-term, `JOIN` its sum or maximum, `START` the neutral element, `FINISH` what is done at the end.  Accumulators stand in a
-row that is combined at the end, so the loops vectorise without a licence to re-associate; rows are the unit of work,
-so the number of threads changes no bit.
+row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of the functions above the nest, `F` the result,
+`KEPT` where the last total leaves its terms for it, `ROW` where the result is made and `SEND` how it leaves from there;
+in the totals `F` is one term, `JOIN` its sum or maximum, `START` the neutral element, `FINISH` what is done at the end.
+A sum's additions may be re-ordered by the compiler; a maximum's accumulators stand in a row that is combined at the
+end.  Rows are the unit of work, and each function's text is the same for one thread and for all, so the number of
+threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -25,58 +26,64 @@ def fetch(x, at, step, row):  # type: ignore[no-untyped-def]
 
 
 def total(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
-    """One total of a row from the row's elements and the totals before it."""
-    width = min(LANES, (n + 7) // 8 * 8)
-    whole = n - n % (4 * LANES)
-    for j in range(width):
-        acc[j] = START
-    for i in range(0, whole, 4 * LANES):
-        x_K = in_K[i : i + 4 * LANES]
-        for j in range(LANES):
-            one = T(JOIN(F(x_K[j], a, b, c), F(x_K[j + LANES], a, b, c)))
-            two = T(JOIN(F(x_K[j + 2 * LANES], a, b, c), F(x_K[j + 3 * LANES], a, b, c)))
-            acc[j] = T(JOIN(acc[j], T(JOIN(one, two))))
-    for i in range(whole, n, width):
-        x_K = in_K[i:]
-        for j in range(min(width, n - i)):
-            acc[j] = T(JOIN(acc[j], F(x_K[j], a, b, c)))
-    for k in range(8, width, 8):
-        for j in range(8):
-            acc[j] = T(JOIN(acc[j], acc[k + j]))
-    joined = acc[0]
-    for j in range(1, 8):
-        joined = T(JOIN(joined, acc[j]))
+    """One sum over a row from the row's elements and the totals before it."""
+    joined = START
+    for j in range(n):
+        joined = T(joined + F(in_K[j], a, b, c))
     return T(FINISH(joined, T(n), T(value)))
 
 
 def total_kept(in_K, n, value, a, b, c, acc, kept):  # type: ignore[no-untyped-def]
     """`total`, with the terms left in `kept`."""
-    width = min(LANES, (n + 7) // 8 * 8)
+    joined = START
+    for j in range(n):
+        one = T(F(in_K[j], a, b, c))
+        kept[j] = one
+        joined = T(joined + one)
+    return T(FINISH(joined, T(n), T(value)))
+
+
+def total_two(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
+    """Two sums of which neither needs the other, in one loop."""
+    joined = START
+    other = START
+    for j in range(n):
+        joined = T(joined + F(in_K[j], a, b, c))
+        other = T(other + G(in_K[j], a, b, c))
+    return T(FINISH(joined, T(n), T(value))), T(FINISH_G(other, T(n), T(value)))
+
+
+def largest(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
+    """One maximum over a row."""
     whole = n - n % (4 * LANES)
-    for j in range(width):
-        acc[j] = START
-    for i in range(0, whole, 4 * LANES):
-        x_K = in_K[i : i + 4 * LANES]
-        w = kept[i : i + 4 * LANES]
-        for j in range(4 * LANES):
-            w[j] = T(F(x_K[j], a, b, c))
+    joined = START
+    if whole > 0:
         for j in range(LANES):
-            one, two = T(JOIN(w[j], w[j + LANES])), T(JOIN(w[j + 2 * LANES], w[j + 3 * LANES]))
-            acc[j] = T(JOIN(acc[j], T(JOIN(one, two))))
-    x_K = in_K[whole:]
-    w = kept[whole:]
-    for j in range(n - whole):
-        w[j] = T(F(x_K[j], a, b, c))
-    for i in range(0, n - whole, width):
-        v = w[i:]
-        for j in range(min(width, n - whole - i)):
-            acc[j] = T(JOIN(acc[j], v[j]))
-    for k in range(8, width, 8):
+            acc[j] = START
+        for i in range(0, whole, 4 * LANES):
+            x_K = in_K[i : i + 4 * LANES]
+            for j in range(LANES):
+                one = T(JOIN(F(x_K[j], a, b, c), F(x_K[j + LANES], a, b, c)))
+                two = T(JOIN(F(x_K[j + 2 * LANES], a, b, c), F(x_K[j + 3 * LANES], a, b, c)))
+                acc[j] = T(JOIN(acc[j], T(JOIN(one, two))))
+        for k in range(8, LANES, 8):
+            for j in range(8):
+                acc[j] = T(JOIN(acc[j], acc[k + j]))
         for j in range(8):
-            acc[j] = T(JOIN(acc[j], acc[k + j]))
-    joined = acc[0]
-    for j in range(1, 8):
-        joined = T(JOIN(joined, acc[j]))
+            joined = T(JOIN(joined, acc[j]))
+    if n - whole >= 16:
+        x_K = in_K[whole:]
+        for j in range(8):
+            acc[j] = START
+        for i in range(0, n - whole - 7, 8):
+            y_K = x_K[i : i + 8]
+            for j in range(8):
+                acc[j] = T(JOIN(acc[j], F(y_K[j], a, b, c)))
+        for j in range(8):
+            joined = T(JOIN(joined, acc[j]))
+        whole = n - n % 8
+    for j in range(whole, n):
+        joined = T(JOIN(joined, F(in_K[j], a, b, c)))
     return T(FINISH(joined, T(n), T(value)))
 
 
@@ -100,14 +107,17 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 to += place * numbers[8 + rank + d]
                 at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
             x_K = ROW_K
-            z = out[to : to + n]
+            z = ROW
             w = KEPT
             a = TOTAL_0
             b = TOTAL_1
+            both = BOTH
             c = TOTAL_2
             e = TOTAL_3
             for j in range(n):
                 z[j] = STORE(F(x_K[j], a, b, c, e, w[j]))
+            SEND
+        SETTLE
 
 
 def add_one(x, y, n, a, b, first):  # type: ignore[no-untyped-def]
