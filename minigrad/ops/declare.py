@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import normalize_dims
-from minigrad.dispatch import apply, binary, plan_for, run_unary, unary
+from minigrad.dispatch import apply, binary, plan_for, run_unary, run_view, unary
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
@@ -217,8 +217,18 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
         op = new_op(function, "view", ("x",), params, vjp)
         op.prepare, op.linear = function, True
 
+        plans = op.plans
+
         def public(x: Tensor, **given: Any) -> Tensor:
-            return apply(op, x, **{**params, **given})
+            try:
+                # Under the arguments as they were written; names too, for they may come in any order.
+                key = (x.layout, x.dtype, x.device, *given.items())
+                plan = plans.get(key)
+                if plan is None:
+                    plan = plan_for(op, (x,), {**params, **given}, key)
+            except (AttributeError, TypeError):  # no tensor, or an argument that cannot be part of a key
+                return apply(op, x, **{**params, **given})
+            return run_view(op, plan, x)
 
         return publish(op, function, public)
 
