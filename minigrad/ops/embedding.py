@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from minigrad.core.dtype import int64
 from minigrad.core.shape import as_int
-from minigrad.dispatch import number
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.views import unsqueeze
@@ -14,7 +15,8 @@ from minigrad.tensor import Tensor, describe, expect_tensors
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim.
 
-    padding_idx: a row that is read, but gets no gradient.  Gradient: g added to each row that was read.
+    A negative number counts from the last row.  padding_idx: a row that is read, but gets no gradient.
+    Gradient: g added to each row that was read.
     Raises IndexOutOfRange for a row that is not there.
     """
     expect_tensors("embedding", input, weight)
@@ -39,4 +41,6 @@ def _without_gradient(y: Tensor, rows: Tensor, weight: Tensor, padding_idx: int)
         )
     if not y.requires_grad:
         return y
-    return where(unsqueeze(rows == number(padding % n, rows.dtype, rows.device), dim=1), y.detach(), y)
+    places = cast(rows, dtype=int64)  # a narrow dtype may not hold the row's number
+    padded = (places == padding % n) | (places == padding % n - n)
+    return where(unsqueeze(padded, dim=1), y.detach(), y)

@@ -32,6 +32,18 @@ def test_a_row_read_twice_learns_twice_and_the_padding_row_nothing() -> None:
     assert w.grad.tolist() == [[0, 0], [1, 1], [0, 0]]
 
 
+def test_the_padding_row_learns_nothing_under_its_negative_number_either() -> None:
+    w = table()
+    F.embedding(mg.tensor([-1, 0]), w, padding_idx=2).backward()
+    assert w.grad.tolist() == [[1, 1], [0, 0], [0, 0]]
+
+
+def test_narrow_numbers_may_not_hold_the_padding_row() -> None:
+    w = mg.Var(mg.zeros(300, 1))
+    F.embedding(mg.tensor([0, 127, 43], dtype="uint8"), w, padding_idx=299).backward()  # 299 wraps to 43
+    assert w.grad.sum().item() == 3
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(IndexOutOfRange, match=r"index 3 is out of range"):
         F.embedding(mg.tensor([3]), table())
