@@ -74,15 +74,21 @@ def check_classes(name: str, target: Tensor, classes: int, ignore: int) -> None:
         )
 
 
+def _wide(target: Tensor) -> Tensor:
+    """Class numbers in int64: a narrow dtype may not hold the ignored one."""
+    return cast(target, dtype=int64)
+
+
 def _counted(target: Tensor, x: Tensor, ignore: int, reduction: str) -> Tensor:
     """What each row counts: 0 where ignored; for a mean, shares that sum to 1."""
-    valid = cast(target != ignore, dtype=x.dtype)
+    valid = cast(_wide(target) != ignore, dtype=x.dtype)
     return valid / sum(valid) if reduction == "mean" else valid
 
 
 def _slope_by_dy(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """<g, softmax(x) - onehot(target)> of each row; the engine adds up the rows for a single dy."""
-    chosen = unsqueeze(where(target == ignore, 0, target), dim=-1)
+    classes = _wide(target)
+    chosen = unsqueeze(where(classes == ignore, 0, classes), dim=-1)
     rows = sum(g * softmax(x, -1), -1) - gather(g, -1, chosen).squeeze(-1)
     return rows * _counted(target, x, ignore, reduction)
 
@@ -145,9 +151,12 @@ def cross_entropy(
     """
     x, dim = _expect_loss("cross_entropy", input, target, weight, reduction)
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
+    if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
+        raise ArgumentError(
+            f"cross_entropy: label_smoothing must be a number of 0 to 1, got {describe(label_smoothing)}",
+            op="cross_entropy",
+        )
     smooth = float(label_smoothing)
-    if not 0.0 <= smooth <= 1.0:
-        raise ArgumentError(f"cross_entropy: label_smoothing must be 0 to 1, got {label_smoothing!r}")
     if target.shape == x.shape and target.dtype.is_float:
         return _probability_loss(x, target, weight, reduction, smooth, dim)
     if weight is None and smooth == 0.0:
@@ -158,7 +167,7 @@ def cross_entropy(
     loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
     if smooth:
         spread = logs if weight is None else logs * _along_classes(weight, logs, dim)
-        even = where(target == ignore, 0.0, -sum(spread, dim))
+        even = where(_wide(target) == ignore, 0.0, -sum(spread, dim))
         loss = loss * (1.0 - smooth) + even * (smooth / x.shape[dim])
     return _reduced(loss, share, reduction)
 
@@ -204,8 +213,9 @@ def _class_loss(
     """Each row's loss and what it counts in a mean."""
     _expect_classes(name, logs, target, dim)
     check_classes(name, target, logs.shape[dim], ignore)
+    target = _wide(target)
     share = cast(target != ignore, dtype=logs.dtype)
-    chosen = cast(where(target == ignore, 0, target), dtype=int64)
+    chosen = where(target == ignore, 0, target)
     if weight is not None:
         share = share * index_select(weight, 0, chosen.reshape(-1)).reshape(target.shape)
     picked = gather(logs, dim, unsqueeze(chosen, dim=dim)).squeeze(dim)

@@ -45,6 +45,16 @@ def test_fused_and_composed_agree_to_the_second_order(shape: tuple[int, ...], re
         np.testing.assert_allclose(fused, composed, rtol=1e-9, atol=1e-12)
 
 
+def test_class_numbers_of_a_dtype_that_cannot_hold_the_ignored_one() -> None:
+    x, narrow, wide = mg.randn(2, 200), mg.tensor([3, 156], dtype="uint8"), mg.tensor([3, 156])  # -100 wraps to 156
+    for given in ({"weight": mg.ones(200)}, {"label_smoothing": 0.1}):
+        assert F.cross_entropy(x, narrow, **given).item() == F.cross_entropy(x, wide, **given).item()
+    assert F.nll_loss(x, narrow).item() == F.nll_loss(x, wide).item()
+    v = mg.Var(x)
+    slope = mg.grad(F.cross_entropy(v, narrow), v, create_graph=True)
+    assert mg.grad((slope * slope).sum(), v).shape == (2, 200)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -52,7 +62,8 @@ def test_fused_and_composed_agree_to_the_second_order(shape: tuple[int, ...], re
         (lambda x, t: F.cross_entropy(x, mg.tensor([0, -1])), IndexOutOfRange, r"class -1"),
         (lambda x, t: F.nll_loss(x, mg.tensor([0, 7])), IndexOutOfRange, r"nll_loss: class 7"),
         (lambda x, t: F.cross_entropy(x, t, reduction="max"), ArgumentError, r"reduction must be one of"),
-        (lambda x, t: F.cross_entropy(x, t, label_smoothing=2), ArgumentError, r"label_smoothing must be 0 to 1"),
+        (lambda x, t: F.cross_entropy(x, t, label_smoothing=2), ArgumentError, r"label_smoothing must be a number"),
+        (lambda x, t: F.cross_entropy(x, t, label_smoothing="a"), ArgumentError, r"must be a number .* got str 'a'"),
         (lambda x, t: F.cross_entropy(x, mg.zeros(2)), DTypeError, r"class numbers need an integer dtype"),
         (lambda x, t: F.cross_entropy(x, mg.tensor([0])), ShapeError, r"without the class dim 1"),
         (lambda x, t: F.cross_entropy(x, t, mg.ones(2)), ShapeError, r"one entry for each class"),
