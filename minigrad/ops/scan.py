@@ -223,28 +223,29 @@ class Running(NamedTuple):
 def _begin(name: str, x: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
     """Checks that all scans share: x in `dtype`, and the dim; a scalar is a row of one."""
     expect_tensors(name, x)
-    x = x if dtype is None else cast(x, dtype=as_dtype(dtype))
-    return x, normalize_dim(dim, max(x.ndim, 1), name, x)
+    d = normalize_dim(dim, max(x.ndim, 1), name, x)
+    return x if dtype is None else cast(x, dtype=as_dtype(dtype)), d
 
 
-def _scanned(op: Any, x: Tensor, **params: Any) -> Tensor:
+def _scanned(op: Any, x: Tensor, dtype: Any = None, **params: Any) -> Tensor:
     result: Tensor = op(x, **params) if x.ndim else op(x.reshape(1), **params).reshape(())
-    return result
+    return result if dtype is None else cast(result, dtype=as_dtype(dtype))
 
 
 def cumsum(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Sums of all elements up to each along `dim`.
 
-    DTypes: bool and integers give int64; with `dtype` x is converted first.  Gradient: the sums of g from each on.
+    DTypes: bool and integers give int64; with `dtype` x is converted first, and the
+    result has it.  Gradient: the sums of g from each on.
     """
     x, d = _begin("cumsum", x, dim, dtype)
-    return _scanned(cumsum_along, x, dim=d, reverse=False)
+    return _scanned(cumsum_along, x, dtype, dim=d, reverse=False)
 
 
 def cumprod(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
     x, d = _begin("cumprod", x, dim, dtype)
-    return _scanned(cumprod_along, x, dim=d)
+    return _scanned(cumprod_along, x, dtype, dim=d)
 
 
 def logcumsumexp(x: Tensor, dim: int) -> Tensor:

@@ -53,6 +53,13 @@ def test_a_scalar_is_a_row_of_one_and_nothing_stays_nothing() -> None:
     assert mg.zeros(0, 3).cumsum(0).shape == mg.zeros(3, 0).cummax(1).values.shape[::-1] == (0, 3)
 
 
+def test_the_result_has_the_dtype_that_was_asked_for() -> None:
+    x = mg.tensor([100, 100, 2])
+    assert x.cumsum(0, dtype="int32").dtype is x.cumprod(0, dtype="int32").dtype is mg.int32
+    assert x.cumsum(0, dtype="int8").tolist() == [100, -56, -54]  # wraps as int8 does
+    assert x.cumsum(0).dtype is mg.int64
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(IndexOutOfRange, match=r"cumsum: .*dim 2"):
         mg.zeros(2, 3).cumsum(2)
