@@ -191,7 +191,7 @@ def t(x: Tensor) -> Tensor:
     expect_tensors("t", x)
     if x.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dims, got {describe(x)}; use .mT or transpose", op="t")
-    return full_transpose(x)
+    return views.transpose(x, dim0=0, dim1=1) if x.ndim == 2 else full_transpose(x)
 
 
 def item(x: Tensor) -> Any:

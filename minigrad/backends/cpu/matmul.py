@@ -164,9 +164,10 @@ class Matmul(Family):
                 return lambda a, b, c, out: kernel(b, a, out, table)
             return lambda a, b, c, out: kernel(a, b, out, table)
         finish = self._adding(p, dtype, pieces, added, factors)
+        sums_of = self.maker(pieces * p.batches * size, dtype, CPU)
 
         def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
-            store = self.allocate(pieces * p.batches * size, dtype, CPU)
+            store = sums_of()
             if row:
                 kernel(b, a, store.buffer, table)
             else:
@@ -213,16 +214,17 @@ class Matmul(Family):
             return lambda a, b, c, out: kernel(a, b, c, out, table)
         pack, room, _ = packing or (None, 0, ())
         finish = self._adding(p, dtype, pieces, added, factors) if pieces > 1 else None
+        panels_of, sums_of = (self.maker(n, dtype, CPU) for n in (room, pieces * p.batches * p.m * p.n))
 
         def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
             if pack is not None:
-                panels = self.allocate(room, dtype, CPU)
+                panels = panels_of()
                 pack(b, panels.buffer)
                 b = panels.buffer
             if finish is None:
                 kernel(a, b, c, out, table)
             else:
-                store = self.allocate(pieces * p.batches * p.m * p.n, dtype, CPU)
+                store = sums_of()
                 kernel(a, b, c, store.buffer, table)
                 finish(store.buffer, c, out)
 
