@@ -188,7 +188,7 @@ def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(values) == 1:
         values *= dims
-    whole = all(hasattr(v, "__index__") and not isinstance(v, bool) for v in values)
+    whole = all(hasattr(v, "__index__") and not isinstance(v, (bool, Tensor)) for v in values)
     if len(values) != dims or not whole or any(int(v) < least for v in values):
         raise ArgumentError(
             f"{name}: {what} must be an int of at least {least}, or {dims} of them, got {describe(value)}", op=name

@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from minigrad.backends.base import Backend, Launch
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -214,6 +218,11 @@ def addmm_nd(backend, out, c, a, b, *, alpha, beta):
     return _added(backend, out, c, a, b, alpha, beta)
 
 
+def plain(factor: Any) -> Any:
+    """A NumPy number as Python's, which a plan is kept under."""
+    return factor.item() if isinstance(factor, np.generic) else factor
+
+
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read.
 
@@ -222,21 +231,21 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     """
     expect_tensors("addmm", input)
     _need("addmm", mat1, mat2, (2, 2))
-    return addmm_nd(input, mat1, mat2, alpha=alpha, beta=beta)
+    return addmm_nd(input, mat1, mat2, alpha=plain(alpha), beta=plain(beta))
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
     expect_tensors("baddbmm", input)
     _need("baddbmm", batch1, batch2, (3, 3))
-    return addmm_nd(input, batch1, batch2, alpha=alpha, beta=beta)
+    return addmm_nd(input, batch1, batch2, alpha=plain(alpha), beta=plain(beta))
 
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat @ vec: see `addmm`."""
     expect_tensors("addmv", input)
     _need("addmv", mat, vec, (2, 1))
-    return addmm_nd(input, mat, vec, alpha=alpha, beta=beta)
+    return addmm_nd(input, mat, vec, alpha=plain(alpha), beta=plain(beta))
 
 
 def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.backends.registry import backend_of
+from minigrad.config import listeners
 from minigrad.core.device import Device
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
@@ -33,6 +34,9 @@ from minigrad.tensor import Tensor, describe, expect_tensors
 def _finder(device: Device, layout: Layout) -> Any:
     """The prepared search of a mask's layout."""
     return backend_of(device).nonzero(Spec(layout, bool_))
+
+
+listeners.append(_finder.cache_clear)  # a search is prepared for a threshold and a backend
 
 
 def count_true(mask: Tensor) -> int:

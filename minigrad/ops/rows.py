@@ -18,6 +18,7 @@ from minigrad.core.rows import ColumnFn, RowFn, Total
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.dispatch import number
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.creation import expect_numbers
 from minigrad.ops.declare import kernel, scalar
 from minigrad.ops.reduce import as_float, mean, sum, wide
 from minigrad.ops.rules import common, refuse
@@ -475,7 +476,8 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
         raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
-    shape = as_shape((normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape), name)
+    given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    shape = as_shape(tuple(given), name)
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
         raise ShapeError(f"{name}: the last dims of {describe(x)} must be the normalized_shape {shape}", op=name)
     for p in params:
@@ -504,6 +506,7 @@ def layer_norm(
     The variance has no correction.  Halves are computed in float32.
     """
     x = _flat_rows("layer_norm", input, normalized_shape, weight, bias)
+    expect_numbers("layer_norm", eps=eps)
     kind = next((p for p in (weight, bias) if p is not None), x)
     lines = two_lines(_line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x))
     result = layer_norm_with(x, lines, eps=float(eps))
@@ -518,6 +521,7 @@ def rms_norm(
     eps: the distance from 1 to the next number of x's dtype if None.  Halves are computed in float32.
     """
     x = _flat_rows("rms_norm", input, normalized_shape, weight)
+    expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
     step = STEPS.get(x.dtype.name, 0.0) if eps is None else float(eps)
     result = rms_norm_with(x, _line(weight, 1.0, x, x), eps=step)
     return result if x is input else result.reshape(input.shape)

@@ -105,3 +105,16 @@ def test_wrong_shapes_and_dtypes_are_named() -> None:
         F.rms_norm(x, (2, 2, 3, 4))
     with pytest.raises(DTypeError, match=r"layer_norm: int64\(2, 3\) needs a floating dtype"):
         F.layer_norm(mg.ones(2, 3, dtype="int64"), 3, mg.ones(3, dtype="int64"))
+
+
+def test_arguments_of_another_type_are_named() -> None:
+    x = mg.ones(2, 3)
+    for call, word in (
+        (lambda: mg.nn.functional.layer_norm(x, (3,), eps="a"), "eps must be a number"),
+        (lambda: mg.nn.functional.rms_norm(x, 3, eps=[1]), "eps must be a number"),
+        (lambda: mg.nn.functional.layer_norm(x, None), "a size must be an int"),
+        (lambda: mg.nn.functional.conv1d(mg.ones(1, 2, 5), mg.ones(2, 2, 3), stride=mg.tensor(1.5)), "stride must be"),
+    ):
+        with pytest.raises(mg.MinigradError, match=word):
+            call()
+    assert mg.addmm(mg.ones(2, 2), x, x.t(), alpha=np.float32(2)).tolist() == [[7.0, 7.0], [7.0, 7.0]]
