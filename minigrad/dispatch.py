@@ -232,16 +232,6 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     return result(x.storage, plan, None)
 
 
-def apply_binary(op: Op, a: Tensor, b: Tensor) -> Tensor:
-    """`apply` for two tensors and no parameters."""
-    plan = plan_of(op, a, b)
-    storage = plan.make()
-    plan.launch(a.storage.buffer, b.storage.buffer, storage.buffer)  # type: ignore[misc]
-    if (a.op is not None or b.op is not None or a.is_variable or b.is_variable) and mode.enabled:
-        return result(storage, plan, record_binary(op, plan, a, b, storage))
-    return result(storage, plan, None)
-
-
 def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
     """The tensor that a call returns."""
     y: Tensor = _new_tensor(Tensor)
