@@ -1,4 +1,5 @@
-"""Elementary functions of kernels against higher precision, in ulp: at most 2, 4 for tan, pow and lgamma.
+"""Elementary functions of kernels against higher precision, in ulp: at most 2, 4 for tan, pow and lgamma,
+7 for the normal distribution.
 
 float32 is held to float64, float64 to the 80 bits of longdouble where the platform has them and to tables of mpmath's
 values.  `python -m tests.kernels.exhaustive_vecmath` runs every float32.
@@ -13,12 +14,13 @@ import pytest
 import vecmath_values
 from vector_loops import BINARY, errors, evaluate, neighbours, text_of
 
+from minigrad.backends.reference.scalars import normal_cdf
 from minigrad.kernels import vecmath
 
-LIMITS = {"tan": 4, "pow": 4, "lgamma": 4}
+LIMITS = {"tan": 4, "pow": 4, "lgamma": 4, "normal_cdf": 7}
 NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
          "atanh": "arctanh", "atan2": "arctan2", "pow": "float_power"}  # fmt: skip
-SLOW = ("erf", "erfc", "lgamma")  # no NumPy function: math, one value at a time
+SLOW = ("erf", "erfc", "lgamma", "normal_cdf")  # no NumPy function: math, one value at a time
 UNARY = sorted(vecmath.FUNCTIONS - set(BINARY))
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 LONG = np.finfo(np.longdouble).nmant >= 63
@@ -26,11 +28,11 @@ INF, NAN = math.inf, math.nan
 
 
 def by_math(name):
-    """erf, erfc and lgamma of a float, with lgamma's poles."""
+    """erf, erfc, normal_cdf and lgamma of a float, with lgamma's poles."""
 
     def value(x):
         try:
-            return getattr(math, name)(x)
+            return normal_cdf(x) if name == "normal_cdf" else getattr(math, name)(x)
         except (ValueError, OverflowError):
             return INF
 

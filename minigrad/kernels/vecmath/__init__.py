@@ -29,6 +29,7 @@ FAMILIES = {
     "inverse": "asin acos atan atan2",
     "hyperbolic": "sinh cosh tanh asinh acosh atanh",
     "error": "erf erfc",
+    "normal": "normal_cdf",
     "power": "pow cbrt",
     "loggamma": "lgamma",
     "quotient": "remainder floor_divide",
