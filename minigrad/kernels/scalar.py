@@ -24,7 +24,7 @@ MATH = {name: f"math.{name}" for name in (
     "exp expm1 log log10 log1p sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
     "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
-MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf"}
+MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf", "logistic": "math.logistic"}
 CLOSING = 20  # lines of closing brackets that may follow the last line with code
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
 # Additions that a vectorised call such as exp is worth: 0.3 to 0.6 ns an element against 0.15; and a call of the

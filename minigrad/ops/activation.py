@@ -13,8 +13,7 @@ SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 @scalar
 def logistic(x):
     """1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
-    e = math.exp(-math.fabs(x))
-    return (1 if x >= 0 else e) / (1 + e)
+    return math.logistic(x)  # type: ignore[attr-defined]
 
 
 @elementwise(dtype=number, vjp=(lambda g, y: (y > 0.0).where_cond(g, 0.0),))

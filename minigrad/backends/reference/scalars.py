@@ -52,6 +52,12 @@ def lgamma(x: float) -> float:
         return math.inf
 
 
+def logistic(x: float) -> float:
+    """1/(1 + exp(-x)), without overflow."""
+    e = math.exp(-abs(x))
+    return (e if x < 0 else 1.0) / (1.0 + e)
+
+
 def normal_cdf(x: float) -> float:
     """The probability that a normal number is at most x."""
     h = -x / math.sqrt(2.0)
@@ -117,6 +123,7 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
 
     functions: dict[str, Any] = {**DIRECT, **{name: rounded(function) for name, function in ROUNDED.items()}}
     functions |= {"gamma": rounded(gamma), "lgamma": rounded(lgamma), "normal_cdf": rounded(normal_cdf)}
+    functions |= {"logistic": rounded(logistic)}
     # Integers are whole already, and float64 would not hold all of them.
     functions |= WHOLE if compute.kind == "f" else dict.fromkeys(WHOLE, lambda x: x)
     constants = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}

@@ -30,6 +30,7 @@ FAMILIES = {
     "hyperbolic": "sinh cosh tanh asinh acosh atanh",
     "error": "erf erfc",
     "normal": "normal_cdf",
+    "logistic": "logistic",
     "power": "pow cbrt",
     "loggamma": "lgamma",
     "quotient": "remainder floor_divide",

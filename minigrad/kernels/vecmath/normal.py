@@ -6,7 +6,6 @@ parts, the first exact, the second added to the reduced argument of exp: one rou
 The quotients are minimax fits of the relative error by the algorithm of Remez, through 1/2 at 0.
 """
 
-
 from minigrad.kernels.vecmath.exponential import EXP_32, EXP_64, LN2_HI_32, LN2_HI_64, LN2_LO_32, LN2_LO_64, LOG2E
 
 NORMAL_END_32, NORMAL_END_64 = 14.4, 39.0  # from here on the tail rounds to 0
