@@ -150,7 +150,7 @@ from minigrad.ops.creation import (
     zeros_like,
 )
 from minigrad.ops.declare import elementwise, kernel, reduction, scalar, schema
-from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp
+from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp, ndtr
 from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
 from minigrad.ops.linalg import addmm, addmv, baddbmm, bmm, dot, matmul, mm, mv, outer
@@ -387,6 +387,7 @@ __all__ = [
     "mul",
     "mv",
     "narrow",
+    "ndtr",
     "ne",
     "neg",
     "nn",

@@ -58,7 +58,7 @@ METHODS: dict[Any, str] = {
     "maximum minimum",
     compare: "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not "
     "bitwise_and bitwise_or bitwise_xor",
-    explog: "exp exp2 expm1 log log2 log10 log1p erf erfc logaddexp",
+    explog: "exp exp2 expm1 log log2 log10 log1p erf erfc ndtr logaddexp",
     trigonometry: "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
     rounding: "floor ceil trunc round",
     activation: "relu sigmoid log_sigmoid silu",

@@ -87,6 +87,7 @@ ELEMENTWISE = [
     _row("log1p", np.log1p, "positive", **FLOAT_RESULT),
     _row("erf", _erf, **FLOAT_RESULT),
     _row("erfc", _erfc, **FLOAT_RESULT),
+    _row("ndtr", lambda x: 0.5 * _erfc(-x / math.sqrt(2)), **FLOAT_RESULT),
     _row("logaddexp", np.logaddexp, "real", "real", **FLOAT_RESULT),
     _row("sin", np.sin, **FLOAT_RESULT),
     _row("cos", np.cos, **FLOAT_RESULT),

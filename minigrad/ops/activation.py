@@ -80,7 +80,7 @@ def gelu_exact(x):
 def gelu_slope(x):
     """Phi(x) + x*phi(x)."""
     density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))
-    return (x * -math.sqrt(0.5)).erfc() * 0.5 + x * density
+    return x.ndtr() + x * density
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * gelu_tanh_slope(x),))

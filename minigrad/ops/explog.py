@@ -65,6 +65,15 @@ def erfc(x):
     return math.erfc(x)
 
 
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi)),))
+def ndtr(x):
+    """The normal distribution function, with its negative tail to full relative accuracy.
+
+    Gradient: g*exp(-x**2/2)/sqrt(2*pi).
+    """
+    return math.normal_cdf(x)  # type: ignore[attr-defined]
+
+
 @elementwise(dtype=to_float, vjp=(lambda g, a, b: g * (a - b).sigmoid(), lambda g, a, b: g * (b - a).sigmoid()))
 def logaddexp(a, b):
     """log(exp(a) + exp(b)) without overflow.  Gradient: g times each operand's share."""
