@@ -1,8 +1,8 @@
 """How long does a call take, beside another library that has the same machine at the same minute?
 
-Calls are timed in batches of a few milliseconds.  The libraries take turns, batch by batch, and each batch begins
-with a call that is not timed, so a clock that slows down, another process and the other library's spinning threads
-weigh on all alike.  What is told is the median batch and the distance between the quartiles.
+Calls are timed in batches of a few milliseconds.  The libraries take turns, batch by batch, so a clock that slows down
+and another process weigh on all alike.  A batch waits until the threads of the library before it have stopped to spin,
+and begins with calls that are not timed.  What is told is the median batch and the distance between the quartiles.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import numpy as np
 
 BATCH = 4e-3  # seconds a batch takes at the least
 ROUNDS = (7, 31)  # at least, at most
+WARM = 5e-4  # seconds of calls that are not timed before a batch
+REST = 3e-3  # seconds of rest between batches, in which the threads of the library before go to sleep
 
 
 @dataclass(frozen=True)
@@ -31,18 +33,21 @@ class Times:
 
 
 def measure(runs: Sequence[Callable[[], Any]], seconds: float) -> list[Times]:
-    """Times of each function, taken in turns until `seconds` have gone."""
+    """Times of each function, taken in turns until `seconds` have gone, with rests that do not count."""
     counts = [calls_a_batch(run) for run in runs]
     samples: list[list[float]] = [[] for _ in runs]
-    end = time.perf_counter() + seconds
+    spent = 0.0
     gc.collect()
     running = gc.isenabled()
     gc.disable()
     try:
         for turn in range(ROUNDS[1]):
             for k in sorted(range(len(runs)), key=lambda k: (k + turn) % len(runs)):
+                time.sleep(REST)
+                start = time.perf_counter()
                 samples[k].append(one_batch(runs[k], counts[k]))
-            if turn + 1 >= ROUNDS[0] and time.perf_counter() > end:
+                spent += time.perf_counter() - start
+            if turn + 1 >= ROUNDS[0] and spent > seconds:
                 break
     finally:
         if running:
@@ -57,8 +62,11 @@ def summary(values: list[float]) -> Times:
 
 
 def one_batch(run: Callable[[], Any], count: int) -> float:
-    """Seconds a call, over `count` calls after one that is not timed."""
+    """Seconds a call, over `count` calls after some that are not timed."""
+    warm = time.perf_counter() + WARM
     run()
+    while time.perf_counter() < warm:
+        run()
     start = time.perf_counter()
     for _ in range(count):
         run()
