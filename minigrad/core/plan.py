@@ -44,6 +44,13 @@ def pieces(n: int, length: int) -> tuple[int, int]:
     return chunk, max(1, -(-n // chunk))
 
 
+def lines(n: int) -> tuple[int, int]:
+    """Cut a dense run into chunks that begin on a line of the cache, 64 at the most where they are long."""
+    chunk, _ = pieces(n, max(CHUNK, n // 64))
+    chunk = -(-chunk // 64) * 64
+    return chunk, max(1, -(-n // chunk))
+
+
 def sort_dims(dims: Strides, strides: Sequence[Strides]) -> tuple[Strides, list[Strides]]:
     """Put the dim in which the first layout moves fastest innermost, and walk each dim upward in it."""
     order = sorted(range(len(dims)), key=lambda d: -abs(strides[0][d]))
@@ -78,7 +85,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
     cols = dims[-1] if dims else 1
     unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
     if len(dims) <= 1 and unit_steps:
-        chunk, chunks = pieces(cols, CHUNK)
+        chunk, chunks = lines(cols)
         return LoopPlan("dense", inner[1:], out.numel, np.array([cols, chunk, chunks, *offsets], np.int64))
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:
