@@ -10,7 +10,6 @@ import pytest
 
 import minigrad as mg
 from minigrad import warmup
-from minigrad.config import override
 from minigrad.kernels import notice, specialize
 
 
@@ -77,16 +76,27 @@ def test_nothing_is_said_of_a_short_compile_nor_where_nobody_watches(monkeypatch
     assert capsys.readouterr().err == ""
 
 
+def test_a_kernel_that_was_compiled_has_its_index_where_it_is_looked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIGRAD_CACHE_DIR", str(tmp_path))
+    program = (
+        "import minigrad as mg; (mg.ones(3) * 2.0).sum()\n"
+        "mg.ones(5).to(mg.float16).exp(); mg.ones(4, 4) @ mg.ones(4, 4)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    sources = list((tmp_path / "kernels").glob("*.py"))
+    assert len(sources) >= 5
+    for path in sources:
+        assert specialize.index_of(path, path.read_text()).exists(), path.name
+
+
 def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
-    with override(cache_dir=tmp_path):
-        path = specialize.cache_folder() / "k.py"
-        path.touch()
-        (path.parent / "__pycache__").mkdir()
-        (path.parent / "__pycache__" / "k.kernel-3.py311.nbi").touch()
-        monkeypatch.setattr(specialize, "fcntl", None)
-        monkeypatch.setattr(specialize, "patience", None)  # calling it would raise
-        with specialize.compiling(path, "k"):
-            pass
+    path, text = tmp_path / "k.py", "import numba\n\n@njit\ndef kernel(x):\n    pass\n"
+    index = specialize.index_of(path, text)
+    index.parent.mkdir()
+    index.touch()
+    monkeypatch.setattr(specialize, "patience", None)  # calling it would raise, and so would opening the file
+    with specialize.compiling(path, "k", text):
+        pass
 
 
 def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch):

@@ -357,7 +357,7 @@ def load(name: str, text: str) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         sys.modules[full] = module
         try:
-            with collector_paused(), compiling(path, name):
+            with collector_paused(), compiling(path, name, text):
                 spec.loader.exec_module(module)
         except BaseException as error:
             # Also when the user interrupts a compile: the next call must not find half a module.
@@ -368,13 +368,23 @@ def load(name: str, text: str) -> ModuleType:
         return module
 
 
+def index_of(path: Path, text: str) -> Path:
+    """Where Numba keeps the index of a kernel's machine code, by the line of its decorator and Python's version.
+
+    One look-up: a listing of a folder with thousands of kernels takes longer than to load one of them.
+    """
+    line = text.count("\n", 0, text.index("\ndef kernel(")) + 1
+    version = f"py{sys.version_info.major}{sys.version_info.minor}{getattr(sys, 'abiflags', '')}"
+    return path.parent / "__pycache__" / f"{path.stem}.kernel-{line}.{version}.nbi"
+
+
 @contextmanager
-def compiling(path: Path, name: str) -> Iterator[None]:
+def compiling(path: Path, name: str, text: str) -> Iterator[None]:
     """Around an import that may compile: one process at a time does, and the others find its machine code.
 
     The lock is the kernel file's own, and goes with the process that holds it.
     """
-    if any((path.parent / "__pycache__").glob(f"{path.stem}.kernel-*.nbi")):
+    if index_of(path, text).exists():
         yield
         return
     with path.open() as file, patience(name):

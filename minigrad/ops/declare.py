@@ -224,10 +224,10 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
                 # Under the arguments as they were written; names too, for they may come in any order.
                 key = (x.layout, x.dtype, x.device, *given.items())
                 plan = plans.get(key)
-                if plan is None:
-                    plan = plan_for(op, (x,), {**params, **given}, key)
             except (AttributeError, TypeError):  # no tensor, or an argument that cannot be part of a key
                 return apply(op, x, **{**params, **given})
+            if plan is None:
+                plan = plan_for(op, (x,), {**params, **given}, key)
             return run_view(op, plan, x)
 
         return publish(op, function, public)
