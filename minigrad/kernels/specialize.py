@@ -373,7 +373,7 @@ def index_of(path: Path, text: str) -> Path:
 
     One look-up: a listing of a folder with thousands of kernels takes longer than to load one of them.
     """
-    line = text.count("\n", 0, text.index("\ndef kernel(")) + 1
+    line = text.partition("\ndef kernel(")[0].count("\n") + 1
     version = f"py{sys.version_info.major}{sys.version_info.minor}{getattr(sys, 'abiflags', '')}"
     return path.parent / "__pycache__" / f"{path.stem}.kernel-{line}.{version}.nbi"
 
