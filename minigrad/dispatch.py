@@ -152,21 +152,21 @@ def unary(op: Op) -> Callable[..., Tensor]:
     """The public function of an elementwise op over one operand."""
     plans = op.plans
 
-    def call(x: Any, *, out: Tensor | None = None) -> Tensor:
-        if not isinstance(x, Tensor) or out is not None:
-            return apply(op, x, out=out)
-        plan = plans.get((x.layout, x.dtype, x.device))
+    def call(input: Any, *, out: Tensor | None = None) -> Tensor:
+        if not isinstance(input, Tensor) or out is not None:
+            return apply(op, input, out=out)
+        plan = plans.get((input.layout, input.dtype, input.device))
         if plan is None:
-            plan = plan_for(op, (x,), {}, (x.layout, x.dtype, x.device))
+            plan = plan_for(op, (input,), {}, (input.layout, input.dtype, input.device))
         storage = plan.make()
         kernel = plan.kernel
         if kernel is None:
-            plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+            plan.launch(input.storage.buffer, storage.buffer)  # type: ignore[misc]
         else:
-            kernel(x.storage.buffer, storage.buffer, plan.numbers)
+            kernel(input.storage.buffer, storage.buffer, plan.numbers)
         node = None
-        if (x.op is not None or x.is_variable) and mode.enabled:
-            node = record(op, plan, (x,), NO_PARAMS, storage)
+        if (input.op is not None or input.is_variable) and mode.enabled:
+            node = record(op, plan, (input,), NO_PARAMS, storage)
         y: Tensor = _new_tensor(Tensor)
         y.id = next(ids)
         y.storage = storage

@@ -102,3 +102,12 @@ def test_the_commonest_exponents_take_the_shorter_op() -> None:
     assert (x**2).tolist() == [1.0, 4.0, 0.25] == mg.pow(x, 2).tolist()
     assert (mg.tensor([2, 3]) ** 2).tolist() == [4, 9]
     assert mg.grad((x**2).sum(), x).tolist() == [2.0, -4.0, 1.0]
+
+
+def test_the_first_argument_is_called_input_as_in_pytorch() -> None:
+    functional, x = mg.nn.functional, matrix()
+    for name in "relu sigmoid silu tanh logsigmoid elu gelu leaky_relu relu6 softplus".split():
+        assert getattr(functional, name)(input=x).tolist() == getattr(functional, name)(x).tolist()
+    for name in ("softmax", "log_softmax", "softmin"):
+        assert getattr(functional, name)(input=x, dim=1).tolist() == getattr(functional, name)(x, 1).tolist()
+    assert mg.exp(input=x).tolist() == x.exp().tolist()

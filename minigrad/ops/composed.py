@@ -63,36 +63,36 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return clamp_between(x, low, high)
 
 
-def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x above 0, else negative_slope * x."""
-    return leaky_relu_with(x, negative_slope)
+    return leaky_relu_with(input, negative_slope)
 
 
-def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """x above 0, else alpha * (exp(x) - 1)."""
-    return elu_with(x, alpha)
+    return elu_with(input, alpha)
 
 
-def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
+def softplus(input: Tensor, beta: float = 1.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow."""
-    return softplus_with(x, beta)
+    return softplus_with(input, beta)
 
 
-def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution function of x; approximate="tanh" for the tanh form.
 
     Raises ArgumentError for another `approximate`.
     """
     if approximate not in ("none", "tanh"):
         raise ArgumentError(
-            f"gelu: approximate of {describe(x)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
+            f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
         )
-    return gelu_exact(x) if approximate == "none" else gelu_tanh(x)
+    return gelu_exact(input) if approximate == "none" else gelu_tanh(input)
 
 
-def relu6(x: Tensor) -> Tensor:
+def relu6(input: Tensor) -> Tensor:
     """relu, not above 6."""
-    return minimum(relu(x), 6.0)
+    return minimum(relu(input), 6.0)
 
 
 def power(x: Tensor, exponent: Any) -> Tensor:

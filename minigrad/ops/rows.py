@@ -156,28 +156,28 @@ def log_softmax_backward(backend, out, dy, logs, *, dim):
     return backend.map_rows(LOG_SOFTMAX_BACKWARD, out, (dy, logs), dim, 0.0)
 
 
-def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.
 
     DTypes: `dtype` if given, else x's own, integers the default float; halves are computed in float32.
     Gradient: y * (g - sum(g * y)).  Special values: a row of -inf gives nan.
     """
-    expect_tensors("softmax", x)
-    d = normalize_dim(dim, x.ndim, "softmax", x)
-    return softmax_along(as_float(x, dtype, "softmax"), dim=d)
+    expect_tensors("softmax", input)
+    d = normalize_dim(dim, input.ndim, "softmax", input)
+    return softmax_along(as_float(input, dtype, "softmax"), dim=d)
 
 
-def log_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
-    expect_tensors("log_softmax", x)
-    d = normalize_dim(dim, x.ndim, "log_softmax", x)
-    return log_softmax_along(as_float(x, dtype, "log_softmax"), dim=d)
+    expect_tensors("log_softmax", input)
+    d = normalize_dim(dim, input.ndim, "log_softmax", input)
+    return log_softmax_along(as_float(input, dtype, "log_softmax"), dim=d)
 
 
-def softmin(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
-    expect_tensors("softmin", x)
-    return softmax(-as_float(x, dtype, "softmin"), dim)
+    expect_tensors("softmin", input)
+    return softmax(-as_float(input, dtype, "softmin"), dim)
 
 
 # ---- normalisation --------------------------------------------------------------------------------------------------
