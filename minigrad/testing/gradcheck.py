@@ -169,7 +169,10 @@ def as_tuple(result: Any) -> tuple[Tensor, ...]:
 
 
 def argument_names(function: Function, count: int) -> list[str]:
-    """The names of the positional arguments, as far as the signature tells them."""
+    """The names of an op's operands, or of the positional arguments as far as the signature tells them."""
+    op = getattr(function, "op", None)
+    if op is not None and len(op.operands) == count:
+        return list(op.operands)
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
