@@ -1,44 +1,37 @@
 """pow and cbrt.
 
-pow(x, y) is 2**(y*log2(x)), and the product must be known to 2**-24 or 2**-53 absolutely.  float32 does it in float64
-registers.  float64 keeps log2(x) as the sum of a number of 26 bits and a rest, by s = f/(2 + f) in two parts and a
-polynomial in s**2: the scheme of fdlibm's e_pow.c (Sun Microsystems, 1993), on one interval.  Halves of 26 bits
-multiply exactly: T. J. Dekker, Numerische Mathematik 18, 1971.  The table of special cases is that of IEEE 754-2008
-section 9.2.1.  cbrt iterates 1/cube root, which needs no division: Newton's method from a polynomial of 8 bits.
+pow(x, y) is exp(y*log(x)), and the product must be known to 2**-24 or 2**-53 absolutely.  float32 does it in float64
+registers, to base 2.  float64 keeps log(x) as the sum of a number of 26 bits and a rest, by s = f/(2 + f) in two parts
+and a polynomial in s**2: the scheme of fdlibm's e_pow.c (Sun Microsystems, 1993), on one interval.  There s is taken
+times 2/3, so that the logarithm begins with 3 + 9/4*s**2, which short numbers hold.  Halves of 26 bits multiply
+exactly: T. J. Dekker, Numerische Mathematik 18, 1971.  The table of special cases is that of IEEE 754-2008 section
+9.2.1.  cbrt iterates 1/cube root, which needs no division: Newton's method from a polynomial of 8 bits.
 """
 
 import math
 
 import numpy as np
 
-LN2_26, LN2_26_REST = 0.6931471675634384, 1.2996506893889889e-08
-# 2/(3*ln(2))
-TWO_THIRDS_26, TWO_THIRDS_REST = 0.9617966860532761, 7.872699542894897e-09
 ENOUGH = 1e25
-POW_LOW, POW_HIGH = -1080.0, 1030.0
+POW_LOW, POW_HIGH = -750.0, 712.0
+TWO = 2.0
+INFINITE_BITS_32, INFINITE_BITS_64 = 0x7F800000, 0x7FF0000000000000
+UPPER_24 = 0xFFFFFFFFE0000000
 NARROW_LOW, NARROW_HIGH = -160.0, 140.0
 THIRD = 0.3333333333333333
 
-# log2(1 + f) / f, relative error 2**-35.1, and (2**r - 1) / r, error of 2**r 2**-28.9
+# log2(1 + f) / s with s = f/(2 + f), in s**2, relative error 2**-37.8, and (2**r - 1) / r, error of 2**r 2**-28.9
 LOG2_WIDE_64 = (
-    1.4426950408667798, -0.7213475208578735, 0.48089836183783785, -0.36067367721240906, 0.2885372662351001,
-    -0.24045301644482, 0.206175986687666, -0.18030446642385956, 0.15876503928745386, -0.14311217910104407,
-    0.14473523123719315, -0.14302507781490786, 0.07759105265635736,
+    2.8853900817900864, 0.9617966733417975, 0.5770835849651513, 0.4116727189977767, 0.34073010658534336,
 )  # fmt: skip
 EXP2_WIDE_64 = (
     0.6931472062472475, 0.24022651084149668, 0.05550327807325967, 0.009618035958600904, 0.001340026270345256,
     0.00015467364972894892,
 )  # fmt: skip
-# (3*atanh(s)/s - 3 - s**2) / s**4 in s**2
+# (log(1 + f)/s - 3 - 9/4*s**2) / s**4 with s = f/(3 + 1.5*f), in s**2; relative error of log(1 + f) 2**-66.3
 POW_LOG = (
-    0.600000000000034, 0.4285714285514466, 0.333333337806682, 0.2727267648465692, 0.23080138985332138,
-    0.19885157303509826, 0.19795139733120037,
-)  # fmt: skip
-# (2**r - 1 - r*ln(2)) / r**2
-POW_EXP = (
-    0.24022650695910072, 0.055504108664822936, 0.009618129107628048, 0.0013333558146164316,
-    0.0001540353039405841, 1.5252734037022652e-05, 1.3215486310732297e-06, 1.0177985498407719e-07,
-    7.055065216305538e-09, 4.465566876693066e-10, 2.5515101934768297e-11,
+    3.0375000000001715, 4.8816964283443065, 8.542968864465381, 15.726799582713658, 29.945631599591923,
+    58.050776425821226, 130.0186928040713,
 )  # fmt: skip
 # 1/cbrt(m) on [0.35, 2.83], relative error 2**-8.1
 CBRT = (
@@ -47,18 +40,30 @@ CBRT = (
 )  # fmt: skip
 
 
-def pow_edges(x, y, r):
-    """x to the y, which is r for |x| where that is finite and not 0: the table of IEEE 754."""
-    a = abs(x)
-    r = r if a > 0.0 else (0.0 if y > 0.0 else INFINITY)
-    r = r if a < INFINITY else (INFINITY if y > 0.0 else 0.0)
-    whole = np.floor(y) == y
-    half = 0.5 * y
-    odd = whole and np.floor(half) != half
-    r = r if x >= 0.0 or whole or a == INFINITY or a == 0.0 else NAN
-    r = -r if odd and T(x).view(U) >= SIGN_BIT else r
-    r = r if x == x and y == y else x + y
-    return 1.0 if y == 0.0 or x == 1.0 else r
+def is_usual(a):
+    """Whether a number is finite and above 0; a has no sign."""
+    return U(T(a).view(U) - U(1)) < U(INFINITE_BITS - U(1))
+
+
+def bounded_exponent(y):
+    """The exponent in bounds: beyond 1e25 a power is 0, 1 or infinite, and infinity times log(1) would be nan."""
+    return min(max(y, -ENOUGH), ENOUGH)
+
+
+def effective_exponent(a, v):
+    """The bounded exponent v, or for a base of 0 or infinity one that leads from any logarithm to 0 or infinity."""
+    return v if is_usual(a) else math.copysign(ENOUGH, v)
+
+
+def pow_edges(x, y, v, r):
+    """x to the y, given the bounded exponent v and r = |x| to the y: the table of IEEE 754."""
+    # What is left of v after taking pairs: 1 for an odd number, 0 for an even one, all that is large being even.
+    pairs = 0.5 * v
+    left = v - 2.0 * np.floor(pairs)
+    r = U(T(r).view(U) ^ (U(T(x).view(U) & SIGN_BIT) if left == 1.0 else U(0))).view(T)
+    r = NAN if (x < 0.0) & is_usual(abs(x)) & (left != 0.0) & (left != 1.0) else r
+    r = r if (x == x) & (y == y) else NAN
+    return 1.0 if (y == 0.0) | (x == 1.0) else r
 
 
 def pow_32(x, y):
@@ -67,67 +72,65 @@ def pow_32(x, y):
     bits = np.uint64(np.float64(a).view(np.uint64) + ROOT_SHIFT_64)
     k = np.uint64(np.uint64(bits >> MANTISSA_64) | WHOLE_BITS_64).view(np.float64) - WHOLE_BIAS_64
     f = np.uint64(np.uint64(bits & MANTISSA_BITS_64) + ROOT_BITS_64).view(np.float64) - ONE_64
-    p = horner(f, LOG2_WIDE_64)
-    # Beyond 1e25 the result is 0, 1 or infinite, and infinity times log2(1) would be nan.
-    l = np.float64(min(max(y, -ENOUGH), ENOUGH)) * (k + f * p)
+    s = f / (TWO_64 + f)
+    z = s * s
+    p = horner(z, LOG2_WIDE_64)
+    v = bounded_exponent(y)
+    l = np.float64(effective_exponent(abs(x), v)) * (k + s * p)
     l = min(max(l, NARROW_LOW_64), NARROW_HIGH_64)
     t = l + TO_WHOLE_64
     r = l - (t - TO_WHOLE_64)
     q = horner(r, EXP2_WIDE_64)
     power = np.uint64(np.uint64(np.float64(t).view(np.uint64) + BIAS_64) << MANTISSA_64).view(np.float64)
-    return pow_edges(x, y, np.float32((q * r + ONE_64) * power))
+    return pow_edges(x, y, v, np.float32((q * r + ONE_64) * power))
 
 
 def pow_64(x, y):
-    """x to the y, below 1 ulp; exact where the result is a float64."""
+    """x to the y, below 2 ulp; exact where the result is a float64."""
     a = abs(x)
     small = a < SMALLEST_NORMAL
     bits = U(T(a * LIFT if small else a).view(U) + ROOT_SHIFT)
     k = U(U(bits >> MANTISSA) | WHOLE_BITS).view(T) - (WHOLE_BIAS + LIFTED if small else WHOLE_BIAS)
     f = U(U(bits & MANTISSA_BITS) + ROOT_BITS).view(T) - 1.0
-    # s = f/(2 + f) = high + low
-    d = 2.0 + f
+    # s = f/(3 + 1.5*f) = high + low; 1.5*f is exact
+    more = 1.5 * f
+    d = 3.0 + more
     reciprocal = 1.0 / d
     s = f * reciprocal
-    high = upper(s)
+    high = U(T(s).view(U) & UPPER_24).view(T)
     top = upper(d)
-    low = ((f - high * top) - high * (f - (top - 2.0))) * reciprocal
-    # log(1 + f) = 2/3 * s * (3 + s**2 + rest) = 2/3 * (first + second)
+    low = ((f - high * top) - high * (more - (top - 3.0))) * reciprocal
+    # log(1 + f) = s * (3 + 2.25*s**2 + s**4*p) = first + second
+    scaled = 2.25 * high
+    square = high * scaled
     z = s * s
     p = horner(z, POW_LOG)
-    square = high * high
-    rest = z * z * p + low * (high + s)
-    v = 3.0 + square + rest
-    head = upper(v)
-    rest = low * head + (rest - ((head - 3.0) - square)) * s
-    t = high * head
-    first = upper(t + rest)
-    second = rest - (first - t)
-    # log2(|x|) = head + rest
-    t = TWO_THIRDS_26 * first
-    v = TWO_THIRDS_REST * first + second * (TWO_THIRDS_26 + TWO_THIRDS_REST)
-    head = upper((t + v) + k)
-    rest = v - ((head - k) - t)
-    # y * log2(|x|) = first + second, which is n + r and a tail.  Beyond 1e25 the result is 0, 1 or infinite.
-    v = min(max(y, -ENOUGH), ENOUGH)
-    top = upper(v)
+    head = upper(3.0 + square)
+    rest = (z * z * p + low * (scaled + 2.25 * s)) + (square - (head - 3.0))
+    first = high * head
+    second = low * head + rest * s
+    # log(|x|) = head + rest
+    t = k * LN2_HI
+    head = upper((first + second) + t)
+    rest = (second - ((head - t) - first)) + k * LN2_LO
+    # y * log(|x|) = first + second
+    v = bounded_exponent(y)
+    w = effective_exponent(a, v)
+    top = upper(w)
     first = min(max(top * head, POW_LOW), POW_HIGH)
-    second = min(max((v - top) * head + v * rest, -1.0), 1.0)
-    t = first + TO_TWICE
-    low = first - (t - TO_TWICE)
-    r = low + second
-    tail = second - (r - low)
-    # 2**r = 1 + high + rest = head + rest
-    q = horner(r, POW_EXP)
-    top = upper(r)
-    high = top * LN2_26
-    rest = ((r - top) + tail) * LN2 + top * LN2_26_REST + r * r * q
-    head = 1.0 + high
-    v = head + ((high - (head - 1.0)) + rest)
+    second = min(max((w - top) * head + w * rest, -1.0), 1.0)
+    # which is n*ln(2) + high + low
+    t = first * LOG2E + TO_TWICE
+    n = t - TO_TWICE
+    high = first - n * LN2_HI
+    low = second - n * LN2_LO
+    r = high + low
+    q = horner(r, EXP)
+    r = ((r * r * q + low) + high) + 1.0
     bits = T(t).view(U)
     half = U(bits >> U(1))
-    v = v * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
-    return pow_edges(x, y, v)
+    r = r * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
+    return pow_edges(x, y, v, r)
 
 
 def cbrt(x):
