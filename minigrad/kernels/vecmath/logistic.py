@@ -1,9 +1,20 @@
 """The logistic function 1/(1 + exp(-x)), with full relative accuracy for x far below 0.
 
 It is e/(1 + e) for x < 0 and 1/(1 + e) above, with e = exp(-|x|) as in `exponential`.  e is at most 1, so its power of
-two can be made in one step, larger than it is by the factor that `normal` takes too; the product with the inverse of
-that factor then gives subnormal e with one rounding.
+two can be made in one step, larger than it is by the factor that `normal` takes too; the polynomial is smaller by as
+much, and their product gives subnormal e with one rounding.
 """
+
+from minigrad.kernels.vecmath.exponential import EXP_32
+from minigrad.kernels.vecmath.normal import LIFT_DOWN_32, LIFT_DOWN_64
+
+# exp(r), relative error 2**-26.1 and 2**-57.9: a minimax fit on |r| <= ln(2)/2 by the algorithm of Remez
+EXP_LIFTED_32 = tuple(LIFT_DOWN_32 * c for c in (1.0, 1.0, *EXP_32))
+EXP_LIFTED_64 = tuple(LIFT_DOWN_64 * c for c in (
+    1.0, 1.0, 0.5000000000000011, 0.16666666666666413, 0.041666666666530156, 0.008333333333494463,
+    0.0013888888943630851, 0.00019841269506570937, 2.4801493098118198e-05, 2.7557586385125433e-06,
+    2.763024865066372e-07, 2.500005688944574e-08,
+))  # fmt: skip
 
 
 def logistic(x):
@@ -14,7 +25,6 @@ def logistic(x):
     n = t - TO_LIFTED
     r = z - n * LN2_HI
     r = r - n * LN2_LO
-    p = horner(r, EXP)
-    y = (p * (r * r) + r) + 1.0
-    e = y * U(T(t).view(U) << MANTISSA).view(T) * LIFT_DOWN
+    y = horner(r, EXP_LIFTED)
+    e = y * U(T(t).view(U) << MANTISSA).view(T)
     return (e if x < 0.0 else 1.0) / (1.0 + e)
