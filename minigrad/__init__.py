@@ -186,8 +186,8 @@ from minigrad.ops.reduce import (
     var,
 )
 from minigrad.ops.rounding import ceil, floor, round, trunc
-from minigrad.ops.rows import log_softmax, softmax, softmin
 from minigrad.ops.scan import cummax, cummin, cumprod, cumsum, logcumsumexp
+from minigrad.ops.softmax import log_softmax, softmax, softmin
 from minigrad.ops.sorting import argsort, kthvalue, median, msort, sort, topk
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
-from minigrad.core.op import Op, Spec
+from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.storage import ConstantStorage
 from minigrad.dispatch import SCALAR, VECTORS_PAY, number, plan_into, plan_of
 from minigrad.errors import GradientError
@@ -138,6 +138,7 @@ def descend(
             found.append((node, g))
         op, specs, parents = node.op, node.plan.specs, node.parents
         saved: Any = saved_in_graph(node) if create and node.saved else node.saved
+        joint = None if op.joint is None else at_once(node, op.joint, saved, g, wanted)
         for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
             parent = parents[k]
             if wanted is not None and parent.id not in wanted:
@@ -146,7 +147,9 @@ def descend(
             rule: Any = op.rules[at]
             # A fused rule is one kernel; what it does cannot be differentiated again.
             fn = rule.fn if create else rule.fused or fuse(op, at)
-            if rule.facts:
+            if joint is not None:
+                partial = joint[k]
+            elif rule.facts:
                 partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
             elif not pick:
                 partial = fn(g)
@@ -164,6 +167,20 @@ def descend(
         if not retain:
             node.saved = None
     return found
+
+
+def at_once(
+    node: BackpropOp, rule: Rule, saved: Any, g: Tensor, wanted: set[int] | None
+) -> tuple[Tensor, ...] | None:
+    """All gradients of a node by its op's joint rule; None unless every operand wants one."""
+    for parent in node.parents:
+        if parent is None or (wanted is not None and parent.id not in wanted):
+            return None
+    op = node.op
+    values = dict(zip(op.saves[node.mask], saved))
+    given = [values[-1 if name == "y" else op.operands.index(name)] for name in rule.saves]
+    gradients: tuple[Tensor, ...] = rule.fn(g, *given, **facts(node, rule, 0))
+    return gradients
 
 
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:

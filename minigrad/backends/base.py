@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.rows import ColumnFn, RowFn
+from minigrad.core.rows import RowFn
 from minigrad.core.storage import Storage
 from minigrad.kernels.scalar import parse
 
@@ -152,8 +152,9 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
-        """out[k, j] = the sum of term k over all rows (along the last dim) at their element j; of no rows, 0."""
+    def sum_columns(self, fn: RowFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+        """Dense lines: fn's rows along the last dim, if it makes any; then a line for each of its terms, whose elements
+        are sums over all rows.  The sum of no rows is 0."""
 
     @abstractmethod
     def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:

@@ -69,6 +69,7 @@ class Op:
     picks[mask]: for each tracking operand that has a rule, its number and where among them the values stand that its
     rule wants; for a variadic op, those of its one rule.
     complete: every operand has a rule.
+    joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
     linear: the op is its own jvp.
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
@@ -76,8 +77,8 @@ class Op:
     """
 
     __slots__ = (
-        "check", "complete", "doc", "dtype_rule", "identity", "kind", "label", "linear", "name", "operands", "params",
-        "picks", "plans", "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
+        "check", "complete", "doc", "dtype_rule", "identity", "joint", "kind", "label", "linear", "name", "operands",
+        "params", "picks", "plans", "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -97,6 +98,7 @@ class Op:
         self.saves: tuple[tuple[int, ...], ...] = ()
         self.picks: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
         self.complete = False
+        self.joint: Rule | None = None
         self.plans: dict[Any, Any] = {}
 
     @property

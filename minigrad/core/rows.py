@@ -1,8 +1,8 @@
 """What is computed along one row: a few totals of it, then each element from its row's totals.
 
-softmax, layer_norm and their derivatives have this form.  A `RowFn` holds the scalar functions as an elementwise op
-holds one; `kernels/cpu/rows.py` is the loop nest around them, `backends/reference/rows.py` says what it means, and
-`ops/rows.py` declares them.
+softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
+`RowFn` holds the scalar functions as an elementwise op holds one; `kernels/cpu/rows.py` is the loop nest around them,
+`backends/reference/rows.py` says what it means, and `ops/softmax.py` and `ops/norms.py` declare the ops.
 """
 
 from __future__ import annotations
@@ -28,24 +28,18 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class RowFn:
-    """result: one element of the output, from the row's elements, one an operand, and all totals.
+    """result: one element of the output, from the row's elements, one an operand, and all totals.  None: no rows are
+    made.
 
     reuse: the same from the last total's term of that element, and all totals; for terms that are dear to compute, so
     that a kernel may keep them.
+    terms: what is summed down the columns, at most two, from what `result` sees; each sum is one more line of the
+    output, behind its rows.
     """
 
     name: str
     operands: int
     totals: tuple[Total, ...]
-    result: ScalarFn
+    result: ScalarFn | None
     reuse: ScalarFn | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnFn:
-    """Totals of each row, then sums down the columns: `terms` see the row's elements and all totals of the row."""
-
-    name: str
-    operands: int
-    totals: tuple[Total, ...]
-    terms: tuple[ScalarFn, ...]
+    terms: tuple[ScalarFn, ...] = ()

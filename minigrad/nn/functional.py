@@ -20,6 +20,7 @@ from minigrad.ops.convolution import (
 from minigrad.ops.embedding import embedding
 from minigrad.ops.linalg import linear
 from minigrad.ops.losses import cross_entropy, nll_loss
+from minigrad.ops.norms import layer_norm, rms_norm
 from minigrad.ops.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -31,7 +32,7 @@ from minigrad.ops.pooling import (
     max_pool2d,
     max_pool3d,
 )
-from minigrad.ops.rows import layer_norm, log_softmax, rms_norm, softmax, softmin
+from minigrad.ops.softmax import log_softmax, softmax, softmin
 from minigrad.ops.trigonometry import tanh
 
 __all__ = [

@@ -9,6 +9,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.ops.declare import kernel
+from minigrad.ops.rules import same_shape
 from minigrad.tensor import Tensor, describe, expect_tensors
 
 
@@ -20,11 +21,7 @@ def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _same_shape(op: Op, x: Spec, **params: Any) -> tuple[int, ...]:
-    return x.shape
-
-
-@kernel(dtype=_given_dtype, shape=_same_shape, vjp=(lambda g, *, x_dtype: cast(g, dtype=x_dtype),), linear=True)
+@kernel(dtype=_given_dtype, shape=same_shape, vjp=(lambda g, *, x_dtype: cast(g, dtype=x_dtype),), linear=True)
 def cast(backend, out, x, *, dtype):
     """The values in another dtype, copied.
 
@@ -35,7 +32,7 @@ def cast(backend, out, x, *, dtype):
     return backend.copy(out, x)
 
 
-@kernel(dtype=_same_dtype, shape=_same_shape, vjp=(lambda g: g,), linear=True)
+@kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True)
 def clone(backend, out, x):
     """A row-major copy in storage of its own.  Gradient: g."""
     return backend.copy(out, x)
@@ -86,7 +83,7 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
     )
 
 
-@kernel(dtype=_same_dtype, shape=_same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)
+@kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)
 def transfer(backend, out, x, *, device):
     """A copy on another device.  Gradient: g, sent back."""
     return backend.copy(out, x)

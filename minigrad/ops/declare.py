@@ -91,6 +91,18 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
     return Rule(fn, tuple(saves), tuple(facts))
 
 
+def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
+    """The rule for all operands at once; it may want what the single rules save, and no more."""
+    rule = read_rule(op, fn)
+    missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
+    if missing or not op.complete:
+        wrong = f"saves {', '.join(sorted(missing))}" if missing else "gives gradients"
+        raise DeclarationError(
+            f"{op.where}: the joint rule of {op.name} {wrong} that no rule of an operand has", op=op.name
+        )
+    return rule
+
+
 def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
     """Raise DeclarationError unless `dtype` is a rule: mg.promote, which joins two dtypes, is not mg.rules.promote."""
     if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
@@ -236,12 +248,14 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
 
 
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False,
-           check: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
+           joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
+           ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own: the body is given (backend, out, operands..., *, params) as Specs
     and returns the backend's launch.
 
     dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
-    specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.
+    specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
+    that gives a tuple of all gradients; a backward pass takes it where every operand wants one.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -250,6 +264,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         params = keyword_params(function)
         op = new_op(function, "kernel", tuple(names[2:]), params, vjp)
         op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
+        if joint is not None:
+            op.joint = read_joint(op, joint)
         op.dtype_rule, op.shape_rule, op.prepare, op.check, op.linear = dtype, shape, function, check, linear
 
         def public(*operands: Any, **given: Any) -> Tensor:

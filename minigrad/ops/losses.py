@@ -1,7 +1,7 @@
 """Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
 
 Class numbers without weights or smoothing are one kernel each way: no row of log-probabilities is ever stored.  The
-other cases are composed of log_softmax and a gather.  `rows.py` has the functions of rows that this module builds on.
+other cases are composed of log_softmax and a gather.  `softmax.py` has the functions of rows that it all builds on.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import gather, index_select
 from minigrad.ops.reduce import sum
-from minigrad.ops.rows import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
 from minigrad.ops.rules import common, refuse
+from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
 from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.tensor import Tensor, describe, expect_tensors, host_array
 

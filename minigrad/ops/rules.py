@@ -124,3 +124,22 @@ def index_dtype(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
 def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
     """Read truth values of any dtypes, give bool."""
     return common(specs).compute, bool_
+
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+
+
+def floating(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
+    """The promoted dtype of all operands, floats only."""
+    dtype = common(specs)
+    if not dtype.is_float:
+        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
+    return dtype
+
+
+def same_shape(op: Op, x: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
+    """The one shape that all operands have."""
+    for other in others:
+        if other.shape != x.shape:
+            raise ShapeError(f"{op.label}: {x!r} and {other!r} must have one shape", op=op.label)
+    return x.shape

@@ -16,14 +16,13 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
 from minigrad.dispatch import number
-from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import scatter_add_exact
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import common, index_dtype, refuse, widen
+from minigrad.ops.rules import floating, index_dtype, same_shape, widen
 from minigrad.ops.views import expand, narrow
 from minigrad.tensor import Tensor, expect_tensors
 
@@ -32,22 +31,8 @@ def _sum_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return widen(op, specs)[1]
 
 
-def _float_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    dtype = common(specs)
-    if not dtype.is_float:
-        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
-    return dtype
-
-
 def _first_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
-
-
-def _same_shape(op: Op, x: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
-    for other in others:
-        if other.shape != x.shape:
-            raise ShapeError(f"{op.label}: {x!r} and {other!r} must have one shape", op=op.label)
-    return x.shape
 
 
 def _flipped(spec: Spec, dim: int, reverse: bool) -> Spec:
@@ -95,7 +80,7 @@ SUM, PRODUCT, LOG, LINE = (parse(f) for f in (running_sum, running_product, runn
 
 @kernel(
     dtype=_sum_dtype,
-    shape=_same_shape,
+    shape=same_shape,
     vjp=(lambda g, *, dim, reverse: cumsum_along(g, dim=dim, reverse=not reverse),),
     linear=True,
 )
@@ -111,8 +96,8 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
 
 
 @kernel(
-    dtype=_float_dtype,
-    shape=_same_shape,
+    dtype=floating,
+    shape=same_shape,
     vjp=(
         lambda g, factor, *, dim, reverse: _recurrence_slope(g, factor, dim, reverse),
         lambda g, factor, y, *, dim, reverse: (
@@ -132,7 +117,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     return _moved(y, dim, True, 1.0) * after
 
 
-@kernel(dtype=_sum_dtype, shape=_same_shape, vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),))
+@kernel(dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),))
 def cumprod_along(backend, out, x, *, dim):
     """Products of all elements up to each along `dim`.  Gradient: exact with zeros too."""
     return backend.scan(PRODUCT, "one", np.dtype(x.dtype.accumulator), out, [x], dim)
@@ -147,7 +132,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     return where(nothing, 0.0, (x - level).exp() * after)
 
 
-@kernel(dtype=_float_dtype, shape=_same_shape, vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),))
+@kernel(dtype=floating, shape=same_shape, vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),))
 def logcumsumexp_along(backend, out, x, *, dim):
     """log(cumsum(exp(x))) along `dim`, without leaving the logarithm."""
     return backend.scan(LOG, "lowest", out.dtype.compute, out, [x], dim)
@@ -179,13 +164,13 @@ def smallest(acc, x):
 NOT_LESS, NOT_GREATER, LARGEST, SMALLEST = (parse(f) for f in (not_less, not_greater, largest, smallest))
 
 
-@kernel(dtype=index_dtype, shape=_same_shape)
+@kernel(dtype=index_dtype, shape=same_shape)
 def cummax_places(backend, out, x, *, dim):
     """Where the largest of all elements up to each is along `dim`: the last of ties, nan wins."""
     return backend.argscan(NOT_LESS, out, x, dim)
 
 
-@kernel(dtype=index_dtype, shape=_same_shape)
+@kernel(dtype=index_dtype, shape=same_shape)
 def cummin_places(backend, out, x, *, dim):
     """Where the smallest of all elements up to each is along `dim`: the last of ties, nan wins."""
     return backend.argscan(NOT_GREATER, out, x, dim)
@@ -196,14 +181,14 @@ def _read_at(g: Tensor, places: Tensor, dim: int) -> Tensor:
     return scatter_add_exact(expand(number(0.0, g.dtype, g.device), shape=g.shape), places, g, dim=dim)
 
 
-@kernel(dtype=_first_dtype, shape=_same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))
+@kernel(dtype=_first_dtype, shape=same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))
 def cummax_values(backend, out, x, places, *, dim):
     """The largest of all elements up to each along `dim`; it stands at `places`, which only the gradient reads."""
     launch = backend.scan(LARGEST, "lowest", out.dtype.compute, out, [x], dim)
     return lambda values, _places, result: launch(values, result)
 
 
-@kernel(dtype=_first_dtype, shape=_same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))
+@kernel(dtype=_first_dtype, shape=same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))
 def cummin_values(backend, out, x, places, *, dim):
     """The smallest of all elements up to each along `dim`; it stands at `places`, which only the gradient reads."""
     launch = backend.scan(SMALLEST, "highest", out.dtype.compute, out, [x], dim)

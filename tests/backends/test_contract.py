@@ -6,6 +6,7 @@ design allows.  Buffers travel through `from_host` and `to_host`, so a backend w
 
 import inspect
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.ops import rows, rules, scan
+from minigrad.ops import norm_rows, rules, scan, softmax
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
 
@@ -458,12 +459,13 @@ def test_rows_along_every_dim_of_every_layout(kind, dim, dtype, way):
     a, g = (arrange(np.random.default_rng(s).standard_normal((3, 4, 5)), dtype, way) for s in (0, 1))
     out = blank((3, 4, 5), dtype)
     rtol = {2: 2e-2, 4: 4e-6, 8: 1e-14}[dtype.itemsize]
-    for fn in (rows.SOFTMAX, rows.LOG_SOFTMAX):
+    for fn in (softmax.SOFTMAX, softmax.LOG_SOFTMAX):
         hold(kind, lambda b, fn=fn: b.map_rows(fn, out[1], (a[1],), dim, 0.0), out, [a], rtol=rtol, atol=rtol)
-    for fn in (rows.SOFTMAX_BACKWARD, rows.LOG_SOFTMAX_BACKWARD):
+    for fn in (softmax.SOFTMAX_BACKWARD, softmax.LOG_SOFTMAX_BACKWARD):
         prepare = lambda b, fn=fn: b.map_rows(fn, out[1], (g[1], a[1]), dim, 0.0)
         hold(kind, prepare, out, [g, a], rtol=rtol, atol=rtol)
-    hold(kind, lambda b: b.map_rows(rows.RMS_NORM, out[1], (a[1], g[1]), dim, 0.5), out, [a, g], rtol=rtol, atol=rtol)
+    prepare = lambda b: b.map_rows(norm_rows.RMS_NORM, out[1], (a[1], g[1]), dim, 0.5)
+    hold(kind, prepare, out, [a, g], rtol=rtol, atol=rtol)
 
 
 @pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
@@ -473,14 +475,18 @@ def test_rows_of_every_length_with_parameters(kind, shape, threshold):
     line = broadcast(arrange(np.linspace(-1, 2, shape[-1], dtype=np.float32)), shape)
     out, last = blank(shape, f32), len(shape) - 1
     with override(parallel_threshold=threshold):
-        for fn in (rows.LAYER_NORM, rows.LAYER_NORM_BACKWARD):
-            operands = [a, line, line] if fn is rows.LAYER_NORM else [g, a, line]
+        for fn in (norm_rows.LAYER_NORM, norm_rows.LAYER_NORM_BACKWARD):
+            operands = [a, line, line] if fn is norm_rows.LAYER_NORM else [a, g, line]
             prepare = lambda b, fn=fn, operands=operands: b.map_rows(fn, out[1], [s for _, s in operands], last, 0.1)
             hold(kind, prepare, out, operands, rtol=2e-5, atol=2e-6)
-        for fn, lines in ((rows.LAYER_NORM_SUMS, 2), (rows.RMS_NORM_SUMS, 1)):
+        for fn, lines in ((norm_rows.LAYER_NORM_SUMS, 2), (norm_rows.RMS_NORM_SUMS, 1)):
             sums = blank((lines, shape[-1]), f32)
-            prepare = lambda b, fn=fn, sums=sums: b.sum_columns(fn, sums[1], (g[1], a[1]), 0.1)
-            hold(kind, prepare, sums, [g, a], rtol=2e-5, atol=2e-5)
+            prepare = lambda b, fn=fn, sums=sums: b.sum_columns(fn, sums[1], (a[1], g[1]), 0.1)
+            hold(kind, prepare, sums, [a, g], rtol=2e-5, atol=2e-5)
+        for fn, lines in ((norm_rows.LAYER_NORM_GRADIENTS, 2), (norm_rows.RMS_NORM_GRADIENTS, 1)):
+            both = blank((math.prod(shape[:-1]) + lines, shape[-1]), f32)
+            prepare = lambda b, fn=fn, both=both: b.sum_columns(fn, both[1], (a[1], g[1], line[1]), 0.1)
+            hold(kind, prepare, both, [a, g, line], rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -493,16 +499,16 @@ def test_picks_of_one_element_a_row(kind, reduction, dtype, way):
     g = arrange(rng.standard_normal((3, 4) if reduction == "none" else ()), dtype, way)
     rtol = {2: 2e-2, 4: 4e-6, 8: 1e-14}[dtype.itemsize]
     loss, slope = blank(g[1].shape, dtype), blank((3, 4, 70), dtype)
-    prepare = lambda b: b.pick(rows.LOG_SOFTMAX, loss[1], a[1], target[1], 2, reduction)
+    prepare = lambda b: b.pick(softmax.LOG_SOFTMAX, loss[1], a[1], target[1], 2, reduction)
     hold(kind, prepare, loss, [a, target], rtol=rtol, atol=rtol)
-    prepare = lambda b: b.pick_backward(rows.SOFTMAX, slope[1], g[1], a[1], target[1], 2, reduction)
+    prepare = lambda b: b.pick_backward(softmax.SOFTMAX, slope[1], g[1], a[1], target[1], 2, reduction)
     hold(kind, prepare, slope, [g, a, target], rtol=rtol, atol=rtol)
 
 
 def test_rows_with_infinities_and_nan(kind):
     a, out = arrange(np.float32([[1, NAN, 3], [INF, 2, -INF], [-INF, -INF, -INF], [-INF, 0, 88]])), blank((4, 3), f32)
     for dim in (0, 1):
-        for fn in (rows.SOFTMAX, rows.LOG_SOFTMAX):
+        for fn in (softmax.SOFTMAX, softmax.LOG_SOFTMAX):
             hold(kind, lambda b, fn=fn, dim=dim: b.map_rows(fn, out[1], (a[1],), dim, 0.0), out, [a], rtol=2e-6)
 
 

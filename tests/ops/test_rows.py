@@ -58,6 +58,35 @@ def test_fused_and_composed_agree_to_the_third_order(name: str, shape: tuple[int
         np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-7 * max(1.0, np.abs(want).max()))
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (3, 7), (300, 64), (2, 70, 33)], ids=str)
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_all_gradients_from_one_reading_are_those_of_the_single_rules(name: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    count = 3 if name == "layer_norm" else 2
+    xs = [mg.Var(rng.standard_normal(shape if k == 0 else shape[-1:])) for k in range(count)]
+    cotangent = mg.tensor(rng.standard_normal(shape))
+
+    def gradients(inputs: list[mg.Var], **more: Any) -> list[np.ndarray]:
+        y = getattr(F, name)(xs[0], shape[-1:], *xs[1:])
+        return [g.detach().numpy() for g in mg.grad(y, inputs, cotangent, **more)]
+
+    together = gradients(xs)
+    recorded = gradients(xs, create_graph=True)
+    alone = [gradients([x])[0] for x in xs]
+    for got, *wanted in zip(together, recorded, alone, strict=True):
+        for want in wanted:
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_of_one_reading_share_no_memory_with_a_leaf() -> None:
+    x, w, b = mg.Var(mg.randn(5, 3)), mg.Var(mg.ones(3)), mg.Var(mg.zeros(3))
+    F.layer_norm(x, 3, w, b).backward(mg.ones(5, 3))
+    before = x.grad.tolist()
+    b.grad.add_(1.0)
+    w.grad.add_(1.0)
+    assert b.grad.tolist() == [6.0, 6.0, 6.0] and x.grad.tolist() == before
+
+
 def test_softmax_of_numbers_that_would_overflow() -> None:
     x = mg.tensor([[1000.0, 1000.0], [-1e30, 0.0]])
     assert x.softmax(1).tolist() == [[0.5, 0.5], [0.0, 1.0]]

@@ -79,6 +79,24 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
             return x + x
 
 
+def test_a_joint_rule_wants_what_the_single_rules_save() -> None:
+    from minigrad.ops.declare import kernel
+    from minigrad.ops.rules import floating, same_shape
+
+    with pytest.raises(DeclarationError, match="the joint rule of saving_more saves b that no rule of an operand has"):
+
+        @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, a: g * a, lambda g, a: g),
+                joint=lambda g, a, b: (g * a, g * b))  # fmt: skip
+        def saving_more(backend, out, a, b):
+            """Its joint rule wants b, which nobody saves."""
+
+    with pytest.raises(DeclarationError, match="the joint rule of giving_more gives gradients that no rule"):
+
+        @kernel(dtype=floating, shape=same_shape, vjp=(lambda g: g, None), joint=lambda g: (g, g))
+        def giving_more(backend, out, a, b):
+            """Its joint rule has a gradient for b, which carries none."""
+
+
 def test_a_users_op_of_our_name_does_not_replace_ours() -> None:
     x = mg.Var([1.0, 2.0, 3.0])
 

@@ -26,7 +26,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
-from minigrad.core.rows import ColumnFn, RowFn, Total
+from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.specialize import (
     Expand,
@@ -36,12 +36,13 @@ from minigrad.kernels.specialize import (
     load_text,
     paste,
     scalar_macro,
+    store_text,
     write_kernel,
 )
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
 PARTS = 16  # chunks of rows whose column sums are made apart
-ROWS_A_PART = 16  # fewer rows are not worth a part of their own
+ROWS_A_PART = 8  # fewer rows are not worth a part of their own
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
@@ -57,47 +58,47 @@ class Rows(Family):
         if out.layout.numel == 0:
             return nothing
         n = out.shape[dim]
+        streamed = is_streamed(out, n)
+        parallel = out.layout.numel * cost(fn) >= settings.parallel_threshold
+        if out.layout.strides[dim] == 1 or n == 1:
+            return self._along(fn, out, operands, dim, value, pieces(out.layout.numel // n, CHUNK // n), streamed)
         layouts = [without(x.layout, out.shape, dim) for x in (out, *operands)]
         steps = [x.layout.strides[dim] for x in (out, *operands)]
         dims, strides, offsets = walk(layouts)
-        parallel = out.layout.numel * cost(fn) >= settings.parallel_threshold
-        compute = out.dtype.compute
-        if steps[0] == 1 or n == 1:
-            chunk, chunks = pieces(prod(dims), CHUNK // n)
-            numbers = [prod(dims), chunk, chunks, n, bits(value), len(dims), *dims]
-            for offset, step, s in zip(offsets, steps, strides):
-                numbers += [offset, step, *s]
-            direct = tuple(s == 1 and x.dtype.storage == compute for x, s in zip(operands, steps[1:]))
-            writer: Callable[..., Launch] = write_rows
-            layout: tuple[Any, ...] = direct, is_streamed(out, n)
-        else:
-            cols = dims[-1]
-            block, blocks = pieces(cols, COLUMNS)
-            numbers = [blocks * prod(dims[:-1]), blocks, block, cols, n, bits(value), len(dims) - 1, *dims[:-1]]
-            for offset, step, s in zip(offsets, steps, strides):
-                numbers += [offset, step, s[-1], *s[:-1]]
-            writer, layout = write_columns, (tuple(s[-1] == 1 for s in strides[1:]),)
-        dtypes = tuple(x.dtype for x in operands)
-        kernel = self.kernel(writer, fn, dtypes, out.dtype, *layout, parallel=parallel)
+        cols = dims[-1]
+        block, blocks = pieces(cols, COLUMNS)
+        numbers = [blocks * prod(dims[:-1]), blocks, block, cols, n, bits(value), len(dims) - 1, *dims[:-1]]
+        for offset, step, s in zip(offsets, steps, strides):
+            numbers += [offset, step, s[-1], *s[:-1]]
+        dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
+        kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, parallel=parallel)
         return bind(kernel, np.array(numbers, np.int64), fn.operands)
 
-    def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
-        n, shape = out.shape[-1], operands[0].shape
+    def sum_columns(self, fn: RowFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+        shape = operands[0].shape
+        n, count = shape[-1], prod(shape[:-1])
         if n == 0:
             return nothing
-        last = len(shape) - 1
-        layouts = [without(x.layout, shape, last) for x in operands]
+        rows = Spec(Layout.contiguous(shape, out.layout.offset), out.dtype)
+        share = pieces(count, max(ROWS_A_PART, -(-count // PARTS)))
+        streamed = fn.result is not None and is_streamed(rows, n)
+        return self._along(fn, rows, operands, len(shape) - 1, value, share, streamed)
+
+    def _along(
+        self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int],
+        streamed: bool,
+    ) -> Launch:  # fmt: skip
+        """Rows along the memory of `out`, `share` = (rows a chunk, chunks)."""
+        layouts = [without(x.layout, out.shape, dim) for x in (out, *operands)]
+        steps = [x.layout.strides[dim] for x in (out, *operands)]
         dims, strides, offsets = walk(layouts)
-        count = prod(dims)
-        chunk, chunks = pieces(count, max(ROWS_A_PART, -(-count // PARTS)))
-        numbers = [count, chunk, chunks, n, bits(value), len(dims), *dims, out.layout.offset, 1, *([0] * len(dims))]
-        for x, offset, s in zip(operands, offsets, strides):
-            numbers += [offset, x.layout.strides[last], *s]
-        compute = out.dtype.compute
-        direct = tuple(x.layout.strides[last] == 1 and x.dtype.storage == compute for x in operands)
-        parallel = chunks > 1 and count * n >= settings.parallel_threshold
+        numbers = [prod(dims), *share, out.shape[dim], bits(value), len(dims), *dims]
+        for offset, step, s in zip(offsets, steps, strides):
+            numbers += [offset, step, *s]
+        direct = tuple(s == 1 and x.dtype.storage == out.dtype.compute for x, s in zip(operands, steps[1:]))
+        parallel = share[1] > 1 and out.layout.numel * cost(fn) >= settings.parallel_threshold
         dtypes = tuple(x.dtype for x in operands)
-        kernel = self.kernel(write_sums, fn, dtypes, out.dtype, direct, parallel=parallel)
+        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, streamed, parallel=parallel)
         return bind(kernel, np.array(numbers, np.int64), fn.operands)
 
     def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:
@@ -154,7 +155,8 @@ def lanes(compute: np.dtype[Any]) -> int:
 
 def cost(fn: RowFn) -> int:
     """About how many additions an element is worth."""
-    return fn.result.cost + sum(total.term.cost for total in fn.totals)
+    made = fn.terms if fn.result is None else (fn.result, *fn.terms)
+    return sum(scalar.cost for scalar in made) + sum(total.term.cost for total in fn.totals)
 
 
 def bits(value: float) -> int:
@@ -232,35 +234,41 @@ def totals_text(
 ) -> str:
     """The functions of all totals; the calls of them are added to the constants."""
     text, operands = "", ", ".join(f"x_{k}" for k in range(len(dtypes)))
-    paired = len(totals) == 4 and len(totals[3].term.args) <= len(dtypes) + 2
-    for k in range(4):
+    constants |= {"PAIR_0": "0", "PAIR_1": "0"} | {f"TOTAL_{k}": "T(0)" for k in range(4)}
+    k = 0
+    while k < len(totals):
+        two = k % 2 == 0 and pairs(totals[k : k + 2], len(dtypes) + k)
         before = ", ".join([*NAMES[: min(k, 3)], *["T(0)"] * (3 - k)])
-        more = ", w" if kept and k == len(totals) - 1 else ""
-        call = f"total_{k}({operands}, n, value, {before}, acc{more})"
-        constants[f"TOTAL_{k}"] = call if k < len(totals) else "T(0)"
-    constants["BOTH"] = "0"
-    if paired:
-        constants |= {
-            "BOTH": f"total_2({operands}, n, value, a, b, T(0), acc)",
-            "TOTAL_2": "both[0]",
-            "TOTAL_3": "both[1]",
-        }
-        text += total_text(rows.total_two, "total_2", totals[2:], dtypes, compute, {})
-    for k, total in enumerate(totals[:2] if paired else totals):
-        sums = rows.total_kept if kept and k == len(totals) - 1 else rows.total
-        text += total_text(rows.largest if total.join == "max" else sums, f"total_{k}", (total,), dtypes, compute, {})
+        last = kept and k == len(totals) - 1
+        call = f"total_{k}({operands}, n, value, {before}, acc{', w' if last else ''})"
+        if two:
+            pair = "ce" if k else "ab"
+            constants |= {f"PAIR_{k // 2}": call, f"TOTAL_{k}": f"{pair}[0]", f"TOTAL_{k + 1}": f"{pair}[1]"}
+        else:
+            constants[f"TOTAL_{k}"] = call
+        sums = rows.total_two if two else rows.total_kept if last else rows.total
+        template = rows.largest if totals[k].join == "max" else sums
+        text += total_text(template, f"total_{k}", totals[k : k + 1 + two], dtypes, compute, {})
+        k += 1 + two
     return text
+
+
+def pairs(two: Sequence[Total], known: int) -> bool:
+    """Whether these are two sums and the second's term sees no more than what is known before the first."""
+    return [total.join for total in two] == ["sum", "sum"] and len(two[1].term.args) <= known
 
 
 def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
     """The result as a macro of the operands' elements, all totals and the kept term."""
+    if fn.result is None:
+        return expression_macro("T(0)")
     if not kept or fn.reuse is None:
         return first_arguments(fn.result, compute)
     reuse = scalar_macro(fn.reuse, compute)
     return lambda args, used: reuse([args[-1], *args[fn.operands : fn.operands + len(fn.totals)]], used)
 
 
-def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | ColumnFn, dtypes: tuple[DType, ...],
+def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...],
               out: DType, constants: dict[str, str], functions: str, kept: bool, parallel: bool) -> Launch:  # fmt: skip
     """Write, compile and import one nest with the functions that it calls."""
     compute, mode = out.compute, "parallel" if parallel else "serial"
@@ -270,7 +278,7 @@ def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | C
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": result_macro(fn, compute, kept)} if isinstance(fn, RowFn) else {},
+        macros={"F": result_macro(fn, compute, kept)},
         constants=constants,
         parallel=parallel,
         signature=f"void({', '.join(map(array_type, (*dtypes, out)))}, int64[::1])",
@@ -283,24 +291,30 @@ def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn | C
 def write_rows(
     fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool, parallel: bool
 ) -> Launch:
-    """Rows along the memory of the result."""
+    """Rows along the memory of the result, sums of their columns, or both."""
     kept = fn.reuse is not None
     functions, constants = row_parts(dtypes, fn.totals, direct, out, kept, streamed)
+    constants |= {"MADE": "n", "TERMS": str(len(fn.terms)), "ADD": "0", "FOLD": "0"}
+    if fn.result is None:
+        constants |= {"MADE": "0", "ROW": "spare"}
+    if fn.terms:
+        functions += sums_text(fn, len(dtypes), out, constants)
     label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
     return kernel_of(label, label, rows.rows, fn, dtypes, out, constants, functions, kept, parallel)
 
 
-def write_sums(fn: ColumnFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], parallel: bool) -> Launch:
-    """Sums of the columns, with totals of each row in them."""
-    compute = out.compute
-    functions, constants = row_parts(dtypes, fn.totals, direct, out)
-    two = len(fn.terms) == 2
-    template = rows.add_two if two else rows.add_one
-    macros = {f"TERM_{k}": first_arguments(term, compute) for k, term in enumerate(fn.terms)}
-    functions += helper(paste(template, 0, macros, {}), template, "add")
-    constants |= {"TERMS": str(len(fn.terms)), "ADD": f"add(x_0, x_1, n, a, b, first{', second' if two else ''})"}
-    label = "sums" + "".join("1" if d else "x" for d in direct)
-    return kernel_of(label, label, rows.column_sums, fn, dtypes, out, constants, functions, False, parallel)
+def sums_text(fn: RowFn, operands: int, out: DType, constants: dict[str, str]) -> str:
+    """The functions of the sums down the columns; the calls of them are added to the constants."""
+    compute, two = out.compute, len(fn.terms) == 2
+    values = ", ".join(f"x_{k}" for k in range(operands))
+    before = "" if fn.result is None else " + numbers[0] * n"
+    constants["ADD"] = f"add({values}, n, a, b, c, e, sums[:n]{', sums[n:]' if two else ''})"
+    constants["FOLD"] = f"fold_columns(work, numbers[2], n * {len(fn.terms)}, out, numbers[6 + rank]{before})"
+    macros = {name: first_arguments(term, compute) for name, term in zip("FG", fn.terms)}
+    macros["STORE"] = expression_macro(store_text(compute, out)[0])
+    add, fold = rows.add_two if two else rows.add_one, rows.fold_columns
+    text = helper(paste(add, operands, macros, {}), add, "add")
+    return text + helper(paste(fold, 0, macros, {}), fold, "fold_columns")
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int, parallel: bool) -> Launch:

@@ -14,13 +14,15 @@ from minigrad.backends.reference.scalars import compute_type, python_function
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.rows import ColumnFn, RowFn, Total
+from minigrad.core.rows import RowFn, Total
 
 Row = list[tuple[Any, ...]]
 
 
-def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
-    """A scalar function that may be given more arguments than it has."""
+def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any]) -> Callable[..., Any]:
+    """A scalar function that may be given more arguments than it has; without one, a function that gives None."""
+    if scalar is None:
+        return lambda *args: None
     function, count = python_function(scalar, compute), len(scalar.args)
     return lambda *args: function(*args[:count])
 
@@ -114,20 +116,23 @@ class Rows(HostMemory):
 
         return quiet(launch)
 
-    def sum_columns(self, fn: ColumnFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+    def sum_columns(self, fn: RowFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
         compute, n = out.dtype.compute, out.shape[-1]
         number, find = compute_type(compute), totals_of(fn.totals, compute, value)
+        result = first_arguments(fn.result, compute)
         terms = [first_arguments(term, compute) for term in fn.terms]
         shape = operands[0].shape
 
         def launch(*buffers: Buffer) -> None:
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))
-            sums = [[number(0)] * n for _ in terms]
+            sums, made = [[number(0)] * n for _ in terms], []
             for positions in rows_of(shape, len(shape) - 1):
                 found = find([elements[p] for p in positions])
                 for j, p in enumerate(positions):
+                    if fn.result is not None:
+                        made.append(result(*elements[p], *found))
                     for column, term in zip(sums, terms, strict=True):
                         column[j] = number(column[j] + term(*elements[p], *found))
-            write(buffers[-1], out, [s for column in sums for s in column], compute)
+            write(buffers[-1], out, made + [s for column in sums for s in column], compute)
 
         return quiet(launch)

@@ -1,12 +1,13 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
 Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a scratch
-row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of the functions above the nest, `F` the result,
-`KEPT` where the last total leaves its terms for it, `ROW` where the result is made and `SEND` how it leaves from there;
-in the totals `F` is one term, `JOIN` its sum or maximum, `START` the neutral element, `FINISH` what is done at the end.
-A sum's additions may be re-ordered by the compiler; a maximum's accumulators stand in a row that is combined at the
-end.  Rows are the unit of work, and each function's text is the same for one thread and for all, so the number of
-threads changes no bit.
+row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of the functions above the nest or parts of the two totals that
+`PAIR_0` and `PAIR_1` find in one loop, `F` the result and `MADE` how many of it are made, `KEPT` where the last total
+leaves its terms for it, `ROW` where the result is made and `SEND` how it leaves from there, `TERMS` the number of sums
+down the columns, `ADD` and `FOLD` the calls that make them; in the totals `F` is one term, `JOIN` its sum or maximum,
+`START` the neutral element, `FINISH` what is done at the end.  A sum's additions may be re-ordered by the compiler; a
+maximum's accumulators stand in a row that is combined at the end.  Rows are the unit of work, and each function's text
+is the same for one thread and for all, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -87,16 +88,43 @@ def largest(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
     return T(FINISH(joined, T(n), T(value)))
 
 
+def add_one(in_K, n, a, b, c, e, first):  # type: ignore[no-untyped-def]
+    """One term of each element of a row, onto the sums of the columns."""
+    for j in range(n):
+        first[j] = T(first[j] + F(in_K[j], a, b, c, e))
+
+
+def add_two(in_K, n, a, b, c, e, first, second):  # type: ignore[no-untyped-def]
+    """Two terms of each element of a row, each onto its own sums of the columns."""
+    for j in range(n):
+        first[j] = T(first[j] + F(in_K[j], a, b, c, e))
+        second[j] = T(second[j] + G(in_K[j], a, b, c, e))
+
+
+def fold_columns(work, chunks, size, out, at):  # type: ignore[no-untyped-def]
+    """The sums of all chunks of rows, in order, into the result."""
+    for k in range(1, chunks):
+        for j in range(size):
+            work[j] = T(work[j] + work[k * size + j])
+    for j in range(size):
+        out[at + j] = STORE(work[j])
+
+
 def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rows, chunk, chunks, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
-    step along the row, strides[rank]."""
+    step along the row, strides[rank].  Each chunk of rows has its own sums down the columns; they are
+    folded at the end into dense lines of out, behind the rows if any are made."""
     n = numbers[3]
     value = np.int64(numbers[4]).view(np.float64)
     rank = numbers[5]
+    work = np.empty(numbers[2] * n * TERMS, T)
     for t in RANGE(numbers[2]):
         acc = np.empty(LANES, T)
         s_K = np.empty(n * SCRATCH_K, T)
         spare = np.empty(n * SPARE, T)
+        sums = work[t * n * TERMS : (t + 1) * n * TERMS]
+        for j in range(n * TERMS):
+            sums[j] = T(0)
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -109,62 +137,18 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
             x_K = ROW_K
             z = ROW
             w = KEPT
+            ab = PAIR_0
             a = TOTAL_0
             b = TOTAL_1
-            both = BOTH
+            ce = PAIR_1
             c = TOTAL_2
             e = TOTAL_3
-            for j in range(n):
+            for j in range(MADE):
                 z[j] = STORE(F(x_K[j], a, b, c, e, w[j]))
             SEND
-        SETTLE
-
-
-def add_one(x, y, n, a, b, first):  # type: ignore[no-untyped-def]
-    """One term of each element of a row, onto the sums of the columns."""
-    for j in range(n):
-        first[j] = T(first[j] + TERM_0(x[j], y[j], a, b))
-
-
-def add_two(x, y, n, a, b, first, second):  # type: ignore[no-untyped-def]
-    """Two terms of each element of a row, each onto its own sums of the columns."""
-    for j in range(n):
-        first[j] = T(first[j] + TERM_0(x[j], y[j], a, b))
-        second[j] = T(second[j] + TERM_1(x[j], y[j], a, b))
-
-
-def column_sums(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `rows`; out is one dense row for each term.  A chunk of rows is summed on its own, the chunks in
-    order at the end."""
-    n = numbers[3]
-    value = np.int64(numbers[4]).view(np.float64)
-    rank = numbers[5]
-    size = n * TERMS
-    work = np.empty(numbers[2] * size, T)
-    for t in RANGE(numbers[2]):
-        acc = np.empty(LANES, T)
-        s_K = np.empty(n * SCRATCH_K, T)
-        first = work[t * size : t * size + n]
-        second = work[(t + 1) * size - n : (t + 1) * size]
-        for j in range(n):
-            first[j] = T(0)
-            second[j] = T(0)
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
-            rest = r
-            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
-            x_K = ROW_K
-            a = TOTAL_0
-            b = TOTAL_1
             ADD
-    for k in range(1, numbers[2]):
-        for j in range(size):
-            work[j] = T(work[j] + work[k * size + j])
-    for j in range(size):
-        out[numbers[6 + rank] + j] = STORE(work[j])
+        SETTLE
+    FOLD
 
 
 def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]
