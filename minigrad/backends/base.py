@@ -24,6 +24,7 @@ from minigrad.core.storage import Storage
 from minigrad.kernels.scalar import parse
 
 Launch = Callable[..., None]
+IndexLaunch = Callable[..., Any]  # its result is true if an index was out of range
 Ints = tuple[int, ...]
 
 
@@ -116,19 +117,23 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
-        """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; negative indices count from the end."""
+    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
+        """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; negative indices count from the end.
+
+        This launch and the next three return True if an index was out of range.  Then the result means nothing, but
+        nothing outside of the operands was read or written, even if another thread writes to the index meanwhile.
+        """
 
     @abstractmethod
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
         """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order."""
 
     @abstractmethod
-    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
         """out[i, j, k] = a[i, index[j], k] for dim 1."""
 
     @abstractmethod
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
         """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order."""
 
     @abstractmethod

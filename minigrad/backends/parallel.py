@@ -32,17 +32,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def guarded(parallel: Callable[..., None], serial: Callable[[], Callable[..., None]]) -> Callable[..., None]:
+def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     """A launch of a parallel kernel; `serial` compiles its twin when a forked child needs it."""
 
-    def launch(*args: Any) -> None:
+    def launch(*args: Any) -> Any:
         global _launched
         if _serial_only:
-            serial()(*args)
-            return
+            return serial()(*args)
         with _lock:
-            parallel(*args)
+            found = parallel(*args)
             _launched = True
+        return found
 
     return launch
 

@@ -1,8 +1,9 @@
 """Reading and adding by index tensors: gather, index_select and their adjoints.
 
-An index tensor may hold negative positions, which count from the end; its range is checked before anything is
-allocated.  The `_exact` ops take positions that a kernel has found, and nobody looks again.  `subscript.py` has
-`x[...]`, `masks.py` what truth values choose.
+An index tensor may hold negative positions, which count from the end.  Its range is checked by the kernel that uses it:
+each position is read once, one that does not exist touches no memory, and the result is thrown away with an error.  So
+no other thread can change an index between the check and its use.  `subscript.py` has `x[...]`, `masks.py` what truth
+values choose.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Backend
+from minigrad.backends.base import Backend, IndexLaunch, Launch
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
@@ -33,29 +34,29 @@ def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
 
-def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
-    """A look at the index values before the op allocates: every position must exist."""
-    k = op.operands.index("index")
-    dim, size = params["dim"], specs[0].shape[params["dim"]]
-    bounds = backend.index_bounds(specs[k])
-    empty = specs[k].layout.numel == 0
+def watched(op: Callable[..., Any], backend: Backend, launch: IndexLaunch, x: Spec, index: Spec, dim: int) -> Launch:
+    """A launch over (x, index, ..., out) that raises where the backend's says that a position does not exist."""
+    size, label = x.shape[dim], op.op.label  # type: ignore[attr-defined]
+    if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):
+        bounds = backend.index_bounds(index)  # nothing is moved, so no kernel looks
+        launch = lambda *buffers: not all(-size <= k < size for k in bounds(buffers[1]))  # noqa: E731
 
-    def check(*operands: Tensor) -> None:
-        if empty:
-            return
-        low, high = bounds(operands[k].storage.buffer)
-        if low < -size or high >= size:
-            wrong = low if low < -size else high
-            raise IndexOutOfRange(
-                f"{op.label}: index {wrong} is out of range for dim {dim} of size {size} of {specs[0]!r}; "
-                f"positions are {-size} to {size - 1}",
-                op=op.label,
-                index=wrong,
-                dim=dim,
-                size=size,
-            )
+    def run(*buffers: Any) -> None:
+        if launch(*buffers):
+            low, high = backend.index_bounds(index)(buffers[1])
+            raise out_of_range(label, low if low < -size else high, x, dim)
 
-    return check
+    return run
+
+
+def out_of_range(label: str, wrong: int, x: Spec, dim: int) -> IndexOutOfRange:
+    """The error for a position that does not exist, or that another thread has put right since."""
+    size = x.shape[dim]
+    what = f"index {wrong} is" if not -size <= wrong < size else "an index, changed by another thread meanwhile, was"
+    return IndexOutOfRange(
+        f"{label}: {what} out of range for dim {dim} of size {size} of {x!r}; positions are {-size} to {size - 1}",
+        op=label, index=wrong, dim=dim, size=size,
+    )  # fmt: skip
 
 
 def _gather_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
@@ -106,115 +107,67 @@ def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
 @kernel(
     dtype=_dtype,
     shape=_gather_shape,
-    check=_in_range,
     vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(_zeros(in_shape, g), index, g, dim=dim), None),
     linear=True,
 )
 def gather_along(backend, out, x, index, *, dim):
     """out[i, j, k] = x[i, index[i, j, k], k] for dim 1.  Gradient: g added where it was read."""
-    return backend.gather(out, x, index, dim)
+    return watched(gather_along, backend, backend.gather(out, x, index, dim), x, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_scatter_shape,
-    check=_in_range,
     vjp=(lambda g: g, None, lambda g, index, *, dim: gather_along(g, index, dim=dim)),
     linear=True,
 )
 def scatter_add_along(backend, out, x, index, src, *, dim):
     """x with src added at the positions of `gather`.  Gradient: g, and g gathered."""
-    return backend.scatter_add(out, x, index, src, dim)
+    return watched(scatter_add_along, backend, backend.scatter_add(out, x, index, src, dim), x, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_select_shape,
-    check=_in_range,
     vjp=(lambda g, index, *, in_shape, dim: index_add_along(_zeros(in_shape, g), index, g, dim=dim), None),
     linear=True,
 )
 def index_select_along(backend, out, x, index, *, dim):
     """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
-    return backend.index_select(out, x, index, dim)
+    return watched(index_select_along, backend, backend.index_select(out, x, index, dim), x, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_add_shape,
-    check=_in_range,
     vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_along(g, index, dim=dim)),
     linear=True,
 )
 def index_add_along(backend, out, x, index, src, *, dim):
     """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""
-    return backend.index_add(out, x, index, src, dim)
+    return watched(index_add_along, backend, backend.index_add(out, x, index, src, dim), x, index, dim)
 
 
-@kernel(
-    dtype=_dtype,
-    shape=_gather_shape,
-    vjp=(lambda g, index, *, in_shape, dim: scatter_add_exact(_zeros(in_shape, g), index, g, dim=dim), None),
-    linear=True,
-)
-def gather_exact(backend, out, x, index, *, dim):
-    """`gather` for positions that a kernel of ours has found: they are in range, and nobody looks again."""
-    return backend.gather(out, x, index, dim)
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others."""
+    expect_tensors("gather", input)
+    return gather_along(input, index, dim=normalize_dim(dim, input.ndim, "gather", input))
 
 
-@kernel(
-    dtype=_dtype,
-    shape=_scatter_shape,
-    vjp=(lambda g: g, None, lambda g, index, *, dim: gather_exact(g, index, dim=dim)),
-    linear=True,
-)
-def scatter_add_exact(backend, out, x, index, src, *, dim):
-    """The adjoint of `gather_exact`, with x added."""
-    return backend.scatter_add(out, x, index, src, dim)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+    expect_tensors("scatter_add", input)
+    return scatter_add_along(input, index, src, dim=normalize_dim(dim, input.ndim, "scatter_add", input))
 
 
-@kernel(
-    dtype=_dtype,
-    shape=_select_shape,
-    vjp=(lambda g, index, *, in_shape, dim: index_add_exact(_zeros(in_shape, g), index, g, dim=dim), None),
-    linear=True,
-)
-def index_select_exact(backend, out, x, index, *, dim):
-    """`index_select` for positions that a kernel has found."""
-    return backend.index_select(out, x, index, dim)
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices of input along `dim` that the 1-d `index` names, in its order."""
+    expect_tensors("index_select", input)
+    return index_select_along(input, index, dim=normalize_dim(dim, input.ndim, "index_select", input))
 
 
-@kernel(
-    dtype=_dtype,
-    shape=_add_shape,
-    vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_exact(g, index, dim=dim)),
-    linear=True,
-)
-def index_add_exact(backend, out, x, index, src, *, dim):
-    """The adjoint of `index_select_exact`, with x added."""
-    return backend.index_add(out, x, index, src, dim)
-
-
-def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """out[i, j, k] = x[i, index[i, j, k], k] for dim 1, and alike for others."""
-    expect_tensors("gather", x)
-    return gather_along(x, index, dim=normalize_dim(dim, x.ndim, "gather", x))
-
-
-def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """x with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
-    expect_tensors("scatter_add", x)
-    return scatter_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "scatter_add", x))
-
-
-def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of x along `dim` that the 1-d `index` names, in its order."""
-    expect_tensors("index_select", x)
-    return index_select_along(x, index, dim=normalize_dim(dim, x.ndim, "index_select", x))
-
-
-def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """x with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
-    expect_tensors("index_add", x, index, source)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+    expect_tensors("index_add", input, index, source)
     src = source if alpha == 1 else source * alpha
-    return index_add_along(x, index, src, dim=normalize_dim(dim, x.ndim, "index_add", x))
+    return index_add_along(input, index, src, dim=normalize_dim(dim, input.ndim, "index_add", input))

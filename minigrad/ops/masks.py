@@ -22,7 +22,7 @@ from minigrad.errors import DTypeError, MinigradError, ShapeError
 from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.compare import ne, where
-from minigrad.ops.indexing import index_select_exact
+from minigrad.ops.indexing import index_select_along
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import sum
 from minigrad.ops.scan import cumsum
@@ -59,7 +59,7 @@ def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
     """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
-    return index_select_exact(flat, places_of(mask), dim=dim)
+    return index_select_along(flat, places_of(mask), dim=dim)
 
 
 def _ranks(mask: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def put(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
         return
     ranks = _ranks(mask)
     wide = expand(source, shape=(*lead, count_true(mask), *rest))
-    where(whole, index_select_exact(wide, ranks, dim=dim).reshape(y.shape), y, out=y)
+    where(whole, index_select_along(wide, ranks, dim=dim).reshape(y.shape), y, out=y)
 
 
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
@@ -174,4 +174,4 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     wide = expand(x, shape=shape)
     if wanted == 0:  # none of source is used, and its gradient is 0
         return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=x.dtype), wide)
-    return where(whole, index_select_exact(source.reshape(-1), _ranks(whole), dim=0).reshape(shape), wide)
+    return where(whole, index_select_along(source.reshape(-1), _ranks(whole), dim=0).reshape(shape), wide)

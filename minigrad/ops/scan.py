@@ -20,7 +20,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
-from minigrad.ops.indexing import scatter_add_exact
+from minigrad.ops.indexing import scatter_add_along
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import floating, index_dtype, same_shape, widen
 from minigrad.ops.views import expand, narrow
@@ -178,7 +178,7 @@ def cummin_places(backend, out, x, *, dim):
 
 def _read_at(g: Tensor, places: Tensor, dim: int) -> Tensor:
     """The gradient of a running extreme: g added where each value was read."""
-    return scatter_add_exact(expand(number(0.0, g.dtype, g.device), shape=g.shape), places, g, dim=dim)
+    return scatter_add_along(expand(number(0.0, g.dtype, g.device), shape=g.shape), places, g, dim=dim)
 
 
 @kernel(dtype=_first_dtype, shape=same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))

@@ -11,7 +11,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
-from minigrad.ops.indexing import gather_exact
+from minigrad.ops.indexing import gather_along
 from minigrad.ops.rules import index_dtype
 from minigrad.tensor import Tensor, describe, expect_tensors
 
@@ -48,7 +48,7 @@ def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = Fals
     Stable whether asked for or not; nan is the greatest.  Gradient: g to where each value stood.
     """
     row, places, d = _ordered("sort", x, dim, descending)
-    values = gather_exact(row, places, dim=d)
+    values = gather_along(row, places, dim=d)
     return Ordered(values, places) if x.ndim else Ordered(values.reshape(()), places.reshape(()))
 
 
@@ -76,7 +76,7 @@ def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
     if not 0 <= count <= n:
         raise ArgumentError(f"topk: k must be 0 to {n} for dim {d} of {describe(x)}, got {count}", op="topk")
     row, places, d = _ordered("topk", x, d, largest, count)
-    values = gather_exact(row, places, dim=d)
+    values = gather_along(row, places, dim=d)
     if x.ndim or count == 0:
         return Ordered(values, places)
     return Ordered(values.reshape(()), places.reshape(()))
@@ -96,7 +96,7 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ordered
 
 def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Ordered:
     """The values at one position of each row."""
-    values = gather_exact(row, place, dim=d)
+    values = gather_along(row, place, dim=d)
     return Ordered(values, place) if keepdim else Ordered(values.squeeze(d), place.squeeze(d))
 
 
@@ -116,6 +116,6 @@ def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     place = places.narrow(d, (n - 1) // 2, 1)
     if x.dtype.is_float:  # nan stands last
         last = places.narrow(d, n - 1, 1)
-        values = gather_exact(row.detach(), last, dim=d)
+        values = gather_along(row.detach(), last, dim=d)
         place = (values != values).where_cond(last, place)
     return _one(row, place, d, keepdim and x.ndim > 0)

@@ -1,5 +1,7 @@
 """Reading and adding by index, straight from the CPU backend, held to NumPy loops over many layouts."""
 
+import threading
+
 import numba
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from strided import WAYS, arrange, blank, contents
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, i8, i32, i64, u8, u32
+from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
@@ -103,11 +105,85 @@ def test_index_select_under_any_layout(way, dim):
         assert np.array_equal(launch(backend.index_select, out, x, i, dim=dim), right)
 
 
+def test_strips_of_rows_and_blocks_of_columns_cover_every_element():
+    a = whole((3, 700, 90), f32)
+    index = positions(700, (3, 1300, 90))
+    with override(parallel_threshold=0):
+        by_rows = launch(backend.gather, blank(index.shape, f32), arrange(a), arrange(index), dim=1)
+        rows = launch(backend.index_select, blank((3, 700, 90), f32), arrange(a), arrange(index[0, :700, 0]), dim=1)
+    assert np.array_equal(by_rows, np.take_along_axis(a, index, 1))
+    assert np.array_equal(rows, a[:, index[0, :700, 0]])
+
+
 def test_long_rows_are_cut_into_blocks():
     a, index = whole((3, 20_000), f32), np.array([2, 0, -1])
     with override(parallel_threshold=0):
         out = launch(backend.index_select, blank(a.shape, f32), arrange(a), arrange(index), dim=0)
     assert np.array_equal(out, a[index])
+
+
+# ---- positions that do not exist
+
+WRONG = [5, -6, 1 << 40, -(1 << 62), np.iinfo(np.int64).max, np.iinfo(np.int64).min]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("way", ["dense", "stepped", "transposed"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_position_that_does_not_exist_is_told_and_touches_nothing(dim, way, wrong):
+    a, src = whole((5, 5), f32), whole((5, 5), f32)
+    grid, line = positions(5, (5, 5)), positions(5, 5)
+    grid[3, 2] = line[4] = wrong
+    for threshold in (0, 1 << 40):
+        with override(parallel_threshold=threshold):
+            for method, index, *more in (
+                ("gather", grid), ("index_select", line), ("scatter_add", grid, src), ("index_add", line, src),
+            ):  # fmt: skip
+                out, x, i = blank((5, 5), f32, way), arrange(a, f32, way), arrange(index, i64, way)
+                operands = [x, i, *(arrange(y, f32, way) for y in more)]
+                outside = np.ones(out[0].size, bool)
+                outside[list(out[1].layout.offsets())] = False
+                before = out[0][outside].tobytes()
+                run = getattr(backend, method)(out[1], *(spec for _, spec in operands), dim)
+                assert run(*(buffer for buffer, _ in operands), out[0])
+                assert out[0][outside].tobytes() == before
+
+
+def test_a_position_that_changes_meanwhile_is_either_right_or_told():
+    """Another thread writes what does not exist; a check in a pass of its own would let some of it through."""
+    a, index = arrange(np.arange(40_000, dtype=np.float32)), arrange(np.arange(40_000)[::-1].copy())
+    out, stop = blank((40_000,), f32), threading.Event()
+    run = backend.gather(out[1], a[1], index[1], 0)
+
+    def disturb():
+        while not stop.is_set():
+            index[0][30_000] = 1 << 50
+            index[0][30_000] = 9_999
+
+    other = threading.Thread(target=disturb)
+    other.start()
+    try:
+        found = [(run(a[0], index[0], out[0]), out[0][30_000]) for _ in range(300)]
+    finally:
+        stop.set()
+        other.join()
+    assert all(value == 9_999 for wrong, value in found if not wrong)
+
+
+@pytest.mark.parametrize("dtype", [i8, u8, i32], ids=str)
+def test_narrow_positions_are_compared_as_numbers(dtype):
+    """200 is -56 in int8, and there is no place -56 in a line of 5."""
+    index = np.array([0, 200 if dtype is u8 else -56]).astype(dtype.numpy)
+    a, out = arrange(whole((5,), f32)), blank((2,), f32)
+    assert backend.gather(out[1], a[1], arrange(index, dtype)[1], 0)(a[0], arrange(index, dtype)[0], out[0])
+
+
+def test_a_dim_of_length_zero_has_no_position():
+    none, index, src = arrange(np.zeros((0, 3), np.float32)), arrange(np.array([0, 0])), arrange(whole((2, 3), f32))
+    out = blank((2, 3), f32)
+    assert backend.index_select(out[1], none[1], index[1], 0)(none[0], index[0], out[0])
+    out = blank((0, 3), f32)
+    assert backend.index_add(out[1], none[1], index[1], src[1], 0)(none[0], index[0], src[0], out[0])
 
 
 # ---- adding
@@ -149,6 +225,22 @@ def test_sums_of_every_dtype(dtype):
     x, i, y = arrange(a, dtype), arrange(index), arrange(src, dtype)
     result = launch(backend.scatter_add, blank((3,), dtype), x, i, y, dim=0)
     assert np.array_equal(result, numpy_scatter_add(a, index, src, 0))
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 4)], ids=str)
+def test_what_is_added_is_converted_first(shape):
+    a, src = whole(shape, i32), rng.standard_normal((3, *shape[1:])).astype(np.float32)
+    operands = arrange(a, i32), arrange(np.array([1, 1, -1])), arrange(src)
+    result = launch(backend.index_add, blank(shape, f64), *operands, dim=0)
+    assert np.array_equal(result, numpy_index_add(a.astype(np.float64), [1, 1, -1], src, 0))
+
+
+def test_a_shorter_index_leaves_the_other_lines_as_they_were():
+    a, index, src = whole((4, 6), f32), positions(6, (2, 9)), whole((2, 9), f32)
+    result = launch(backend.scatter_add, blank((4, 6), f32), arrange(a), arrange(index), arrange(src), dim=1)
+    right = a.copy()
+    np.add.at(right, (np.arange(2)[:, None], index), src)
+    assert np.array_equal(result, right)
 
 
 def test_integer_sums_wrap_around():

@@ -1,4 +1,4 @@
-"""Rows of what masks choose, and of the index ops that take positions as they are."""
+"""Rows of what masks choose."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops import indexing
 
 from .row import ALL, Row
 
 MASK = np.array([[True, False, True], [False, False, True]])
-PLACES = np.array([2, 0, 2])
 
 
 def _on(x: Any, values: np.ndarray) -> Any:
@@ -25,13 +23,7 @@ def _scattered(x: np.ndarray, source: np.ndarray) -> np.ndarray:
     return out
 
 
-def _added(x: np.ndarray, source: np.ndarray) -> np.ndarray:
-    out = x.copy()
-    np.add.at(out, (slice(None), PLACES), source)
-    return out
-
-
-def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ("index_select_exact",)) -> Row:
+def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ("index_select_along",)) -> Row:
     return Row(name, fn, numpy, ("real",) * len(shapes), ops, shapes, dtypes=ALL)
 
 
@@ -43,8 +35,4 @@ ROWS = [
     _row("masked_fill", lambda x: mg.masked_fill(x, _on(x, MASK), 2), lambda x: np.where(MASK, x.dtype.type(1 if x.dtype
          == bool else 2), x), (2, 2, 3), ops=()),
     _row("masked_scatter", lambda x, s: mg.masked_scatter(x, _on(x, MASK), s), _scattered, (2, 2, 3), (7,)),
-    _row("index_select_exact", lambda x: indexing.index_select_exact(x, _on(x, PLACES), dim=1), lambda x: x[:, PLACES],
-         (2, 3)),
-    _row("index_add_exact", lambda x, s: indexing.index_add_exact(x, _on(x, PLACES), s, dim=1), _added, (2, 3), (2, 3),
-         ops=("index_add_exact",)),
 ]  # fmt: skip

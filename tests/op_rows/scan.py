@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops import indexing, scan
+from minigrad.ops import scan
 
 from .row import ALL, FLOATS, Row
 
@@ -74,8 +74,8 @@ ROWS = [
     *[_row(f"{name}-places", lambda x, name=name: getattr(mg, name)(x, 1).indices, _last_place(best),
            f"{name}_places", **PLACES)
       for name, best in (("cummax", np.maximum), ("cummin", np.minimum))],
-    Row("gather_exact", lambda x: indexing.gather_exact(x, mg.tensor(GRID, device=x.device), dim=1),
-        lambda x: np.take_along_axis(x, GRID, 1), ("real",), ("gather_exact",), ((2, 3),), dtypes=ALL),
-    Row("scatter_add_exact", lambda x, s: indexing.scatter_add_exact(x, mg.tensor(GRID, device=x.device), s, dim=1),
-        lambda x, s: _added(x, s), ("real", "real"), ("scatter_add_exact",), ((2, 3), (2, 4)), dtypes=ALL),
+    Row("gather-longer", lambda x: mg.gather(x, 1, mg.tensor(GRID, device=x.device)),
+        lambda x: np.take_along_axis(x, GRID, 1), ("real",), ("gather_along",), ((2, 3),), dtypes=ALL),
+    Row("scatter_add-longer", lambda x, s: mg.scatter_add(x, 1, mg.tensor(GRID, device=x.device), s),
+        lambda x, s: _added(x, s), ("real", "real"), ("scatter_add_along",), ((2, 3), (2, 4)), dtypes=ALL),
 ]  # fmt: skip

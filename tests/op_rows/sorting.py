@@ -12,7 +12,7 @@ from .row import ALL, Row
 
 
 def _row(name: str, fn: Any, numpy: Any, domain: str = "distinct", **more: Any) -> Row:
-    return Row(name, fn, numpy, (domain,), more.pop("ops", ("argsort_along", "gather_exact")), ((2, 5, 3),),
+    return Row(name, fn, numpy, (domain,), more.pop("ops", ("argsort_along", "gather_along")), ((2, 5, 3),),
                dtypes=ALL, **more)  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 The loops are in `kernels/cpu/indexing.py`.  `index_select` is a gather and `index_add` a scatter_add whose index is
 repeated with stride 0 along the other dims.  Sums are made in the compute dtype and stored after each addition, so a
-half is rounded each time; equal indices add in index order, whatever the number of threads.
+half is rounded each time; equal indices add in index order, whatever the number of threads.  A launch returns whether
+an index was out of range: the kernels look at each index as they use it, which costs no second pass.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import IndexLaunch, Launch
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
 from minigrad.core.dtype import DType, int64
@@ -27,19 +28,21 @@ from minigrad.kernels.specialize import array_type, expression_macro, load, writ
 
 COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
 UNITS = 16  # tasks from which on the outer dims are enough to share
+Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]  # dims, strides and offsets: see core/plan.py
 
 
 class Indexing(Family):
     """The preparers of everything that takes an index tensor."""
 
-    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
         if out.layout.numel == 0:
             return nothing
         size, axis = a.layout.shape[dim], a.layout.strides[dim]
+        if size == 0:
+            return nowhere
         source = with_stride(a.layout, out.shape, dim)
         dims, strides, offsets = walk([out.layout, source, index.layout])
-        block, blocks = pieces(dims[-1] if dims else 1, CHUNK)
-        numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
+        numbers = strip_numbers(dims, strides, offsets, size, axis)
         steps = inner(strides)
         way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
         if way == "dense" and (axis, steps[1]) == (1, 0):
@@ -48,43 +51,70 @@ class Indexing(Family):
         kernel = self.kernel(write_gather, a.dtype, index.dtype, way, parallel=parallel)
         return bind(kernel, numbers, 2)
 
-    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
         return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim)
 
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return lambda _a, _index, _src, _out: None
-        copy = self.copy(out, a)
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
         if index.layout.numel == 0:
+            copy = self.copy(out, a)
             return lambda x, _index, _src, result: copy(x, result)
-        add = self._adder(out, index, src, dim)
+        if out.layout.shape[dim] == 0:
+            return nowhere
+        # A scatter may name fewer places than out and src have: the index's shape is walked.
+        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
+        if inner(strides)[0] != 1:
+            # Each line runs along the indexed dim on its own, which is nearer in memory.
+            return self._lines(out, a, index, src, dim)
+        return self._columns(out, a, index, src, dim, (dims, strides, offsets))
 
-        def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> None:
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
+        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim)
+
+    def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
+        whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
+        fresh = whole and a.dtype == out.dtype
+        start = a if fresh else out
+        specs = (out, start, src, index)
+        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
+        numbers = [prod(dims), index.layout.shape[dim], int(fresh), out.layout.shape[dim]]
+        numbers += [x.layout.strides[dim] for x in specs] + [len(dims), *dims]
+        for offset, steps in zip(offsets, strides, strict=True):
+            numbers += [offset, *steps]
+        parallel = numbers[0] > 1 and index.layout.numel >= settings.parallel_threshold
+        kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, parallel=parallel)
+        bound = np.array(numbers, np.int64)
+        if fresh:
+            return lambda x, i, y, result: kernel(x, y, i, result, bound)
+        copy = self.copy(out, a)
+
+        def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> Any:
             copy(x, result)
-            add(y, i, result)
+            return kernel(result, y, i, result, bound)
 
         return launch
 
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
-        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim)
-
-    def _adder(self, out: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+    def _columns(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, walked: Walk) -> IndexLaunch:
+        dims, strides, offsets = walked
+        copy = self.copy(out, a)
         size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
-        # A scatter may name fewer places than out and src have: the index's shape is walked.
-        layouts = [without(x.layout, index.shape, dim) for x in (out, src, index)]
-        dims, strides, offsets = walk(layouts)
         cols = dims[-1] if dims else 1
         parallel = index.layout.numel >= settings.parallel_threshold
-        if inner(strides)[0] != 1:
-            block = 1  # each column runs along the indexed dim on its own, which is nearer in memory
-        else:
-            block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
+        block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
         blocks = -(-cols // block)
-        numbers = unit_numbers(dims, strides, offsets, block, blocks, size, axis)
-        numbers = np.append(numbers, [count, src.layout.strides[dim], index.layout.strides[dim]])
-        way = "line" if block == 1 else "rows" if inner(strides) == (1, 1, 0) else "any"
-        parallel = parallel and int(numbers[0]) > 1
-        return bind(self.kernel(write_scatter_add, out.dtype, index.dtype, way, parallel=parallel), numbers, 2)
+        numbers = [blocks * prod(dims[:-1]), blocks, block, cols, size, axis, count]
+        numbers += [src.layout.strides[dim], index.layout.strides[dim], len(dims[:-1]), *dims[:-1]]
+        for offset, steps, step in zip(offsets, strides, inner(strides), strict=True):
+            numbers += [offset, step, *steps[:-1]]
+        bound = np.array(numbers, np.int64)
+        way = "rows" if inner(strides) == (1, 1, 0) else "any"
+        parallel = parallel and numbers[0] > 1
+        kernel = self.kernel(write_scatter_add, out.dtype, src.dtype, index.dtype, way, parallel=parallel)
+
+        def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> Any:
+            copy(x, result)
+            return kernel(y, i, result, bound)
+
+        return launch
 
     def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
         start, end = out.layout.offset, out.layout.offset + out.layout.numel
@@ -115,6 +145,11 @@ class Indexing(Family):
         return lambda buffer: kernel(buffer, numbers)
 
 
+def nowhere(*buffers: Any) -> bool:
+    """The launch where there are indices and the indexed dim has no place."""
+    return True
+
+
 def along(index: Layout, shape: tuple[int, ...], dim: int) -> Layout:
     """A 1-d index as a layout of `shape` that varies along `dim` only."""
     step = index.strides[0]
@@ -138,20 +173,16 @@ def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(s[-1] for s in strides) if strides[0] else (1, 1, 0)
 
 
-def unit_numbers(
-    dims: tuple[int, ...],
-    strides: Sequence[tuple[int, ...]],
-    offsets: Sequence[int],
-    block: int,
-    blocks: int,
-    size: int,
-    axis: int,
+def strip_numbers(
+    dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int], size: int, axis: int
 ) -> NDArray[np.int64]:
-    """The head that `gather` and `scatter_add` share; the docstrings of the templates list it."""
-    outer, cols = dims[:-1], dims[-1] if dims else 1
-    numbers = [blocks * prod(outer), blocks, block, cols, size, axis, len(outer), *outer]
-    for offset, steps, step in zip(offsets, strides, inner(strides)):
-        numbers += [offset, step, *steps[:-1]]
+    """What `gather` reads: rows of the innermost dim, in strips or blocks of about a chunk."""
+    *outer, rows, cols = (1, 1, *dims)[-max(2, len(dims)) :]
+    block, blocks = pieces(cols, CHUNK)
+    strip, strips = pieces(rows, CHUNK // block)
+    numbers = [blocks * strips * prod(outer), blocks, block, cols, strips, strip, rows, size, axis, len(outer), *outer]
+    for offset, steps, step in zip(offsets, strides, inner(strides), strict=True):
+        numbers += [offset, step, steps[-2] if len(steps) > 1 else 0, *steps[:-2]]
     return np.array(numbers, np.int64)
 
 
@@ -188,9 +219,9 @@ def write_gather(dtype: DType, index: DType, way: str, parallel: bool) -> Launch
         out=dtype,
         compute=dtype.compute,
         macros={},
-        constants={"ROWS": str(way == "rows"), "DENSE": str(way == "dense"), "LINE": str(way == "line")},
+        constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line")},
         parallel=parallel,
-        signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        signature=f"int64({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )
     launch: Launch = load(f"gather_{dtype.short}_{index.short}_{label}", text).kernel
     return launch
@@ -201,21 +232,40 @@ def sum_text(dtype: DType) -> str:
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
-def write_scatter_add(dtype: DType, index: DType, way: str, parallel: bool) -> Launch:
-    """Write, compile and import a sum by index."""
+def write_scatter_add(dtype: DType, src: DType, index: DType, way: str, parallel: bool) -> Launch:
+    """Write, compile and import a sum by index, over blocks of columns."""
     label = f"{way}_{'par' if parallel else 'ser'}"
     text = write_kernel(
-        f"scatter_add: {dtype} by {index}, {label}.",
+        f"scatter_add: {src} by {index} into {dtype}, {label}.",
         indexing.scatter_add,
-        operands=(dtype,),
+        operands=(src, dtype),
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        constants={"ROWS": str(way == "rows"), "LINE": str(way == "line")},
+        constants={"ROWS": str(way == "rows")},
         parallel=parallel,
-        signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        signature=f"int64({array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )
-    launch: Launch = load(f"scatter_add_{dtype.short}_{index.short}_{label}", text).kernel
+    launch: Launch = load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{label}", text).kernel
+    return launch
+
+
+def write_scatter_lines(dtype: DType, src: DType, index: DType, parallel: bool) -> Launch:
+    """Write, compile and import a sum by index, line by line."""
+    label = "par" if parallel else "ser"
+    text = write_kernel(
+        f"scatter_add: {src} by {index} into lines of {dtype}, {label}.",
+        indexing.scatter_lines,
+        operands=(src, dtype),
+        out=dtype,
+        compute=dtype.compute,
+        macros={"ADD": expression_macro(sum_text(dtype))},
+        constants={},
+        parallel=parallel,
+        signature=f"int64({array_type(dtype)}, {array_type(src)}, {array_type(index)}, {array_type(dtype)}, "
+        f"int64[::1])",
+    )
+    launch: Launch = load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}_{label}", text).kernel
     return launch
 
 

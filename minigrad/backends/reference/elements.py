@@ -6,13 +6,12 @@ odometer and convert them with `core.dtype.cast_array`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
 from minigrad.core.dtype import as_dtype, cast_array, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -52,7 +51,7 @@ def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
         buffer[places(spec.layout)] = low.astype(spec.dtype.storage)
 
 
-def quiet(launch: Launch) -> Launch:
+def quiet(launch: Callable[..., Any]) -> Callable[..., Any]:
     """A launch without NumPy's warnings: infinities, nan and wrapping are results here."""
 
     def run(*args: Any) -> Any:
@@ -69,13 +68,16 @@ def along(index: Spec, shape: tuple[int, ...], dim: int) -> Spec:
     return Spec(Layout.make(shape, strides, index.layout.offset), index.dtype)
 
 
-def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int]:
-    """The offset in `layout` of each element that an index of the same rank names along `dim`."""
+def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int] | None:
+    """The offset in `layout` of each element that an index of the same rank names along `dim`; None if one names
+    what is not there."""
     size, step = layout.shape[dim], layout.strides[dim]
     rest = tuple(0 if d == dim else stride for d, stride in enumerate(layout.strides))
     starts = Layout.make(index.shape, rest, layout.offset).offsets()
-    chosen = (int(i) for i in read(buffer, index, INT64))
-    return [start + step * (i + size if i < 0 else i) for start, i in zip(starts, chosen, strict=True)]
+    chosen = [int(i) for i in read(buffer, index, INT64)]
+    if any(not -size <= i < size for i in chosen):
+        return None
+    return [start + step * (i % size) for start, i in zip(starts, chosen, strict=True)]
 
 
 def targets(out: Layout, a: Layout) -> Iterator[int]:

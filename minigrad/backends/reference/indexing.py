@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import IndexLaunch, Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, along, picked, places, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
@@ -18,28 +18,36 @@ from minigrad.core.op import Spec
 class Indexing(HostMemory):
     """The preparers of gathers, scatters and index checks."""
 
-    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
-        def launch(x: Buffer, i: Buffer, z: Buffer) -> None:
-            z[places(out.layout)] = x[np.array(picked(a.layout, index, i, dim), np.int64)]
+    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
+        def launch(x: Buffer, i: Buffer, z: Buffer) -> bool:
+            chosen = picked(a.layout, index, i, dim)
+            if chosen is None:
+                return True
+            z[places(out.layout)] = x[np.array(chosen, np.int64)]
+            return False
 
         return launch
 
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
         compute = out.dtype.compute
         number, row_major = compute_type(compute), Layout.contiguous(out.shape)
 
-        def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> None:
+        def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> bool:
+            chosen = picked(row_major, index, i, dim)
+            if chosen is None:
+                return True
             sums = read(x, a, compute)
-            for place, value in zip(picked(row_major, index, i, dim), read(s, src, compute), strict=True):
+            for place, value in zip(chosen, read(s, src, compute), strict=True):
                 sums[place] = number(sums[place] + value)
             write(z, out, sums, compute)
+            return False
 
         return quiet(launch)
 
-    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> Launch:
+    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
         return self.gather(out, a, along(index, out.shape, dim), dim)
 
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
         return self.scatter_add(out, a, along(index, src.shape, dim), src, dim)
 
     def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:

@@ -1,11 +1,12 @@
 """Loops that read or add where an index tensor says.
 
-Free names, filled in by `specialize`: `LOAD_0`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and `ROWS`: the
-index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index and result
-step by 1; `LINE`: in a gather, the indexed dim is dense and the only one that moves; in a scatter, a unit is one
-column.  Negative indices count from the end; bounds have been checked before.  A unit is one task: a block of one
-innermost row, with the outer indices found by division.  Sums into one element run in index order inside one unit, so
-threads cannot change a result.
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and
+`ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
+and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves.
+
+Negative indices count from the end.  Each index is read once and looked at before it is used; for one that is out of
+range nothing is read or written, and the kernel returns 1.  So nobody who changes the index meanwhile can lead it
+astray.  Sums into one element run in index order inside one unit, so threads cannot change a result.
 """
 
 # ruff: noqa: F821
@@ -13,108 +14,186 @@ import numpy as np
 
 
 def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = units, blocks a row, block, cols, size and stride of the indexed dim of a, rank, shape[rank], then for
-    out, a and index: offset, inner step, strides[rank].  `a` has stride 0 in the indexed dim there."""
+    """numbers = units, blocks, block, cols, strips, strip, rows, size and stride of the indexed dim of a, rank,
+    shape[rank], then for out, a and index: offset, steps of a column and of a row, strides[rank].  `a` stands still in
+    the indexed dim there.  A unit is a block of the columns of a strip of rows."""
     blocks = numbers[1]
+    block = numbers[2]
     cols = numbers[3]
-    rank = numbers[6]
+    strips = numbers[4]
+    strip = numbers[5]
+    rows = numbers[6]
+    size = numbers[7]
+    axis = numbers[8]
+    rank = numbers[9]
+    to_col = numbers[11 + rank]
+    to_row = numbers[12 + rank]
+    a_col = numbers[14 + 2 * rank]
+    a_row = numbers[15 + 2 * rank]
+    index_col = numbers[17 + 3 * rank]
+    index_row = numbers[18 + 3 * rank]
+    outside = np.empty(1, np.int64)  # not np.zeros, which would be a parallel loop of its own
+    outside[0] = 0
     for unit in RANGE(numbers[0]):
-        rest = unit // blocks
-        first = (unit - rest * blocks) * numbers[2]
-        last = min(cols, first + numbers[2])
-        to = numbers[7 + rank]
-        pa = numbers[9 + 2 * rank]
-        pi = numbers[11 + 3 * rank]
+        above = unit // blocks
+        first = (unit - above * blocks) * block
+        count = min(block, cols - first)
+        outer = above // strips
+        low = (above - outer * strips) * strip
+        high = min(rows, low + strip)
+        to = numbers[10 + rank] + low * to_row + first * to_col
+        pa = numbers[13 + 2 * rank] + low * a_row + first * a_col
+        pi = numbers[16 + 3 * rank] + low * index_row + first * index_col
         for d in range(rank - 1, -1, -1):
-            place = rest % numbers[7 + d]
-            rest //= numbers[7 + d]
-            to += place * numbers[9 + rank + d]
+            place = outer % numbers[10 + d]
+            outer //= numbers[10 + d]
+            to += place * numbers[13 + rank + d]
+            pa += place * numbers[16 + 2 * rank + d]
+            pi += place * numbers[19 + 3 * rank + d]
+        places = np.empty(count if DENSE else 0, np.uint64)
+        for _row in range(low, high):
+            if ROWS:
+                k = np.int64(index[np.uint64(pi)])
+                if -size <= k < size:
+                    at = pa + (k if k >= 0 else k + size) * axis
+                    for c in range(count):
+                        out[np.uint64(to + c)] = a[np.uint64(at + c)]
+                else:
+                    outside[0] = 1
+            if DENSE:
+                lowest = np.int64(0)
+                highest = np.int64(0)
+                chosen = index[pi : pi + count]
+                # The places first: a loop that looks at indices becomes vectors, one that also reads by them does not.
+                for c in range(count):
+                    k = np.int64(chosen[c])
+                    lowest = min(lowest, k)
+                    highest = max(highest, k)
+                    # Products are left out where they can be: vectors of 64-bit integers are slow at them.
+                    if LINE:
+                        places[c] = np.uint64(pa + (k if k >= 0 else k + size))
+                    else:
+                        places[c] = np.uint64(pa + (k if k >= 0 else k + size) * axis + c * a_col)
+                if -size <= lowest and highest < size:
+                    z = out[to : to + count]
+                    for c in range(count):
+                        z[c] = a[places[c]]
+                else:
+                    outside[0] = 1
+            if not (ROWS or DENSE):
+                for c in range(count):
+                    k = np.int64(index[np.uint64(pi + c * index_col)])
+                    if -size <= k < size:
+                        at = pa + (k if k >= 0 else k + size) * axis + c * a_col
+                        out[np.uint64(to + c * to_col)] = a[np.uint64(at)]
+                    else:
+                        outside[0] = 1
+            to += to_row
+            pa += a_row
+            pi += index_row
+    return outside[0]
+
+
+def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers = units, the number of indices of a unit, whether lines are copied from a first, the size of the indexed
+    dim and its stride in out, a, src and index, rank, shape[rank], then for out, a, src and index: offset,
+    strides[rank] without the indexed dim.  A unit is a line of out along the indexed dim, near while it is summed."""
+    count = numbers[1]
+    size = numbers[3]
+    axis = numbers[4]
+    step = numbers[5]
+    src_step = numbers[6]
+    index_step = numbers[7]
+    rank = numbers[8]
+    outside = np.empty(1, np.int64)
+    outside[0] = 0
+    for unit in RANGE(numbers[0]):
+        rest = np.int64(unit)
+        to = numbers[9 + rank]
+        pa = numbers[10 + 2 * rank]
+        px = numbers[11 + 3 * rank]
+        pi = numbers[12 + 4 * rank]
+        for d in range(rank - 1, -1, -1):
+            place = rest % numbers[9 + d]
+            rest //= numbers[9 + d]
+            to += place * numbers[10 + rank + d]
             pa += place * numbers[11 + 2 * rank + d]
-            pi += place * numbers[13 + 3 * rank + d]
-        if ROWS:
-            k = np.int64(index[pi])
-            pa += (k if k >= 0 else k + numbers[4]) * numbers[5]
-            z = out[to + first : to + last]
-            x = a[pa + first : pa + last]
-            for c in range(last - first):
-                z[c] = x[c]
-        if DENSE:
-            size = numbers[4]
-            axis = numbers[5]
-            step = numbers[10 + 2 * rank]
-            pa += first * step
-            z = out[to + first : to + last]
-            chosen = index[pi + first : pi + last]
-            for c in range(last - first):
-                k = np.int64(chosen[c])
-                # An unsigned place needs no look at its sign, so the loop becomes gathers.
-                z[c] = a[np.uint64(pa + (k if k >= 0 else k + size) * axis + c * step)]
-        if LINE:
-            # Along a dense dim: no products, which vectors of 64-bit integers are slow at.
-            size = numbers[4]
-            z = out[to + first : to + last]
-            chosen = index[pi + first : pi + last]
-            for c in range(last - first):
-                k = np.int64(chosen[c])
-                z[c] = a[np.uint64(pa + (k if k >= 0 else k + size))]
-        if not (ROWS or DENSE or LINE):
-            for c in range(first, last):
-                k = np.int64(index[pi + c * numbers[12 + 3 * rank]])
-                at = pa + (k if k >= 0 else k + numbers[4]) * numbers[5]
-                out[to + c * numbers[8 + rank]] = a[at + c * numbers[10 + 2 * rank]]
+            px += place * numbers[12 + 3 * rank + d]
+            pi += place * numbers[13 + 4 * rank + d]
+        if numbers[2]:
+            if axis == 1 and step == 0:
+                value = a[np.uint64(pa)]
+                for c in range(size):
+                    out[np.uint64(to + c)] = value
+            elif axis == 1 and step == 1:
+                for c in range(size):
+                    out[np.uint64(to + c)] = a[np.uint64(pa + c)]
+            else:
+                for c in range(size):
+                    out[np.uint64(to + c * axis)] = a[np.uint64(pa + c * step)]
+        for _ in range(count):
+            k = np.int64(index[np.uint64(pi)])
+            if -size <= k < size:
+                at = np.uint64(to + (k if k >= 0 else k + size) * axis)
+                out[at] = STORE(ADD(LOAD_1(out[at]), LOAD_0(src[np.uint64(px)])))
+            else:
+                outside[0] = 1
+            px += src_step
+            pi += index_step
+    return outside[0]
 
 
 def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = units, blocks a row, block, cols, size and stride of the indexed dim of out, rank, shape[rank], then
-    for out, src and index: offset, inner step, strides[rank] without the indexed dim; then the number of indices, and
-    the strides of src and index along them."""
+    """numbers = units, blocks, block, cols, size and stride of the indexed dim of out, the number of indices, the
+    strides of src and index along them, rank, shape[rank], then for out, src and index: offset, step of a column,
+    strides[rank] without the indexed dim.  A unit is a block of columns, with all indices."""
     blocks = numbers[1]
     cols = numbers[3]
-    rank = numbers[6]
-    tail = 13 + 4 * rank
+    size = numbers[4]
+    axis = numbers[5]
+    src_step = numbers[7]
+    index_step = numbers[8]
+    rank = numbers[9]
+    to_col = numbers[11 + rank]
+    src_col = numbers[13 + 2 * rank]
+    index_col = numbers[15 + 3 * rank]
+    outside = np.empty(1, np.int64)
+    outside[0] = 0
     for unit in RANGE(numbers[0]):
         rest = unit // blocks
         first = (unit - rest * blocks) * numbers[2]
-        last = min(cols, first + numbers[2])
-        to = numbers[7 + rank]
-        px = numbers[9 + 2 * rank]
-        pi = numbers[11 + 3 * rank]
+        count = min(cols - first, numbers[2])
+        to = numbers[10 + rank] + first * to_col
+        px = numbers[12 + 2 * rank] + first * src_col
+        pi = numbers[14 + 3 * rank] + first * index_col
         for d in range(rank - 1, -1, -1):
-            place = rest % numbers[7 + d]
-            rest //= numbers[7 + d]
-            to += place * numbers[9 + rank + d]
-            px += place * numbers[11 + 2 * rank + d]
-            pi += place * numbers[13 + 3 * rank + d]
-        if LINE:
-            size = numbers[4]
-            axis = numbers[5]
-            sx = numbers[tail + 1]
-            si = numbers[tail + 2]
-            to += first * numbers[8 + rank]
-            px += first * numbers[10 + 2 * rank]
-            pi += first * numbers[12 + 3 * rank]
-            for _ in range(numbers[tail]):
-                k = np.int64(index[np.uint64(pi)])
-                at = np.uint64(to + (k if k >= 0 else k + size) * axis)
-                out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(src[np.uint64(px)])))
-                px += sx
-                pi += si
-            continue
-        for _ in range(numbers[tail]):
+            place = rest % numbers[10 + d]
+            rest //= numbers[10 + d]
+            to += place * numbers[12 + rank + d]
+            px += place * numbers[14 + 2 * rank + d]
+            pi += place * numbers[16 + 3 * rank + d]
+        for _ in range(numbers[6]):
             if ROWS:
-                k = np.int64(index[pi])
-                at = to + (k if k >= 0 else k + numbers[4]) * numbers[5]
-                z = out[at + first : at + last]
-                x = src[px + first : px + last]
-                for c in range(last - first):
-                    z[c] = STORE(ADD(LOAD_0(z[c]), LOAD_0(x[c])))
+                k = np.int64(index[np.uint64(pi)])
+                if -size <= k < size:
+                    at = to + (k if k >= 0 else k + size) * axis
+                    z = out[at : at + count]
+                    x = src[px : px + count]
+                    for c in range(count):
+                        z[c] = STORE(ADD(LOAD_1(z[c]), LOAD_0(x[c])))
+                else:
+                    outside[0] = 1
             else:
-                for c in range(first, last):
-                    k = np.int64(index[pi + c * numbers[12 + 3 * rank]])
-                    at = to + (k if k >= 0 else k + numbers[4]) * numbers[5] + c * numbers[8 + rank]
-                    out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(src[px + c * numbers[10 + 2 * rank]])))
-            px += numbers[tail + 1]
-            pi += numbers[tail + 2]
+                for c in range(count):
+                    k = np.int64(index[np.uint64(pi + c * index_col)])
+                    if -size <= k < size:
+                        at = np.uint64(to + (k if k >= 0 else k + size) * axis + c * to_col)
+                        out[at] = STORE(ADD(LOAD_1(out[at]), LOAD_0(src[np.uint64(px + c * src_col)])))
+                    else:
+                        outside[0] = 1
+            px += src_step
+            pi += index_step
+    return outside[0]
 
 
 def view_add(g, out, numbers):  # type: ignore[no-untyped-def]
