@@ -93,6 +93,25 @@ def test_float64_against_a_table_of_mpmath(name):
         hold(name, evaluate(name, -x), -wanted, -x)
 
 
+def test_lgamma_below_0_counts_by_the_larger_of_two_logarithms():
+    x, high, low = (np.array(column) for column in zip(*vecmath_values.LGAMMA_BELOW_0))
+    wanted = high.astype(np.longdouble) + low
+    got = evaluate("lgamma", x)
+    part = np.maximum(np.abs(high), np.abs(by_math("lgamma")(-x)))
+    assert (np.abs(got - wanted) / np.spacing(part)).max() < 3
+    # Away from the zeros that makes a bound in ulp of the result.
+    away = np.abs(high) >= part / 2
+    assert away.sum() > 60
+    hold("lgamma", got[away], wanted[away], x[away])
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_lgamma_is_infinite_at_its_poles(dtype):
+    x = np.array([0.0, -0.0, -1.0, -2.0, -7.0, -1e6, -(2.0**23) - 1, np.finfo(dtype).min, -INF, INF], dtype)
+    assert evaluate("lgamma", x).tolist() == [INF] * 10
+    assert math.isnan(evaluate("lgamma", np.array([-1.5, NAN], dtype))[1])
+
+
 @pytest.mark.parametrize("name", SLOW)
 def test_float64_near_the_library(name):
     # The library itself may be an ulp or two off; poles, overflow and special values must be the same.

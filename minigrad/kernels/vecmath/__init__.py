@@ -43,11 +43,16 @@ GUARDED = {
 }  # fmt: skip
 
 
+# Those whose `NAME_any` is free of branches too.
+VECTORISED_FOR_ALL = {"lgamma"}
+
+
 # Inlined as text is, so that the loop around vectorises.  Contraction to fused multiply-add only removes roundings; the
 # algorithms hold with and without it.
 def decorator(function: str) -> str:
-    """The line above a pasted function, given its text.  `NAME_any` stands where nothing vectorises: a plain call."""
-    inline = "forceinline=True, " if not re.match(r"def \w+_any_", function) else ""
+    """The line above a pasted function, given its text.  Most of `NAME_any` do not vectorise: a plain call."""
+    plain = re.match(r"def (\w+)_any_", function)
+    inline = "" if plain and plain[1] not in VECTORISED_FOR_ALL else "forceinline=True, "
     return (
         f'@njit(error_model="numpy", {inline}fastmath={{"contract"}}, no_cpython_wrapper=True, no_cfunc_wrapper=True)\n'
     )
