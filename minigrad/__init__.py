@@ -81,7 +81,7 @@ from minigrad.methods import (
     view,
 )
 from minigrad.ops import rules
-from minigrad.ops.activation import log_sigmoid, relu, sigmoid, silu
+from minigrad.ops.activation import log_sigmoid, relu, relu6, sigmoid, silu
 from minigrad.ops.arithmetic import (
     abs,
     add,
@@ -128,7 +128,6 @@ from minigrad.ops.composed import (
     gelu,
     leaky_relu,
     lerp,
-    relu6,
     roll,
     slice_scatter,
     softplus,

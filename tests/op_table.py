@@ -17,6 +17,7 @@ from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
 from minigrad.ops import activation, arithmetic, casting, views
+from minigrad.ops.embedding import embedding_with
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -104,6 +105,9 @@ ELEMENTWISE = [
     _row("atanh", np.arctanh, "unit", **FLOAT_RESULT),
     *[_row(name, getattr(np, name), order2=False) for name in ("floor", "ceil", "trunc", "round")],
     _row("relu", lambda x: np.maximum(x, 0)),
+    _row("relu6", lambda x: np.clip(x, 0, 6)),
+    Row("relu6-ends", lambda x: mg.relu6(x * 4.0), lambda x: np.clip(x * 4, 0, 6), ("real",), ("relu6",),
+        dtypes=("float32", "float64"), refuses=False),
     _row("leaky_relu", lambda x, slope: np.where(x > 0, x, slope * x), "real", "positive",
          fn=activation.leaky_relu_with, ops=("leaky_relu_with",), **FLOAT_RESULT),
     _row("elu", lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), "real", "positive",
@@ -111,8 +115,8 @@ ELEMENTWISE = [
     _row("sigmoid", _sigmoid, **FLOAT_RESULT),
     _row("log_sigmoid", lambda x: -np.log1p(np.exp(-x)), **FLOAT_RESULT),
     _row("silu", lambda x: x * _sigmoid(x), **FLOAT_RESULT),
-    _row("softplus", lambda x, beta: np.log1p(np.exp(beta * x)) / beta, "real", "positive",
-         fn=activation.softplus_with, ops=("softplus_with",), **FLOAT_RESULT),
+    _row("softplus", lambda x, beta, top: np.where(beta * x > top, x, np.log1p(np.exp(beta * x)) / beta), "real",
+         "positive", "positive", fn=activation.softplus_with, ops=("softplus_with",), **FLOAT_RESULT),
     _row("gelu", lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)), ops=("gelu_exact",), **FLOAT_RESULT),
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
     _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS, refuses=False),
@@ -243,6 +247,8 @@ INDEXING = [
     _indexed("index_select", lambda x: mg.index_select(x, 1, _rows(x)), lambda x: x[:, ROWS_INDEX],
              "index_select_along", (2, 3, 2)),
     _indexed("index_add", lambda x, s: mg.index_add(x, 1, _rows(x), s), _index_add, "index_add_along", (2, 3), (2, 4)),
+    _indexed("embedding", lambda x: embedding_with(x, _rows(x), mg.ones(4, dtype=x.dtype, device=x.device)),
+             lambda x: x[ROWS_INDEX], "embedding_with", (3, 2)),
     _indexed("index_tensor", lambda x: x[:, _grid(x)], lambda x: x[:, GRID_INDEX], "index_select_along", (2, 3)),
 ]  # fmt: skip
 

@@ -24,7 +24,6 @@ LANES = 256  # accumulators side by side in a "run": they hide the latency of an
 COLUMNS = 512  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
 PIECE = 32768  # elements a piece of a long fold
 SHORT = 16  # dims shorter than this are not worth being the innermost loop
-ROW = 512  # rows up to so long are folded four at a time; four long ones would compete for the same lines of a cache
 FEW = 16  # with fewer groups of outputs than this a long fold is cut, so that many threads find work
 
 Ints = tuple[int, ...]
@@ -158,7 +157,7 @@ def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> Fo
     width = cols * max(1, min(LANES // cols, count))
     piece, parts = pieces(-(-n // width), PIECE // width)
     offset, out_offset = a.offset + kept.shifts[0] + folded.shifts[0], out.offset + kept.shifts[2]
-    numbers = [n, cols, width, piece * width, parts, offset, out_offset, out_step, count]
+    numbers = [n, cols, width, piece * width, parts, offset, out_offset, out_step, count, 1]
     return FoldPlan("run", True, n, 0, np.array(numbers, np.int64), cols)
 
 
@@ -182,9 +181,9 @@ def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int, by_r
     numbers = [
         len(kept.dims), len(folded.dims), groups, chunk, chunks, units, piece, parts, rows, block, blocks, row_step,
         cols, col_block, col_blocks, steps[0], steps[to], offset, out_offset, out.numel, count,
-        *kept.dims, *kept.strides[0], *kept.strides[to], *folded.dims, *folded.strides[0],
+        *kept.dims, *kept.strides[0], *kept.strides[to], *folded.dims, *folded.strides[0], 1,
     ]  # fmt: skip
     inner = row_step if along else steps[0]
     partial = parts * out.numel if parts > 1 else 0
-    kind = "across" if not along else "rows" if by_row and inner == 1 and units == 1 and 0 < rows <= ROW else "along"
+    kind = "across" if not along else "rows" if by_row and inner == 1 and units == 1 and rows > 0 else "along"
     return FoldPlan(kind, inner == 1, a.numel, partial, np.array(numbers, np.int64))

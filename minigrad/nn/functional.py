@@ -1,14 +1,21 @@
-"""The ops of neural networks under PyTorch's names: `mg.nn.functional.relu(x)`.
+"""The ops of neural networks under PyTorch's names and arguments: `mg.nn.functional.relu(x)`.
 
 Nothing is computed here.  Each name is an op of `minigrad/ops`, so it exists once, has one derivative rule and is
-tested with the others; this module is where one who knows `torch.nn.functional` looks for it.
+tested with the others; this module is where one who knows `torch.nn.functional` looks for it.  The functions below
+read the arguments that exist there only: `inplace`, and a `dim` that is left out.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.ops import activation
+from minigrad.ops import softmax as normalized
 from minigrad.ops.activation import log_sigmoid as logsigmoid
-from minigrad.ops.activation import relu, sigmoid, silu
-from minigrad.ops.composed import elu, gelu, leaky_relu, relu6, softplus
+from minigrad.ops.activation import sigmoid
+from minigrad.ops.composed import elu, gelu, leaky_relu, softplus
 from minigrad.ops.convolution import (
     conv1d,
     conv2d,
@@ -32,8 +39,8 @@ from minigrad.ops.pooling import (
     max_pool2d,
     max_pool3d,
 )
-from minigrad.ops.softmax import log_softmax, softmax, softmin
 from minigrad.ops.trigonometry import tanh
+from minigrad.tensor import Tensor, describe, expect_tensors
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
@@ -42,3 +49,48 @@ __all__ = [
     "max_pool2d", "max_pool3d", "nll_loss", "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin",
     "softplus", "tanh",
 ]  # fmt: skip
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`mg.relu`; inplace: in input's own memory, which is returned."""
+    return activation.relu(input, out=input if inplace else None)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """`mg.relu6`; inplace: in input's own memory, which is returned."""
+    return activation.relu6(input, out=input if inplace else None)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`mg.silu`; inplace: in input's own memory, which is returned."""
+    return activation.silu(input, out=input if inplace else None)
+
+
+def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""
+    return _along(normalized.softmax, input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
+    return _along(normalized.log_softmax, input, dim, dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """softmax(-input); for a dim that is left out, see `softmax`."""
+    return _along(normalized.softmin, input, dim, dtype)
+
+
+def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any) -> Tensor:
+    """A function of rows along a dim, or along the one that PyTorch takes when none is given."""
+    expect_tensors(function.__name__, input)
+    if dim is None:
+        dim = 0 if input.ndim in (0, 1, 3) else 1
+        warnings.warn(
+            f"{function.__name__}: no dim was given for {describe(input)}, and dim={dim} is taken; write it, for it "
+            f"says which elements belong to one sum",
+            stacklevel=3,
+        )
+    if input.ndim == 0:  # PyTorch lets a scalar have a dim 0 here
+        return function(input.reshape(1), dim, dtype).reshape(())
+    return function(input, dim, dtype)

@@ -22,6 +22,12 @@ def relu(x):
     return x if x > 0 or x != x else 0
 
 
+@elementwise(dtype=number, vjp=(lambda g, y: (y < 6.0).where_cond((y > 0.0).where_cond(g, 0.0), 0.0),))
+def relu6(x):
+    """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+    return 6 if x >= 6 else x if x > 0 or x != x else 0
+
+
 @elementwise(dtype=to_float, vjp=(lambda g, x, slope: (x > 0.0).where_cond(g, g * slope),
                                   lambda g, x: g * x.minimum(0.0)))  # fmt: skip
 def leaky_relu_with(x, slope):
@@ -60,12 +66,17 @@ def silu_rule(g, x):
     return g * s * (x * (1.0 - s) + 1.0)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x, beta: g * (x * beta).sigmoid(), lambda g, x, beta, y: g * (
-    x * (x * beta).sigmoid() - y) / beta))  # fmt: skip
-def softplus_with(x, beta):
-    """log(1 + exp(beta*x))/beta, without overflow.  Gradient: g*sigmoid(beta*x) for x."""
+@elementwise(dtype=to_float, vjp=(
+    lambda g, x, beta, threshold: (x * beta > threshold).where_cond(g, g * (x * beta).sigmoid()),
+    lambda g, x, beta, threshold, y: (x * beta > threshold).where_cond(0.0, g * (x * (x * beta).sigmoid() - y) / beta),
+    lambda g: g * 0.0))  # fmt: skip
+def softplus_with(x, beta, threshold):
+    """log(1 + exp(beta*x))/beta, without overflow; x itself where beta*x > threshold.
+
+    Gradient: g*sigmoid(beta*x) for x, and g itself where beta*x > threshold; 0 for the threshold.
+    """
     t = beta * x
-    return ((t if t > 0 else 0) + math.log1p(math.exp(-math.fabs(t)))) / beta
+    return x if t > threshold else ((t if t > 0 else 0) + math.log1p(math.exp(-math.fabs(t)))) / beta
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * gelu_slope(x),))

@@ -9,8 +9,8 @@ from typing import Any
 
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, relu, softplus_with
-from minigrad.ops.arithmetic import clamp_between, minimum, reciprocal, sqrt, square
+from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, softplus_with
+from minigrad.ops.arithmetic import clamp_between, reciprocal, sqrt, square
 from minigrad.ops.arithmetic import pow as pow_
 from minigrad.ops.joining import cat
 from minigrad.ops.reduce import amax, as_float, wide
@@ -63,19 +63,19 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return clamp_between(x, low, high)
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """x above 0, else negative_slope * x."""
-    return leaky_relu_with(input, negative_slope)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x above 0, else negative_slope * x.  inplace: in input's own memory, which is returned."""
+    return leaky_relu_with(input, negative_slope, out=input if inplace else None)
 
 
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """x above 0, else alpha * (exp(x) - 1)."""
-    return elu_with(input, alpha)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
+    return elu_with(input, alpha, out=input if inplace else None)
 
 
-def softplus(input: Tensor, beta: float = 1.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta, without overflow."""
-    return softplus_with(input, beta)
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
+    return softplus_with(input, beta, threshold)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -88,11 +88,6 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
             f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
         )
     return gelu_exact(input) if approximate == "none" else gelu_tanh(input)
-
-
-def relu6(input: Tensor) -> Tensor:
-    """relu, not above 6."""
-    return minimum(relu(input), 6.0)
 
 
 def power(x: Tensor, exponent: Any) -> Tensor:

@@ -2,45 +2,139 @@
 
 from __future__ import annotations
 
-from minigrad.core.dtype import int64
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import DType, float32, int64
+from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int
-from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.graph import no_grad
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
-from minigrad.ops.indexing import index_select_along
+from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
+from minigrad.ops.declare import kernel
+from minigrad.ops.indexing import index_add_along, index_select_along, out_of_range, watched, zeros_of
+from minigrad.ops.reduce import amax, amin, sum, wide
+from minigrad.ops.subscript import set_item
 from minigrad.ops.views import unsqueeze
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.tensor import Tensor, describe, expect_tensors, host_array
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def _dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
+    return specs[0].dtype
+
+
+def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
+    return (index.shape[0], x.shape[1])
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_shape,
+    vjp=(
+        lambda g, index, share, *, in_shape: index_add_along(
+            zeros_of(in_shape, g), index, g * unsqueeze(share, dim=1), dim=0
+        ),
+        None,
+        None,
+    ),
+)
+def embedding_with(backend, out, x, index, share):
+    """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
+    launch = backend.index_select(out, x, index, 0)
+    return watched(embedding_with, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
+
+
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim.
 
     A negative number counts from the last row.  padding_idx: a row that is read, but gets no gradient.
+    max_norm: rows that are read and have a larger norm, of order norm_type, are scaled down to it first, in `weight`
+    itself and outside of the graph.  scale_grad_by_freq: what a row learns is divided by how often it is read here.
+    sparse: only False, for gradients are dense.
     Gradient: g added to each row that was read.
-    Raises IndexOutOfRange for a row that is not there.
+    Raises IndexOutOfRange for a row that is not there, ArgumentError for sparse=True.
     """
     expect_tensors("embedding", input, weight)
     if weight.ndim != 2:
         raise ShapeError(f"embedding: the table of rows must have 2 dims, got {describe(weight)}", op="embedding")
     if not input.dtype.is_int:
         raise DTypeError(f"embedding: the numbers of rows need an integer dtype, got {describe(input)}", op="embedding")
+    if sparse:
+        raise ArgumentError(
+            f"embedding: sparse=True is not offered, the gradient of {describe(weight)} is dense; leave it out",
+            op="embedding",
+        )
+    padding = None if padding_idx is None else _padding(weight, padding_idx)
     rows = input if input.ndim == 1 else input.reshape(-1)
-    y = index_select_along(weight, rows, dim=0)
-    if padding_idx is not None:
-        y = _without_gradient(y, rows, weight, padding_idx)
+    if max_norm is not None:
+        _shrink(weight, rows, max_norm, norm_type)
+    if scale_grad_by_freq and weight.requires_grad:
+        y = embedding_with(weight, rows, _shares(weight, rows))
+    else:
+        y = index_select_along(weight, rows, dim=0)
+    if padding is not None and y.requires_grad:
+        y = _without_gradient(y, rows, weight.shape[0], padding)
     return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])
 
 
-def _without_gradient(y: Tensor, rows: Tensor, weight: Tensor, padding_idx: int) -> Tensor:
-    """y, cut off from the table where the padding row was read."""
+def _padding(weight: Tensor, padding_idx: int) -> int:
+    """The row that is not to learn, counted from the first."""
     n, padding = weight.shape[0], as_int(padding_idx, "padding_idx", "embedding")
     if not -n <= padding < n:
         raise IndexOutOfRange(
             f"embedding: padding_idx {padding} is out of range for {describe(weight)}; rows are {-n} to {n - 1}",
             op="embedding",
         )
-    if not y.requires_grad:
-        return y
+    return padding % n
+
+
+def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
+    """y, cut off from the table of n rows where the padding row was read."""
     places = cast(rows, dtype=int64)  # a narrow dtype may not hold the row's number
-    padded = (places == padding % n) | (places == padding % n - n)
+    padded = (places == padding) | (places == padding - n)
     return where(unsqueeze(padded, dim=1), y.detach(), y)
+
+
+def _shares(weight: Tensor, rows: Tensor) -> Tensor:
+    """For each number, one over how often its row is named."""
+    dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype  # a half cannot count far
+    once = ones(rows.shape, dtype=int64, device=rows.device)
+    times = index_add_along(zeros(weight.shape[0], dtype=int64, device=rows.device), rows, once, dim=0)
+    return 1.0 / cast(index_select_along(times, rows, dim=0), dtype=dtype)
+
+
+def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None:
+    """Scale the rows that are named down to max_norm, in place.  Every check comes before anything is written."""
+    expect_numbers("embedding", max_norm=max_norm, norm_type=norm_type)
+    if not weight.dtype.is_float:
+        raise DTypeError(f"embedding: max_norm needs a table of floats, got {describe(weight)}", op="embedding")
+    n = weight.shape[0]
+    named = np.unique(host_array(rows).astype(np.int64))
+    wrong = named[(named < -n) | (named >= n)]
+    if wrong.size:
+        raise out_of_range("embedding", int(wrong[0]), Spec(weight.layout, weight.dtype), 0)
+    named = np.unique(named % n)
+    with no_grad():
+        read = wide(index_select_along(weight.detach(), tensor(named, device=weight.device), dim=0))
+        norms = _norms(read, float(norm_type))
+        large = norms > max_norm
+        mask = np.zeros(n, np.bool_)
+        mask[named[host_array(large)]] = True
+        if mask.any():
+            # A little is added to the norm, as PyTorch does, so that the new one is not above max_norm.
+            scaled = read * unsqueeze(max_norm / (norms + 1e-7), dim=1)
+            set_item(weight, tensor(mask, device=weight.device), scaled[large])
+
+
+def _norms(x: Tensor, order: float) -> Tensor:
+    """The norm of each row: the sum of |x|**order to the power 1/order, and what that tends to for infinities and 0."""
+    if math.isinf(order):
+        return (amax if order > 0 else amin)(x.abs(), 1)
+    return cast(sum(x != 0, 1), dtype=x.dtype) if order == 0 else sum(x.abs() ** order, 1) ** (1.0 / order)

@@ -97,7 +97,8 @@ def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[in
     return x.shape
 
 
-def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
+def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Zeros to add to, in the dtype of a tensor and without memory of their own."""
     return expand(number(0.0, like.dtype, like.device), shape=shape)
 
 
@@ -107,7 +108,7 @@ def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
 @kernel(
     dtype=_dtype,
     shape=_gather_shape,
-    vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(_zeros(in_shape, g), index, g, dim=dim), None),
+    vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
     linear=True,
 )
 def gather_along(backend, out, x, index, *, dim):
@@ -129,7 +130,7 @@ def scatter_add_along(backend, out, x, index, src, *, dim):
 @kernel(
     dtype=_dtype,
     shape=_select_shape,
-    vjp=(lambda g, index, *, in_shape, dim: index_add_along(_zeros(in_shape, g), index, g, dim=dim), None),
+    vjp=(lambda g, index, *, in_shape, dim: index_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
     linear=True,
 )
 def index_select_along(backend, out, x, index, *, dim):

@@ -6,6 +6,7 @@ other cases are composed of log_softmax and a gather.  `softmax.py` has the func
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -137,7 +138,9 @@ def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
+    size_average: bool | None = None,
     ignore_index: int = -100,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
@@ -146,9 +149,11 @@ def cross_entropy(
     Shapes: input (C,), (N, C) or (N, C, d1, ...); target the same without the class dim holds class numbers, target
     of input's shape holds probabilities.
     reduction: "none", "sum", or "mean": over the weights of the classes that count, for probabilities over the rows.
+    size_average, reduce: what PyTorch had before `reduction`, and still takes.
     label_smoothing: this share of the target is spread evenly over all classes.
     Gradient: softmax(x) minus the target.  Raises IndexOutOfRange for a class that is not there.
     """
+    reduction = _named("cross_entropy", size_average, reduce, reduction)
     x, dim = _expect_loss("cross_entropy", input, target, weight, reduction)
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
@@ -173,12 +178,29 @@ def cross_entropy(
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    reduction = _named("nll_loss", size_average, reduce, reduction)
     x, dim = _expect_loss("nll_loss", input, target, weight, reduction)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
+
+
+def _named(name: str, size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction, also where it is said by the two flags that PyTorch had before it."""
+    if size_average is None and reduce is None:
+        return reduction
+    mean = size_average is None or size_average
+    chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
+    warnings.warn(f"{name}: size_average and reduce are out of use; write reduction={chosen!r}", stacklevel=3)
+    return chosen
 
 
 def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, int]:

@@ -46,15 +46,16 @@ def _backward(reduction: str) -> Any:
 
 
 S, R = (2, 3, 3), (2, 3)
+EACH = {"ignore_index": 1, "reduction": "none"}
 ALONG, BACK = ("cross_entropy_along",), ("cross_entropy_backward",)
 ROWS = [
-    _row("cross_entropy", lambda x: F.cross_entropy(x, _target(x), None, 1), lambda x: _losses(
+    _row("cross_entropy", lambda x: F.cross_entropy(x, _target(x), ignore_index=1), lambda x: _losses(
         x.swapaxes(1, 2)).sum() / VALID.sum(), S, ops=ALONG),
-    _row("cross_entropy-sum", lambda x: F.cross_entropy(x, _target(x), None, 1, "sum"),
+    _row("cross_entropy-sum", lambda x: F.cross_entropy(x, _target(x), ignore_index=1, reduction="sum"),
          lambda x: _losses(x.swapaxes(1, 2)).sum(), S, ops=ALONG),
-    _row("cross_entropy-none", lambda x: F.cross_entropy(x.transpose(1, 2), _target(x), None, 1, "none"), _losses, S,
-         ops=ALONG),
-    _row("cross_entropy-weights", lambda x, w: F.cross_entropy(x, _target(x, CLASSES[0]), w, 1, "none", 0.3), _smooth,
+    _row("cross_entropy-none", lambda x: F.cross_entropy(x.transpose(1, 2), _target(x), **EACH), _losses, S, ops=ALONG),
+    _row("cross_entropy-weights", lambda x, w: F.cross_entropy(x, _target(x, CLASSES[0]), w, **EACH,
+                                                               label_smoothing=0.3), _smooth,
          (3, 3), (3,), domains=("real", "positive")),
     _row("cross_entropy-probabilities", lambda x, q: F.cross_entropy(x, q), lambda x, q: -(
         log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),

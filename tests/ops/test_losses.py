@@ -37,7 +37,7 @@ def test_fused_and_composed_agree_to_the_second_order(shape: tuple[int, ...], re
     found = []
     for weight in (None, ones):
         x = mg.Var(values)
-        y = F.cross_entropy(x, target, weight, 0, reduction)
+        y = F.cross_entropy(x, target, weight, ignore_index=0, reduction=reduction)
         g = mg.grad((y * y).sum(), x, create_graph=True)
         h = mg.grad((g * g.detach().sin()).sum(), x)
         found.append([np.array(v.tolist()) for v in (y, g, h)])

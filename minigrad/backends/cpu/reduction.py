@@ -111,19 +111,23 @@ def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
 
 
 def form_of(scalar: ScalarFn, compute: np.dtype[Any], plan: str, a: DType) -> str:
-    """Which forms named `_whole` a fold may take: "sum" with leave to re-associate, "extreme" by way of integers,
-    "integer" as it is; "" for none."""
-    if plan not in ("run1", "along1", "rows1"):
+    """Which form a fold may take: of those named `_whole` "sum" (or product) with leave to re-associate, "wide sum" of
+    converted elements, "integer" as it is, and "extreme" by way of integers, which folds across memory too; or "".
+    """
+    across = plan == "across1"
+    if not across and plan not in ("run1", "along1", "rows1"):
         return ""
     if compute.kind != "f":
-        return "integer"
+        return "" if across else "integer"
     text = " ".join(ast.unparse(statement) for statement in strip_docstring(scalar.node.body))
     acc, x = scalar.args
     if text in (f"return {acc} + {x}", f"return {acc} * {x}"):
-        return "sum"
+        wide = "+" in text and a.compute != compute
+        return "" if across else "wide sum" if wide else "sum"
     return "extreme" if text in EXTREMES.get((acc, x), ()) and a.compute == compute else ""
 
 
+LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract")}
 EXTREMES = {("acc", "x"): ("return x if x > acc or x != x else acc", "return x if x < acc or x != x else acc")}
 
 
@@ -141,18 +145,21 @@ def write_fold(
     """Write, compile and import one fold."""
     mode = "parallel" if parallel else "serial"
     kind = label.rstrip("1")
-    template = getattr(reduction, kind + "_whole" if form else "along" if kind == "rows" else kind)
+    whole = form != "" and kind != "across"
+    template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
     macros = {"F": scalar_macro(scalar, compute), "FINISH": expression_macro(finish)}
     constants = {"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"}
-    constants["ACC"] = "T"
+    constants |= {"ACC": "T", "ONE": "T(1)"}
     macros["COMBINE"] = macros["F"]
-    fold = reduction.four_stretches if kind == "rows" else reduction.stretch
-    helpers: tuple[Any, ...] = (fold,) if form else ()
+    helpers: tuple[Any, ...] = (reduction.stretch,) if whole else ()
+    if form == "wide sum":
+        macros["F"] = expression_macro("{0} + {1} * one")
+        constants["ONE"] = "T(numbers[len(numbers) - 1])"
     if form == "extreme":
         more_macros, more_constants = extreme(neutral, compute)
         macros |= more_macros
         constants |= more_constants
-        helpers = (reduction.order_key, reduction.from_order_key, fold)
+        helpers = (reduction.order_key, reduction.from_order_key, *helpers)
     text = write_kernel(
         f"{scalar.name}: {a} -> {out} in {compute}; {label}, {mode}.",
         template,
@@ -164,7 +171,7 @@ def write_fold(
         parallel=parallel,
         signature=f"void({array_type(a)}, {array_type(out)}, int64[::1])",
         helpers=helpers,
-        fastmath=("reassoc",) if form == "sum" else (),
+        fastmath=LIBERTIES.get(form, ()),
     )
     launch: Launch = load(f"{scalar.name}_{a.short}_{out.short}_{label}_{mode[:3]}", text).kernel
     return launch
@@ -187,18 +194,26 @@ def joined(better: str) -> Expand:
 def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """Macros and constants of the largest or smallest float, found among integers of the same order."""
     bits = 8 * compute.itemsize
-    key, low, high = f"np.int{bits}", -(1 << bits - 1), (1 << bits - 1) - 1
+    key, end, highest = f"np.uint{bits}", (1 << bits) - 1, (1 << bits - 1) - 1
+    infinity = int(np.array(np.inf, compute).view(key[3:]))
+    # For the largest the key of -inf becomes 0, for the smallest that of inf the last of all: nan follow on the circle.
     largest = neutral == "T(-np.inf)"
+    shift = infinity - end if largest else end - infinity
     better = "{0} if {0} > {1} else {1}" if largest else "{0} if {0} < {1} else {1}"
     macros = {
         "F": joined(better),
         "COMBINE": expression_macro(better),
         "FINISH": expression_macro("from_order_key({})"),
     }
-    # nan is beyond the infinities, on the side that wins.
-    ends = (f"{key}({low})", f"{key}({high})")
-    constants = {"IDENTITY": ends[0 if largest else 1], "BEYOND": ends[1 if largest else 0]}
-    return macros, constants | {"KEY": key, "KEY_BITS": str(bits), "HIGHEST": ends[1], "ACC": key}
+    constants = {
+        "ACC": key,
+        "SIGNED": f"np.int{bits}",
+        "KEY_BITS": str(bits),
+        "HIGHEST": f"np.int{bits}({highest})",
+        "SHIFT": f"{key}({shift % (end + 1)})",
+        "IDENTITY": f"{key}({0 if largest else end})",
+    }
+    return macros, constants
 
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, parallel: bool) -> Launch:

@@ -14,39 +14,31 @@ import numpy as np
 COUNT = {"run": 8, "tiny": 2, "along": 20, "rows": 20, "across": 20}
 
 
-def stretch(x, acc):  # type: ignore[no-untyped-def]
+def stretch(x, acc, one):  # type: ignore[no-untyped-def]
     """A fold of neighbours into one accumulator.  It is compiled with leave to re-associate, and so vectorises in
-    registers; the order depends on the number of elements alone."""
+    registers; the order depends on the number of elements alone.
+
+    A sum of converted elements multiplies them by `one`, which the compiler does not know: conversions and lone
+    additions wait for the same units of a processor, and an addition that is part of a product has others.
+    """
     for j in range(len(x)):
         acc = F(acc, LOAD_0(x[j]))
     return acc
 
 
-def four_stretches(x0, x1, x2, x3, acc):  # type: ignore[no-untyped-def]
-    """`stretch` of four rows of one length at once: short rows are over before one alone has filled the pipeline."""
-    a0 = acc
-    a1 = acc
-    a2 = acc
-    a3 = acc
-    for j in range(len(x0)):
-        a0 = F(a0, LOAD_0(x0[j]))
-        a1 = F(a1, LOAD_0(x1[j]))
-        a2 = F(a2, LOAD_0(x2[j]))
-        a3 = F(a3, LOAD_0(x3[j]))
-    return a0, a1, a2, a3
-
-
 def order_key(x):  # type: ignore[no-untyped-def]
-    """A float as an integer of the same order, nan beyond all: the largest integer can be found in any order, in
-    vector registers, and the largest float cannot, for a comparison with nan is false."""
-    bits = T(x).view(KEY)
-    ordered = KEY(bits ^ KEY(KEY(bits >> KEY(KEY_BITS - 1)) & HIGHEST))
-    return BEYOND if x != x else ordered
+    """A float as an unsigned integer of the same order: the largest integer can be found in any order, in vector
+    registers, and the largest float cannot, for a comparison with nan is false.  As signed integers nan lie beyond both
+    infinities; a shift turns the circle so that all of them come to the end that wins."""
+    bits = T(x).view(SIGNED)
+    ordered = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(KEY_BITS - 1)) & HIGHEST))
+    return ACC(ACC(ordered) + SHIFT)
 
 
 def from_order_key(key):  # type: ignore[no-untyped-def]
-    """The float of an order key; all nan are one."""
-    return KEY(key ^ KEY(KEY(key >> KEY(KEY_BITS - 1)) & HIGHEST)).view(T)
+    """The float of an order key."""
+    ordered = SIGNED(ACC(key - SHIFT))
+    return SIGNED(ordered ^ SIGNED(SIGNED(ordered >> SIGNED(KEY_BITS - 1)) & HIGHEST)).view(T)
 
 
 def tiny(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -62,7 +54,7 @@ def tiny(in_K, out, numbers):  # type: ignore[no-untyped-def]
 
 
 def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = n, cols, width, piece, pieces, offset, offset and step of out, count.  Element i belongs to output
+    """numbers = n, cols, width, piece, pieces, offset, offset and step of out, count, 1.  Element i belongs to output
     i modulo cols."""
     n = numbers[0]
     cols = numbers[1]
@@ -90,7 +82,7 @@ def run_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
     parts = np.empty(numbers[4], ACC)
     for p in RANGE(numbers[4]):
         start = numbers[5] + p * numbers[3]
-        parts[p] = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY)
+        parts[p] = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY, ONE)
     total = parts[0]
     for p in range(1, numbers[4]):
         total = COMBINE(total, parts[p])
@@ -102,33 +94,20 @@ def rows_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
     kept = numbers[0]
     rows = numbers[8]
     for t in RANGE(numbers[4]):
-        base = np.empty(4, np.int64)
-        to = np.empty(4, np.int64)
-        stop = min(numbers[2], (t + 1) * numbers[3])
-        for g in range(t * numbers[3], stop, 4):
-            for r in range(4):
-                # Beyond the end the last row is folded again.
-                place = min(g + r, stop - 1)
-                base[r] = numbers[17]
-                to[r] = numbers[18]
-                # No division for the outermost dim, which is the only one of a dense operand.
-                for d in range(kept - 1, 0, -1):
-                    index = place % numbers[21 + d]
-                    place //= numbers[21 + d]
-                    base[r] += index * numbers[21 + kept + d]
-                    to[r] += index * numbers[21 + 2 * kept + d]
-                if kept > 0:
-                    base[r] += place * numbers[21 + kept]
-                    to[r] += place * numbers[21 + 2 * kept]
-            r0 = in_0[base[0] : base[0] + rows]
-            r1 = in_0[base[1] : base[1] + rows]
-            r2 = in_0[base[2] : base[2] + rows]
-            r3 = in_0[base[3] : base[3] + rows]
-            a0, a1, a2, a3 = four_stretches(r0, r1, r2, r3, IDENTITY)
-            out[to[0]] = STORE(FINISH(a0, numbers[20]))
-            out[to[1]] = STORE(FINISH(a1, numbers[20]))
-            out[to[2]] = STORE(FINISH(a2, numbers[20]))
-            out[to[3]] = STORE(FINISH(a3, numbers[20]))
+        for g in range(t * numbers[3], min(numbers[2], (t + 1) * numbers[3])):
+            place = g
+            base = numbers[17]
+            to = numbers[18]
+            # No division for the outermost dim, which is the only one of a dense operand.
+            for d in range(kept - 1, 0, -1):
+                index = place % numbers[21 + d]
+                place //= numbers[21 + d]
+                base += index * numbers[21 + kept + d]
+                to += index * numbers[21 + 2 * kept + d]
+            if kept > 0:
+                base += place * numbers[21 + kept]
+                to += place * numbers[21 + 2 * kept]
+            out[to] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, ONE), numbers[20]))
 
 
 def along_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -159,7 +138,7 @@ def along_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     index = place % numbers[first + d]
                     place //= numbers[first + d]
                     at += index * numbers[first + folded + d]
-                total = stretch(in_0[at : at + min(block, rows - start)], total)
+                total = stretch(in_0[at : at + min(block, rows - start)], total, ONE)
             out[to] = STORE(FINISH(total, numbers[20]))
 
 
@@ -221,7 +200,7 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
     for t in RANGE(numbers[4] * numbers[7]):
         c = t // numbers[7]
         p = t - c * numbers[7]
-        acc = np.empty(cols, T)
+        acc = np.empty(cols, ACC)
         for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
             place = g // numbers[14]
             col = (g - place * numbers[14]) * cols
@@ -251,15 +230,15 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     x2 = in_0[at + 2 * numbers[11] :]
                     x3 = in_0[at + 3 * numbers[11] :]
                     for j in range(count):
-                        total = T(F(acc[j], LOAD_0(x[j * STEP])))
-                        total = T(F(total, LOAD_0(x1[j * STEP])))
-                        total = T(F(total, LOAD_0(x2[j * STEP])))
-                        acc[j] = T(F(total, LOAD_0(x3[j * STEP])))
+                        total = ACC(F(acc[j], LOAD_0(x[j * STEP])))
+                        total = ACC(F(total, LOAD_0(x1[j * STEP])))
+                        total = ACC(F(total, LOAD_0(x2[j * STEP])))
+                        acc[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
                     at += 4 * numbers[11]
                 for _ in range(rows % 4):
                     x = in_0[at:]
                     for j in range(count):
-                        acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))
+                        acc[j] = ACC(F(acc[j], LOAD_0(x[j * STEP])))
                     at += numbers[11]
             for j in range(count):
                 out[to + j * numbers[16]] = STORE(FINISH(acc[j], numbers[20]))

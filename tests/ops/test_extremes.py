@@ -1,0 +1,48 @@
+"""Largest and smallest elements where floats have no plain order: nan of both signs, infinities, zeros, all below 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.config import override
+
+SHAPES = [(7,), (70_000,), (300, 40), (9, 700), (6, 130, 128), (3, 5, 129)]  # tiny, runs, rows, columns, middles
+
+
+def spread(kind: str, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape).astype(dtype)
+    some = rng.random(shape) < 0.02
+    minus_nan = np.array(-1, {"float32": np.int32, "float64": np.int64}[dtype]).view(dtype)
+    if kind == "below 0":
+        return -np.abs(x)
+    if kind == "zeros of both signs":
+        return np.where(x > 0, x * 0, -x * -0.0).astype(dtype)
+    if kind == "all -inf":
+        return np.full(shape, -np.inf, dtype)
+    value = {"nan": np.nan, "minus nan": minus_nan, "infinities": np.copysign(np.inf, x)}[kind]
+    return np.where(some, value, x).astype(dtype)
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["nan", "minus nan", "infinities", "below 0", "zeros of both signs", "all -inf"])
+def test_extremes_are_those_of_numpy(kind: str, dtype: str, threshold: int) -> None:
+    for shape in SHAPES:
+        values = spread(kind, shape, dtype)
+        with override(parallel_threshold=threshold):
+            x = mg.from_numpy(values)
+            for dim in (None, *range(len(shape))):
+                np.testing.assert_array_equal(x.amax(dim).numpy(), values.max(dim), err_msg=f"amax {shape} {dim}")
+                np.testing.assert_array_equal(x.amin(dim).numpy(), values.min(dim), err_msg=f"amin {shape} {dim}")
+
+
+def test_a_single_nan_among_a_million_is_found_anywhere() -> None:
+    for place in (0, 1, 31, 500_001, 999_999):
+        for sign in (1.0, -1.0):
+            values = np.linspace(-1, 1, 1_000_000, dtype=np.float32)
+            values[place] = np.copysign(np.float32(np.nan), sign)
+            assert np.isnan(mg.from_numpy(values).amax().item()), (place, sign)
+            assert np.isnan(mg.from_numpy(values).amin().item()), (place, sign)
