@@ -183,7 +183,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 
 def full_transpose(x: Tensor) -> Tensor:
     """A view with all dims in reverse order."""
-    return views.permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
+    return views.reverse_dims(x)
 
 
 def t(x: Tensor) -> Tensor:

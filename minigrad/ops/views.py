@@ -72,6 +72,16 @@ def permute(layout, *, dims):
     return layout.permute(dims)
 
 
+def reverse_dims(x: Tensor) -> Tensor:
+    """All dims in reverse order; a `permute` whose plan is found without spelling its dims out."""
+    op: Op = permute.op  # type: ignore[attr-defined]
+    key = (x.layout, x.dtype, x.device, "reversed")
+    plan = op.plans.get(key)
+    if plan is None:
+        plan = plan_for(op, (x,), {"dims": tuple(range(x.ndim - 1, -1, -1))}, key)
+    return run_view(op, plan, x)
+
+
 def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
     """The order that undoes `dims`."""
     positive = [d % len(dims) for d in dims]

@@ -196,51 +196,68 @@ class Matmul(Family):
 
     def _tiled_product(self, p: Problem, dtype: DType, added: bool, factors: Ints) -> Launch:
         parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold
-        kernel = self.kernel(write_multiply, dtype, parallel=parallel)
-        mr, nr = tile_sizes[dtype.name]
-        packing = None
-        if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
-            packing = self._packing(p, dtype, nr, parallel)
-        high, wide, deep = blocks_of(p, mr, nr)
-        pieces = -(-p.k // deep)
-        mode = MIXED if added and pieces == 1 else PRODUCT
-        right = (p.b, nr, p.bk, 0) if packing is None else (0, nr * p.k, nr, 1)
-        numbers = [p.m, p.n, p.k, high, wide, deep, p.out if pieces == 1 else 0, p.a, p.am, p.ak, *right]
-        first = factors if pieces == 1 else self._bits(1, 0, dtype)
-        numbers += [p.c, p.cm, p.cn, mode, p.batches, len(p.sizes), *first]
-        steps = p.steps[1] if packing is None else packing[2]
-        table = np.array([*numbers, *p.sizes, *p.steps[0], *steps, *p.steps[2]], np.int64)
-        if packing is None and pieces == 1:
+        packed = p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED)
+        at_once = packed and not parallel
+        kernel = self.kernel(write_pack_and_multiply if at_once else write_multiply, dtype, parallel=parallel)
+        panels = Panels(p, tile_sizes[dtype.name][1]) if packed else None
+        pieces, numbers = self._tile_numbers(p, dtype, added, factors, panels)
+        if at_once and panels:
+            numbers = [panels.room, 2 + len(panels.numbers), *panels.numbers, *numbers]
+        table = np.array(numbers, np.int64)
+        pack = self._packer(panels, dtype, parallel) if panels and not at_once else None
+        if pack is None and pieces == 1:
             return lambda a, b, c, out: kernel(a, b, c, out, table)
-        pack, room, _ = packing or (None, 0, ())
         finish = self._adding(p, dtype, pieces, added, factors) if pieces > 1 else None
-        panels_of, sums_of = (self.maker(n, dtype, CPU) for n in (room, pieces * p.batches * p.m * p.n))
+        rooms = (panels.room if panels else 0, pieces * p.batches * p.m * p.n)
+        panels_of, sums_of = (self.maker(n, dtype, CPU) for n in rooms)
 
         def launch(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], out: NDArray[Any]) -> None:
             if pack is not None:
-                panels = panels_of()
-                pack(b, panels.buffer)
-                b = panels.buffer
+                store = panels_of()
+                pack(b, store.buffer)
+                b = store.buffer
             if finish is None:
                 kernel(a, b, c, out, table)
             else:
-                store = sums_of()
-                kernel(a, b, c, store.buffer, table)
-                finish(store.buffer, c, out)
+                sums = sums_of()
+                kernel(a, b, c, sums.buffer, table)
+                finish(sums.buffer, c, out)
 
         return launch
 
-    def _packing(self, p: Problem, dtype: DType, nr: int, parallel: bool) -> tuple[Callable[..., None], int, Ints]:
-        """A launch that packs b, the elements that its panels take, and their strides along the batch."""
-        kernel = self.kernel(write_pack, dtype, parallel=parallel and p.n * p.k >= settings.parallel_threshold)
+    def _tile_numbers(
+        self, p: Problem, dtype: DType, added: bool, factors: Ints, panels: Panels | None
+    ) -> tuple[int, list[int]]:
+        """How many pieces the inner dim is cut into, and the numbers of `multiply`."""
+        mr, nr = tile_sizes[dtype.name]
+        high, wide, deep = blocks_of(p, mr, nr)
+        pieces = -(-p.k // deep)
+        mode = MIXED if added and pieces == 1 else PRODUCT
+        right = (0, nr * p.k, nr, 1) if panels else (p.b, nr, p.bk, 0)
+        steps = panels.steps if panels else p.steps[1]
+        first = factors if pieces == 1 else self._bits(1, 0, dtype)
+        numbers = [p.m, p.n, p.k, high, wide, deep, p.out if pieces == 1 else 0, p.a, p.am, p.ak, *right]
+        numbers += [p.c, p.cm, p.cn, mode, p.batches, len(p.sizes), *first]
+        return pieces, [*numbers, *p.sizes, *p.steps[0], *steps, *p.steps[2]]
+
+    def _packer(self, panels: Panels, dtype: DType, parallel: bool) -> Callable[..., None]:
+        """launch(b, panels) that packs a right operand."""
+        kernel = self.kernel(write_pack, dtype, parallel=parallel and panels.one >= settings.parallel_threshold)
+        table = np.array(panels.numbers, np.int64)
+        return lambda b, panels: kernel(b, panels, table)
+
+
+class Panels:
+    """A right operand in panels: the numbers of `pack`, the elements of one matrix and of all, strides of the batch."""
+
+    def __init__(self, p: Problem, nr: int) -> None:
         # A right operand that is repeated is packed once.
         sizes = tuple(size if step else 1 for size, step in zip(p.sizes, p.steps[1], strict=True))
-        one = -(-p.n // nr) * nr * p.k
         places = Layout.contiguous(sizes)
-        steps = tuple(s * one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
-        numbers = [p.n, p.k, p.b, p.bn, p.bk, places.numel, len(sizes), *sizes, *p.steps[1]]
-        table = np.array(numbers, np.int64)
-        return (lambda b, panels: kernel(b, panels, table)), places.numel * one, steps
+        self.one = -(-p.n // nr) * nr * p.k
+        self.room = places.numel * self.one
+        self.steps = tuple(s * self.one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
+        self.numbers = [p.n, p.k, p.b, p.bn, p.bk, places.numel, len(sizes), *sizes, *p.steps[1]]
 
 
 def dense_like(layout: Layout) -> Layout:
@@ -302,6 +319,12 @@ def write_pack(dtype: DType, parallel: bool) -> Launch:
     return write(matmul.pack, dtype, parallel, 2, tile_header(str(dtype)))
 
 
+def write_pack_and_multiply(dtype: DType, parallel: bool) -> Launch:
+    """Write, compile and import both as one kernel."""
+    helpers = (matmul.pack, matmul.multiply)
+    return write(matmul.pack_and_multiply, dtype, parallel, 4, tile_header(str(dtype)), helpers, ALPHA=20, BETA=21)
+
+
 def write_vector(dtype: DType, parallel: bool) -> Launch:
     """Write, compile and import the product of a matrix and a vector; its sums may be taken in any order."""
     helper = '@njit(fastmath={"reassoc", "contract"}, error_model="numpy", no_cpython_wrapper=True)\n'
@@ -315,8 +338,9 @@ def write_add_pieces(dtype: DType, parallel: bool) -> Launch:
 
 
 def write(
-    template: Callable[..., Any], dtype: DType, parallel: bool, arrays: int, imports: str, **factors: int
-) -> Launch:
+    template: Callable[..., Any], dtype: DType, parallel: bool, arrays: int, imports: str,
+    helpers: tuple[Callable[..., Any], ...] = (), **factors: int,
+) -> Launch:  # fmt: skip
     """A kernel of `arrays` buffers of one dtype and the numbers, among which its factors are."""
     name = template.__name__
     label = "par" if parallel else "ser"
@@ -332,6 +356,7 @@ def write(
         parallel=parallel,
         signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
         imports=imports,
+        helpers=helpers,
     )
     module = load(f"matmul_{name}_{dtype.short}_{label}", text)
     if hasattr(module, "MR"):

@@ -129,6 +129,16 @@ def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
                     q += deep
 
 
+def pack_and_multiply(a, b, c, out, numbers):  # type: ignore[no-untyped-def]
+    """Both in one launch, for products that are over before a second launch has begun.
+
+    numbers = elements of all panels, where the numbers of `multiply` begin, those of `pack`, those of `multiply`.
+    """
+    panels = np.empty(numbers[0], T)
+    pack(b, panels, numbers[2 : numbers[1]])
+    multiply(a, panels, c, out, numbers[numbers[1] :])
+
+
 def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
     """Each task makes `high` elements of out, from `deep` elements of x.
 
