@@ -17,7 +17,7 @@ from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
-from minigrad.kernels.specialize import cache_folder
+from minigrad.kernels.store import cache_folder
 from minigrad.ops.declare import schema
 from minigrad.viz.explain import kernel_files
 

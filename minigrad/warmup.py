@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import minigrad as mg
-from minigrad.kernels.specialize import cache_folder
+from minigrad.kernels.store import cache_folder
 
 Work = Callable[[Any, tuple[int, int]], Any]
 SIZES = ((8, 16), (512, 640))  # below and above the threshold from which all threads are used

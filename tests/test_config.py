@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.reference import ReferenceBackend
-from minigrad.kernels.specialize import watch
+from minigrad.kernels.store import watch
 
 
 def test_the_default_float_holds_for_a_call_that_was_planned() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import KernelError
-from minigrad.kernels import specialize
+from minigrad.kernels import store
 from minigrad.ops.declare import schema
 
 ROOT = Path(__file__).parent.parent
@@ -83,13 +83,13 @@ def test_a_cache_that_others_may_read_is_closed(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with mg.override(cache_dir=tmp_path):
-        assert specialize.cache_folder() == folder
+        assert store.cache_folder() == folder
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_fresh_cache_is_ours_alone(tmp_path: Path) -> None:
     with mg.override(cache_dir=tmp_path / "a" / "b"):
-        folder = specialize.cache_folder()
+        folder = store.cache_folder()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and folder == tmp_path / "a" / "b" / "kernels"
 
 
@@ -101,7 +101,7 @@ def test_a_cache_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.
         mg.override(cache_dir=tmp_path),
         pytest.raises(KernelError, match=rf"belongs to user {owner}; set MINIGRAD_CACHE_DIR to a folder of your own"),
     ):
-        specialize.cache_folder()
+        store.cache_folder()
     assert stat.S_IMODE((tmp_path / "kernels").stat().st_mode) == 0o755, "a foreign folder must stay as it is"
 
 
@@ -119,7 +119,7 @@ def test_two_processes_fill_one_empty_cache_and_a_third_compiles_nothing(tmp_pat
 def test_a_kernel_is_named_by_its_text() -> None:
     """Another text, another file: a stale cache cannot give a wrong kernel."""
     schema["mul"].plans.clear()
-    with specialize.watch() as seen:
+    with store.watch() as seen:
         mg.ones(3, dtype="int16") * mg.ones(3, dtype="int16")
     assert seen
     for path in seen:

@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import warmup
-from minigrad.kernels import notice, specialize
+from minigrad.kernels import notice, store
 
 
 @pytest.mark.parametrize("name", warmup.WORK)
@@ -86,16 +86,16 @@ def test_a_kernel_that_was_compiled_has_its_index_where_it_is_looked_for(tmp_pat
     sources = list((tmp_path / "kernels").glob("*.py"))
     assert len(sources) >= 5
     for path in sources:
-        assert specialize.index_of(path, path.read_text()).exists(), path.name
+        assert store.index_of(path, path.read_text()).exists(), path.name
 
 
 def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
     path, text = tmp_path / "k.py", "import numba\n\n@njit\ndef kernel(x):\n    pass\n"
-    index = specialize.index_of(path, text)
+    index = store.index_of(path, text)
     index.parent.mkdir()
     index.touch()
-    monkeypatch.setattr(specialize, "patience", None)  # calling it would raise, and so would opening the file
-    with specialize.compiling(path, "k", text):
+    monkeypatch.setattr(store, "patience", None)  # calling it would raise, and so would opening the file
+    with store.compiling(path, "k", text):
         pass
 
 

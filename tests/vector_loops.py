@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from minigrad.core.dtype import f32, f64
-from minigrad.kernels import specialize, vecmath
+from minigrad.kernels import specialize, store, vecmath
 
 BINARY = ("pow", "atan2", "remainder", "floor_divide")
 
@@ -46,7 +46,7 @@ def text_of(name, bits):
 def evaluate(name, *operands):
     """One function of arrays, by its compiled loop."""
     bits = 8 * operands[0].dtype.itemsize
-    kernel = specialize.load(f"{name}_{bits}_loop", text_of(name, bits)).kernel
+    kernel = store.load(f"{name}_{bits}_loop", text_of(name, bits)).kernel
     out = np.empty_like(operands[0])
     kernel(*operands, out, np.array([out.size], np.int64))
     return out

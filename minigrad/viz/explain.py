@@ -12,7 +12,7 @@ from typing import Any
 from minigrad.autodiff.engine import reachable
 from minigrad.errors import GradientError
 from minigrad.graph import BackpropOp
-from minigrad.kernels.specialize import watch
+from minigrad.kernels.store import watch
 from minigrad.planning import make_plan
 from minigrad.tensor import Tensor, describe
 

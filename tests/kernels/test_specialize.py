@@ -12,7 +12,7 @@ from minigrad.backends.cpu import matmul as family
 from minigrad.config import override
 from minigrad.core.dtype import f16, f32, i8, i32
 from minigrad.errors import KernelError
-from minigrad.kernels import specialize
+from minigrad.kernels import specialize, store
 
 
 def twice(x):  # type: ignore[no-untyped-def]
@@ -50,7 +50,7 @@ def test_a_helper_is_pasted_with_its_free_names_filled_in():
 
 def test_a_kernel_with_a_helper_runs_on_halves(tmp_path):
     with override(cache_dir=tmp_path):
-        kernel = specialize.load("twice_f16", text_of(f16, f16)).kernel
+        kernel = store.load("twice_f16", text_of(f16, f16)).kernel
     values = np.array([1.5, -3.0, 40_000.0], np.float16)
     out = np.zeros(3, np.uint16)
     kernel(values.view(np.uint16), out, np.array([3], np.int64))
@@ -71,9 +71,9 @@ def test_every_generated_text_is_python():
 
 def test_the_name_of_a_module_follows_its_text(tmp_path):
     with override(cache_dir=tmp_path):
-        first = specialize.load("same", text_of(factor="T(2)"))
-        second = specialize.load("same", text_of(factor="T(3)"))
-        assert specialize.load("same", text_of(factor="T(2)")) is first
+        first = store.load("same", text_of(factor="T(2)"))
+        second = store.load("same", text_of(factor="T(3)"))
+        assert store.load("same", text_of(factor="T(2)")) is first
     assert first.__file__ != second.__file__
     assert sorted(p.name for p in (tmp_path / "kernels").glob("*.py")) == sorted(
         os.path.basename(m.__file__) for m in (first, second)
@@ -88,7 +88,7 @@ def test_a_changed_tile_makes_a_new_matmul_module(monkeypatch):
 
 def test_a_kernel_that_does_not_compile_names_itself_and_its_source(tmp_path):
     with override(cache_dir=tmp_path), pytest.raises(KernelError, match="broken does not compile") as caught:
-        specialize.load("broken", text_of(factor="no_such_name"))
+        store.load("broken", text_of(factor="no_such_name"))
     assert os.path.exists(caught.value.path)
 
 
@@ -96,7 +96,7 @@ def test_a_kernel_that_does_not_compile_names_itself_and_its_source(tmp_path):
 def test_the_cache_folder_is_closed_to_others(tmp_path):
     with override(cache_dir=tmp_path):
         (tmp_path / "kernels").mkdir(mode=0o755)
-        assert specialize.cache_folder().stat().st_mode & 0o777 == 0o700
+        assert store.cache_folder().stat().st_mode & 0o777 == 0o700
 
 
 STEPPED = """
@@ -129,8 +129,8 @@ def test_a_packed_product_can_be_stepped_through_without_a_compiler(tmp_path):
 def test_an_interrupted_compile_leaves_nothing_behind() -> None:
     text = "raise KeyboardInterrupt\n"
     with pytest.raises(KeyboardInterrupt):
-        specialize.load("interrupted", text)
+        store.load("interrupted", text)
     with pytest.raises(KeyboardInterrupt):
-        specialize.load("interrupted", text)
+        store.load("interrupted", text)
     with pytest.raises(KernelError, match=r"broken does not compile: division by zero \(source: .*broken_\w+\.py\)"):
-        specialize.load("broken", "1 / 0\n")
+        store.load("broken", "1 / 0\n")

@@ -23,7 +23,8 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv
-from minigrad.kernels.specialize import array_type, load, write_kernel
+from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies: what stays in the second cache next to the weights
 TASKS = 16  # blocks that the work is cut into, by the shape

@@ -19,7 +19,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import plan_elementwise
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.specialize import array_type, expression_macro, load, scalar_macro, write_kernel
+from minigrad.kernels.specialize import array_type, expression_macro, scalar_macro, write_kernel
+from minigrad.kernels.store import load
 
 
 class Elementwise(Family):

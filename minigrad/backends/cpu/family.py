@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
-from minigrad.kernels.specialize import watchers
+from minigrad.kernels.store import watchers
 
 
 class Family(HostMemory):

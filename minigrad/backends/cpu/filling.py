@@ -20,7 +20,8 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces
 from minigrad.kernels import philox
 from minigrad.kernels.cpu import filling
-from minigrad.kernels.specialize import array_type, load, write_kernel
+from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.store import load
 
 ONE = Layout.contiguous(())
 

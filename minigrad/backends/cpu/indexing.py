@@ -24,7 +24,8 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
-from minigrad.kernels.specialize import array_type, expression_macro, load, write_kernel
+from minigrad.kernels.specialize import array_type, expression_macro, write_kernel
+from minigrad.kernels.store import load
 
 COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
 UNITS = 16  # tasks from which on the outer dims are enough to share

@@ -19,7 +19,8 @@ from minigrad.core.layout import merge
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces
 from minigrad.kernels.cpu import masks
-from minigrad.kernels.specialize import array_type, load, write_kernel
+from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.store import load
 
 
 class Masks(Family):

@@ -26,7 +26,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import matmul
-from minigrad.kernels.specialize import array_type, load, source_of, write_kernel
+from minigrad.kernels.specialize import array_type, source_of, write_kernel
+from minigrad.kernels.store import load
 
 WORK = 32  # bytes of registers multiplied and added that weigh as much as one element of an elementwise loop
 TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads

@@ -19,7 +19,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
-from minigrad.kernels.specialize import array_type, load, write_kernel
+from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.store import load
 
 TASK = 4096  # elements of the image that a task reads, about
 

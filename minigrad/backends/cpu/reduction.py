@@ -20,7 +20,8 @@ from minigrad.core.fold import FoldPlan, plan_argfold, plan_fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.scalar import strip_docstring
-from minigrad.kernels.specialize import Expand, array_type, expression_macro, load, scalar_macro, write_kernel
+from minigrad.kernels.specialize import Expand, array_type, expression_macro, scalar_macro, write_kernel
+from minigrad.kernels.store import load
 
 
 class Reduction(Family):

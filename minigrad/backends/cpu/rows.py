@@ -32,13 +32,13 @@ from minigrad.kernels.specialize import (
     Expand,
     array_type,
     expression_macro,
-    load,
     load_text,
     paste,
     scalar_macro,
     store_text,
     write_kernel,
 )
+from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
 PARTS = 16  # chunks of rows whose column sums are made apart

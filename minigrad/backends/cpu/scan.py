@@ -27,13 +27,13 @@ from minigrad.kernels.specialize import (
     Expand,
     array_type,
     expression_macro,
-    load,
     load_text,
     paste,
     scalar_macro,
     store_text,
     write_kernel,
 )
+from minigrad.kernels.store import load
 
 COLUMNS = 128  # neighbours that one block scans side by side
 NARROW = 8  # with fewer neighbours than this each row is a chain of its own

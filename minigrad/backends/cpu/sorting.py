@@ -20,7 +20,8 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.kernels.cpu import sorting
-from minigrad.kernels.specialize import array_type, expression_macro, load, paste, write_kernel
+from minigrad.kernels.specialize import array_type, expression_macro, paste, write_kernel
+from minigrad.kernels.store import load
 
 COST = 16  # additions that sorting one element is worth
 FEW = 32  # up to so many of the best are kept in order while the row is read
