@@ -39,7 +39,7 @@ TAIL_BELOW_64 = (
 
 
 def normal_cdf(x):
-    """The probability that a normal number is at most x, below 5 ulp in float32 and 7 ulp in float64; 2 for x > 0."""
+    """The probability that a normal number is at most x, below 6 ulp in float32 and 7 ulp in float64; 2 for x > 0."""
     t = abs(x)
     t = NORMAL_END if t > NORMAL_END else t
     high = upper(t)
