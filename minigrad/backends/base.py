@@ -84,6 +84,22 @@ class Backend(ABC):
             compute = out.dtype.compute if out.dtype.itemsize > 2 else np.dtype(np.float64)
         return self.elementwise(IDENTITY, compute, out, [a])
 
+    def join(self, out: Spec, parts: Sequence[Spec], dim: int) -> Launch:
+        """out = the parts one after another along dim, cast; the launch takes their buffers and out's."""
+        launches, start = [], 0
+        for part in parts:
+            length = part.shape[dim]
+            place = Spec(out.layout.narrow(dim, start, length), out.dtype)
+            launches.append(self.copy(place, part) if place.layout.numel else None)
+            start += length
+
+        def launch(*buffers: Any) -> None:
+            for copy, buffer in zip(launches, buffers, strict=False):
+                if copy is not None:
+                    copy(buffer, buffers[-1])
+
+        return launch
+
     @abstractmethod
     def reduce(
         self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]

@@ -50,19 +50,7 @@ def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: i
 )
 def cat_along(backend, out, *tensors, dim):
     """The operands one after another along `dim`.  Gradient: each gets its part of g."""
-    launches, start = [], 0
-    for spec in tensors:
-        length = spec.shape[dim]
-        part = Spec(out.layout.narrow(dim, start, length), out.dtype)
-        launches.append(backend.copy(part, spec) if part.layout.numel else None)
-        start += length
-
-    def launch(*buffers):
-        for copy, buffer in zip(launches, buffers, strict=False):
-            if copy is not None:
-                copy(buffer, buffers[-1])
-
-    return launch
+    return backend.join(out, tensors, dim)
 
 
 def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:

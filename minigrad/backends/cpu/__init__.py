@@ -9,6 +9,7 @@ from minigrad.backends.cpu.conv import Conv
 from minigrad.backends.cpu.elementwise import Elementwise
 from minigrad.backends.cpu.filling import Filling
 from minigrad.backends.cpu.indexing import Indexing
+from minigrad.backends.cpu.joining import Joining
 from minigrad.backends.cpu.masks import Masks
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.pool import Pool
@@ -18,5 +19,5 @@ from minigrad.backends.cpu.scan import Scan
 from minigrad.backends.cpu.sorting import Sorting
 
 
-class CpuBackend(Conv, Elementwise, Filling, Indexing, Masks, Matmul, Pool, Reduction, Rows, Scan, Sorting):
+class CpuBackend(Conv, Elementwise, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, on the host's threads."""

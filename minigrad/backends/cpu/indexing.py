@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import IndexLaunch, Launch
 from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.joining import moving_header
 from minigrad.config import settings
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
@@ -220,10 +221,12 @@ def write_gather(dtype: DType, index: DType, way: str, parallel: bool) -> Launch
         out=dtype,
         compute=dtype.compute,
         macros={},
-        constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line")},
+        constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line"),
+                   "LINE_OF_CACHE": str(64 // dtype.itemsize)},
         parallel=parallel,
         signature=f"int64({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
-    )
+        imports=moving_header() if way == "rows" else "",
+    )  # fmt: skip
     launch: Launch = load(f"gather_{dtype.short}_{index.short}_{label}", text).kernel
     return launch
 

@@ -2,7 +2,8 @@
 
 Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and
 `ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
-and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves.
+and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LINE_OF_CACHE`: its
+elements.  `fetch` is that of `moving.py`.
 
 Negative indices count from the end.  Each index is read once and looked at before it is used; for one that is out of
 range nothing is read or written, and the kernel returns 1.  So nobody who changes the index meanwhile can lead it
@@ -51,8 +52,13 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
             pa += place * numbers[16 + 2 * rank + d]
             pi += place * numbers[19 + 3 * rank + d]
         places = np.empty(count if DENSE else 0, np.uint64)
-        for _row in range(low, high):
+        for row in range(low, high):
             if ROWS:
+                if row + 8 < rows:  # no machine foresees rows in no order: ask for one that is read soon
+                    k = np.int64(index[np.uint64(pi + 8 * index_row)])
+                    at = pa + 8 * a_row + (k if k >= 0 else k + size) * axis
+                    fetch(a, at)
+                    fetch(a, at + min(count - 1, LINE_OF_CACHE))
                 k = np.int64(index[np.uint64(pi)])
                 if -size <= k < size:
                     at = pa + (k if k >= 0 else k + size) * axis
