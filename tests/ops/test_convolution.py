@@ -42,6 +42,19 @@ def test_a_transposed_convolution_spreads_each_element():
     assert F.conv_transpose1d(x, ones(1, 1, 1), stride=2, output_padding=1).tolist() == [[[1, 0, 2, 0]]]
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["dense", "channels last"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
+def test_a_window_of_one_pixel_is_a_matrix_product(dtype, turned):
+    """Of the points of each image: as long as they lie in a row, and also where they do not."""
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.integers(-3, 4, s).astype(dtype) for s in ((2, 5, 3, 7), (4, 5, 1, 1), (4,)))
+    given = mg.tensor(x.transpose(0, 2, 3, 1)).permute(0, 3, 1, 2) if turned else mg.tensor(x)
+    want = np.einsum("ncij,mc->nmij", x.astype("float64"), w[:, :, 0, 0].astype("float64")) + b[:, None, None]
+    assert np.array_equal(F.conv2d(given, mg.tensor(w), mg.tensor(b)).numpy(), want.astype(dtype))
+    if dtype == "float64":
+        assert gradcheck(F.conv2d, [mg.Var(given), mg.Var(w), mg.Var(b)])
+
+
 def test_an_empty_batch_gives_an_empty_batch_and_zero_gradients():
     x, w = mg.Var(np.zeros((0, 2, 5, 5))), mg.Var(np.ones((3, 2, 3, 3)))
     y = F.conv2d(x, w)

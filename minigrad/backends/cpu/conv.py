@@ -7,6 +7,7 @@ convolution for each phase of the stride: the outputs that are one stride apart 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
@@ -15,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Ints, Launch
-from minigrad.backends.cpu.family import Family, nothing
-from minigrad.backends.cpu.matmul import WORK, dense_like, memory_of, tile_hash
+from minigrad.backends.cpu.family import nothing
+from minigrad.backends.cpu.matmul import WORK, Matmul, dense_like, memory_of, tile_hash
 from minigrad.config import settings
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype
@@ -57,7 +58,7 @@ class Field:
         return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
 
 
-class Conv(Family):
+class Conv(Matmul):
     """The preparers of convolution."""
 
     def conv(
@@ -159,6 +160,9 @@ class Conv(Family):
         dtype: DType,
     ) -> Launch:  # fmt: skip
         """A launch(x, w, bias, out); the weight has dims (group, M, C, taps)."""
+        by_point = self._product_of_points(out, x, w, bias, taps, stride, dtype)
+        if by_point is not None:
+            return by_point
         m, c = w.shape[1:3]
         fields = [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride))
         fields += [Field(*d) for d in zip(out.shape[2:], stride, x.shape[2:], taps, strict=True)]
@@ -182,6 +186,23 @@ class Conv(Family):
             kernel(a, b, more, buffer, store.buffer, table)
 
         return launch
+
+    def _product_of_points(
+        self, out: Layout, x: Layout, w: Layout, bias: Layout | None, taps: list[Taps], stride: Ints, dtype: DType
+    ) -> Launch | None:
+        """A convolution that sees one point at a time is a matrix product: its launch, or None where it sees more, or
+        the points do not lie in a row."""
+        sees_more = max(stride) > 1 or any(t != [(0, 0)] for t in taps) or out.shape[2:] != x.shape[2:]
+        if sees_more or w.shape[0] > 1 or not out.is_contiguous:
+            return None
+        n, points, (m, c) = out.shape[0], math.prod(out.shape[2:]), w.shape[1:3]
+        matrix, results = x.reshape((n, c, points)), Layout.contiguous((n, m, points), out.offset)
+        if matrix is None:
+            return None
+        weight = Layout.make((n, m, c), (0, *w.strides[1:3]), w.offset)
+        added = None if bias is None else Spec(Layout.make((n, m, points), (0, bias.strides[0], 0), bias.offset), dtype)
+        launch = self.product(Spec(results, dtype), Spec(weight, dtype), Spec(matrix, dtype), added, 1, 1)
+        return lambda a, b, c, buffer: launch(b, a, c, buffer)
 
     def _correlate_weight(
         self, out: Layout, y: Layout, x: Layout, taps: list[Taps], stride: Ints, groups: int, dtype: DType
