@@ -239,6 +239,12 @@ def _index_add(x: np.ndarray, src: np.ndarray) -> np.ndarray:
     return out
 
 
+def _shared(x: Any) -> Any:
+    """The rows: two of them, each with half of the gradient, less one with none."""
+    half = mg.full((4,), 0.5, dtype=x.dtype, device=x.device)
+    return embedding_with(x, _rows(x), half) * 2.0 - x.detach()[_rows(x)]
+
+
 INDEXING = [
     _indexed("gather", lambda x: mg.gather(x, 1, _grid(x)), lambda x: np.take_along_axis(x[:2], GRID_INDEX % 3, 1),
              "gather_along", (3, 3)),
@@ -247,8 +253,8 @@ INDEXING = [
     _indexed("index_select", lambda x: mg.index_select(x, 1, _rows(x)), lambda x: x[:, ROWS_INDEX],
              "index_select_along", (2, 3, 2)),
     _indexed("index_add", lambda x, s: mg.index_add(x, 1, _rows(x), s), _index_add, "index_add_along", (2, 3), (2, 4)),
-    _indexed("embedding", lambda x: embedding_with(x, _rows(x), mg.ones(4, dtype=x.dtype, device=x.device)),
-             lambda x: x[ROWS_INDEX], "embedding_with", (3, 2)),
+    Row("embedding", _shared, lambda x: x[ROWS_INDEX], ("real",), ("embedding_with",), ((3, 2),), dtypes=FLOATS,
+        refuses=False),
     _indexed("index_tensor", lambda x: x[:, _grid(x)], lambda x: x[:, GRID_INDEX], "index_select_along", (2, 3)),
 ]  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from minigrad.ops.creation import zeros_like
 from minigrad.ops.declare import elementwise, scalar
 from minigrad.ops.rules import number, to_float
 
@@ -69,7 +70,7 @@ def silu_rule(g, x):
 @elementwise(dtype=to_float, vjp=(
     lambda g, x, beta, threshold: (x * beta > threshold).where_cond(g, g * (x * beta).sigmoid()),
     lambda g, x, beta, threshold, y: (x * beta > threshold).where_cond(0.0, g * (x * (x * beta).sigmoid() - y) / beta),
-    lambda g: g * 0.0))  # fmt: skip
+    lambda g: zeros_like(g)))  # fmt: skip
 def softplus_with(x, beta, threshold):
     """log(1 + exp(beta*x))/beta, without overflow; x itself where beta*x > threshold.
 
