@@ -107,7 +107,7 @@ ELEMENTWISE = [
     _row("relu", lambda x: np.maximum(x, 0)),
     _row("relu6", lambda x: np.clip(x, 0, 6)),
     Row("relu6-ends", lambda x: mg.relu6(x * 4.0), lambda x: np.clip(x * 4, 0, 6), ("real",), ("relu6",),
-        dtypes=("float32", "float64"), refuses=False),
+        dtypes=FLOATS, refuses=False),
     _row("leaky_relu", lambda x, slope: np.where(x > 0, x, slope * x), "real", "positive",
          fn=activation.leaky_relu_with, ops=("leaky_relu_with",), **FLOAT_RESULT),
     _row("elu", lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), "real", "positive",

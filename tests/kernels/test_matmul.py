@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.cpu.matmul import PACKED, Problem
+from minigrad.backends.cpu.matmul import PACKED, Panels, Problem
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -150,8 +150,8 @@ def test_a_batch_with_one_right_operand_is_one_tall_matrix():
 def test_a_right_operand_that_is_repeated_is_packed_once():
     b = Layout.contiguous((2, 1, 4, 6)).transpose(2, 3).expand((2, 8, 6, 4))
     problem = Problem(Layout.contiguous((2, 8, 10, 4)), Layout.contiguous((2, 8, 10, 6)), b, None)
-    _, room, strides = backend._packing(problem, f32, 16, False)
-    assert problem.batches == 16 and room == 2 * 16 * 6 and strides == (16 * 6, 0)
+    panels = Panels(problem, 16)
+    assert problem.batches == 16 and panels.room == 2 * 16 * 6 and panels.steps == (16 * 6, 0)
     result, right = multiply(Layout.contiguous((2, 8, 10, 6)), b, f32)
     assert np.array_equal(result, right)
 

@@ -126,6 +126,9 @@ def mutants() -> list[Any]:
     for name, op in OURS.items():
         if not op.differentiable:
             continue
+        if op.joint is not None:
+            found += [(name, k, f"{name}-{label}: negated in the joint rule", "joint", "", None)
+                      for k, label in enumerate(op.operands)]  # fmt: skip
         for k, (rule, tree) in enumerate(zip(op.rules, lambdas(op), strict=True)):
             if rule is None or tree is None:
                 continue
@@ -151,6 +154,14 @@ def test_a_broken_rule_is_noticed(
     op = OURS[name]
     rule = op.rules[operand]
     scope = rule.fn.__globals__
+    if kind == "joint":
+        joint = op.joint.fn
+        wrong = lambda g, *a, **k: tuple(-x if at == operand else x for at, x in enumerate(joint(g, *a, **k)))
+        monkeypatch.setattr(op, "joint", Rule(wrong, op.joint.saves, op.joint.facts))
+        assert caught(op), f"no row of {name} notices: {what}"
+        return
+    # A joint rule would stand in for the broken one.
+    monkeypatch.setattr(op, "joint", None)
     if kind == "helper":
         monkeypatch.setitem(scope, helper, build(tree, scope, "<mutant>"))
         broken = rule.fn
