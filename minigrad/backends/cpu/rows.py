@@ -42,7 +42,7 @@ from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
 PARTS = 16  # chunks of rows whose column sums are made apart
-ROWS_A_PART = 8  # fewer rows are not worth a part of their own
+ROWS_A_PART = 16  # fewer rows are not worth a part of their own
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
