@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
-from minigrad.core.allocator import Allocator, CpuAllocator, get_allocator, set_allocator
+from minigrad.core.allocator import STEP, WINDOW, Allocator, CpuAllocator, get_allocator, set_allocator
 from minigrad.core.device import CPU, as_device
 from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
 from minigrad.core.storage import Storage
@@ -325,3 +325,12 @@ def test_element_access_is_checked():
         _ = Storage(object(), float32, as_device("toy"))[0]
     with pytest.raises(DeviceError, match="a buffer on toy has no address"):
         Storage(object(), float32, as_device("toy")).data_ptr()
+
+
+def test_large_blocks_of_one_size_do_not_begin_at_one_place_of_a_window():
+    allocator = CpuAllocator()
+    blocks = [allocator.allocate(1 << 20, float32) for _ in range(8)]
+    places = [address(block) % WINDOW for block in blocks]
+    assert sorted(places) == [k * (1 << 20) for k in range(8)]
+    apart = [(b - a) % WINDOW for a, b in zip(places, places[1:], strict=False)]
+    assert set(apart) == {STEP}
