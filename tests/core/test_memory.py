@@ -1,6 +1,7 @@
 """Storages and allocators: alignment, reuse, counts, and the moment memory comes back."""
 
 import gc
+import itertools
 import os
 import subprocess
 import sys
@@ -332,5 +333,5 @@ def test_large_blocks_of_one_size_do_not_begin_at_one_place_of_a_window():
     blocks = [allocator.allocate(1 << 20, float32) for _ in range(8)]
     places = [address(block) % WINDOW for block in blocks]
     assert sorted(places) == [k * (1 << 20) for k in range(8)]
-    apart = [(b - a) % WINDOW for a, b in zip(places, places[1:], strict=False)]
+    apart = [(b - a) % WINDOW for a, b in itertools.pairwise(places)]
     assert set(apart) == {STEP}
