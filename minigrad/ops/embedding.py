@@ -75,10 +75,13 @@ def embedding(
     rows = input if input.ndim == 1 else input.reshape(-1)
     if max_norm is not None:
         _shrink(weight, rows, max_norm, norm_type)
-    if scale_grad_by_freq and weight.requires_grad:
-        y = embedding_with(weight, rows, _shares(weight, rows))
-    else:
-        y = index_select_along(weight, rows, dim=0)
+    try:
+        if scale_grad_by_freq and weight.requires_grad:
+            y = embedding_with(weight, rows, _shares(weight, rows))
+        else:
+            y = index_select_along(weight, rows, dim=0)
+    except IndexOutOfRange as error:  # it speaks of the op, and the table, that looked first
+        raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and y.requires_grad:
         y = _without_gradient(y, rows, weight.shape[0], padding)
     return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])

@@ -47,8 +47,9 @@ def test_narrow_numbers_may_not_hold_the_padding_row() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(IndexOutOfRange, match=r"index 3 is out of range"):
-        F.embedding(mg.tensor([3]), table())
+    for by_freq in (False, True):
+        with pytest.raises(IndexOutOfRange, match=r"^embedding: index 3 is out of range .* of float32\(3, 2\)"):
+            F.embedding(mg.tensor([3]), table(), scale_grad_by_freq=by_freq)
     with pytest.raises(IndexOutOfRange, match=r"embedding: padding_idx 3 is out of range for float32\(3, 2\)"):
         F.embedding(mg.tensor([1]), table(), 3)
     with pytest.raises(DTypeError, match=r"embedding: the numbers of rows need an integer dtype, got float32\(1,\)"):
