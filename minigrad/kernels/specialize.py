@@ -19,11 +19,6 @@ from typing import Any
 
 import numpy as np
 
-try:
-    import fcntl
-except ImportError:  # not POSIX: two processes may compile one kernel, and the later one's code is kept
-    fcntl = None  # type: ignore[assignment]
-
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer, vecmath
