@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.cpu.matmul import PACKED, Panels, Problem
+from minigrad.backends.cpu.matmul import PACKED, Panels, Problem, pays_turned
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -265,6 +265,25 @@ def test_addmm_scales_and_adds(shape, dtype, name):
         buffer = np.full(out.numel + 6, 7, dtype.storage)
         backend.addmm(*specs, alpha, beta)(x, y, w, buffer)
         assert np.array_equal(seen(buffer, out, dtype), (alpha * (left @ right) + beta * added).astype(dtype.numpy))
+
+
+@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize("left", ["rows", "columns"])
+def test_few_rows_by_a_large_transposed_weight_are_made_as_the_transpose(left, name):
+    m, n, k = 12, 300, 400
+    a = Layout.contiguous((m, k)) if left == "rows" else Layout.contiguous((k, m)).transpose(0, 1)
+    b, out = Layout.contiguous((n, k)).transpose(0, 1), Layout.contiguous((m, n), 3)
+    c = ADDED[name]((m, n))
+    assert pays_turned(Problem(out, a, b, c))
+    assert not pays_turned(Problem(out, a, Layout.contiguous((k, n)), c))
+    x, y, w = (whole_numbers(layout.span()[1], f32, -2, 3) for layout in (a, b, c))
+    buffer = np.full(out.numel + 6, 7, np.float32)
+    specs = [Spec(layout, f32) for layout in (out, a, b, c)]
+    wanted = 2 * (seen(x, a, f32) @ seen(y, b, f32)) - 3 * seen(w, c, f32)
+    for threshold in (0, 1 << 60):
+        with override(parallel_threshold=threshold):
+            backend.addmm(*specs, 2, -3)(x, y, w, buffer)
+            assert np.array_equal(seen(buffer, out, f32), wanted)
 
 
 @pytest.mark.parametrize("dtype", [f32, f16, i64], ids=str)

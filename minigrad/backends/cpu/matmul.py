@@ -98,7 +98,24 @@ class Matmul(Family):
         factors = self._bits(alpha, beta, dtype)
         if problem.m == 1 or problem.n == 1:
             return self._vector_product(problem, dtype, c is not None, factors)
+        large = len(out.shape) == 2 and work_of(problem, dtype) >= WORK * settings.parallel_threshold
+        if large and pays_turned(problem):
+            return self._turned_product(out, a, b, c, alpha, beta)
         return self._tiled_product(problem, dtype, c is not None, factors)
+
+    def _turned_product(self, out: Spec, a: Spec, b: Spec, c: Spec | None, alpha: float, beta: float) -> Launch:
+        """The transpose of the product of the transposes: what has to be packed then is the left operand."""
+        result = Spec(Layout.contiguous(out.shape[::-1]), out.dtype)
+        multiply = self.product(result, turned(b), turned(a), c and turned(c), alpha, beta)
+        turn_back = self.copy(out, turned(result))
+        results_of = self.maker(out.layout.numel, out.dtype, CPU)
+
+        def launch(x: NDArray[Any], y: NDArray[Any], z: NDArray[Any], buffer: NDArray[Any]) -> None:
+            store = results_of()
+            multiply(y, x, z, store.buffer)
+            turn_back(store.buffer, buffer)
+
+        return launch
 
     def _without_product(self, out: Spec, c: Spec | None, beta: float) -> Launch:
         """What is left where the inner dim is empty: beta * c, made by a product with one zero."""
@@ -275,6 +292,16 @@ def dense_like(layout: Layout) -> Layout:
 def memory_of(layout: Layout) -> int:
     """How many elements a dense layout takes, repeated ones counted once."""
     return layout.span()[1]
+
+
+def turned(x: Spec) -> Spec:
+    """The transpose of a matrix."""
+    return Spec(x.layout.transpose(0, 1), x.dtype)
+
+
+def pays_turned(p: Problem) -> bool:
+    """Whether far fewer elements move if the transpose is made and turned back, as for few rows and a large weight."""
+    return p.bn != 1 and 8 * (p.m * p.n + (p.m * p.k if p.am != 1 else 0)) < p.n * p.k
 
 
 def work_of(p: Problem, dtype: DType) -> int:

@@ -118,15 +118,20 @@ def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
             for k in range(0, even, SIDE):
                 for j in range(0, squares, SIDE):
                     transpose(source, at + j * step + k, step, panels, to + k * NR + j, NR)
-            for j in range(NR):
+            for j in range(w):
                 # Unsigned, because a signed index is tested for wrapping around at each element.
                 start = even if j < squares else 0
                 p = np.uint64(to + start * NR + j)
                 q = at + j * step + start * deep
                 for _ in range(start, K):
-                    panels[p] = source[np.uint64(q)] if j < w else T(0)
+                    panels[p] = source[np.uint64(q)]
                     p += np.uint64(NR)
                     q += deep
+            if w < NR:
+                for k in range(K):
+                    z = panels[to + k * NR + w : to + (k + 1) * NR]
+                    for j in range(len(z)):
+                        z[j] = T(0)
 
 
 def pack_and_multiply(a, b, c, out, numbers):  # type: ignore[no-untyped-def]
