@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.cpu.matmul import PACKED, Panels, Problem, pays_turned
+from minigrad.backends.cpu.matmul import PACKED, Panels, Problem, is_inner_products, pays_turned
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -284,6 +284,24 @@ def test_few_rows_by_a_large_transposed_weight_are_made_as_the_transpose(left, n
         with override(parallel_threshold=threshold):
             backend.addmm(*specs, 2, -3)(x, y, w, buffer)
             assert np.array_equal(seen(buffer, out, f32), wanted)
+
+
+@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize("dtype", [f32, f64, bfloat16, i32], ids=str)
+@pytest.mark.parametrize("shape", [(64, 10, 300), (2, 5, 16, 257), (7, 2, 5000)])
+def test_few_columns_of_long_rows_are_inner_products(shape, dtype, name):
+    *batch, m, n, k = shape
+    a, b = Layout.contiguous((*batch, m, k)), Layout.contiguous((*batch, n, k)).transpose(-2, -1)
+    c, out = ADDED[name]((*batch, m, n)), Layout.contiguous((*batch, m, n), 3)
+    problem = Problem(out, a, b, c)
+    assert is_inner_products(problem)
+    x, y, w = (whole_numbers(layout.span()[1] + 1, dtype, -1, 2) for layout in (a, b, c))
+    specs = [Spec(layout, dtype) for layout in (out, a, b, c)]
+    left, right, added = (seen(q, layout, dtype).astype(np.float64) for q, layout in ((x, a), (y, b), (w, c)))
+    for alpha, beta in ((1, 0), (2, -3)):
+        buffer = np.full(out.numel + 6, 7, dtype.storage)
+        backend.addmm(*specs, alpha, beta)(x, y, w, buffer)
+        assert np.array_equal(seen(buffer, out, dtype), (alpha * (left @ right) + beta * added).astype(dtype.numpy))
 
 
 @pytest.mark.parametrize("dtype", [f32, f16, i64], ids=str)

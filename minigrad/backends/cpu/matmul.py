@@ -34,6 +34,7 @@ TASKS = 16  # blocks that a result is cut into: by the shape, not by the number 
 ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
 PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
 PIECE = 2048  # elements of the inner dim that are worth a task of their own
+FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
 PRODUCT, MIXED = 0, 2  # modes of the kernels
 tile_sizes: dict[str, tuple[int, int]] = {}
 
@@ -66,6 +67,13 @@ class Problem:
         self.sizes = rows[:-1]
         self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1]]
 
+    def part_rows(self) -> None:
+        """Each row of the left operand as a product of its own."""
+        left, right, added = self.steps
+        self.sizes = (*self.sizes, self.m)
+        self.steps = [(*left, self.am), (*right, 0), (*added, self.cm)]
+        self.m = 1
+
     @property
     def batches(self) -> int:
         return int(np.prod(self.sizes, dtype=np.int64))
@@ -96,6 +104,8 @@ class Matmul(Family):
             return self._cast_product(out, a, b, c, alpha, beta, dtype)
         problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
         factors = self._bits(alpha, beta, dtype)
+        if is_inner_products(problem):
+            problem.part_rows()
         if problem.m == 1 or problem.n == 1:
             return self._vector_product(problem, dtype, c is not None, factors)
         large = len(out.shape) == 2 and work_of(problem, dtype) >= WORK * settings.parallel_threshold
@@ -297,6 +307,12 @@ def memory_of(layout: Layout) -> int:
 def turned(x: Spec) -> Spec:
     """The transpose of a matrix."""
     return Spec(x.layout.transpose(0, 1), x.dtype)
+
+
+def is_inner_products(p: Problem) -> bool:
+    """Whether each element is best made as the inner product of two long dense rows: there are so few columns that most
+    of a tile would be empty, and they would have to be packed first."""
+    return 1 < p.n <= FEW and p.m > 1 and p.ak == p.bk == 1 and p.bn != 1 and p.k >= LONG
 
 
 def pays_turned(p: Problem) -> bool:
