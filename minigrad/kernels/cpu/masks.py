@@ -59,5 +59,6 @@ def places(in_0, in_1, out, numbers):  # type: ignore[no-untyped-def]
                 held += np.int64(in_0[at + j * step])
             first += size
         z = out[in_1[u] : in_1[u] + held]
-        for j in range(held):
+        # The slice ends where out does: another thread may have made more of the mask hold since it was counted.
+        for j in range(len(z)):
             z[j] = found[j]

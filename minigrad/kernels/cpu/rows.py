@@ -230,6 +230,8 @@ def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 to += place * numbers[8 + rank + d]
                 at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
             chosen = np.int64(in_1[at_1])
+            if chosen < 0 or chosen >= n:  # ignored, or changed by another thread since the classes were checked
+                chosen = numbers[4]
             loss = T(0)
             if chosen != numbers[4]:
                 x_0 = ROW_0
@@ -280,6 +282,8 @@ def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
             z = out[to : to + n]
             chosen = np.int64(in_1[at_1])
+            if chosen < 0 or chosen >= n:  # ignored, or changed by another thread since the classes were checked
+                chosen = numbers[4]
             if chosen == numbers[4]:
                 for j in range(n):
                     z[j] = STORE(T(0))
