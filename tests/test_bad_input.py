@@ -210,7 +210,7 @@ REDUCTIONS: list[Row] = [
     ("softmax-dim", lambda o: o.i.softmax(1), IndexOutOfRange, "softmax: dim 1 int64(2,) valid are -1 to 0"),
     ("softmax-None", lambda o: o.x.softmax(None), ArgumentError, "softmax: dim must be an int None"),
     ("softmax-dtype", lambda o: o.x.softmax(0, "int32"), DTypeError, f"softmax: {F} floating int32"),
-    ("softmax-scalar", lambda o: o.scalar.log_softmax(0), IndexOutOfRange, "log_softmax: dim 0 float32() has no dims"),
+    ("softmax-scalar", lambda o: o.scalar.log_softmax(1), IndexOutOfRange, "log_softmax: dim 1 float32() -1 to 0"),
     ("softmax-list", lambda o: mg.softmax([1.0], 0), DTypeError, f"softmax: list [1.0] {LISTED}"),
     ("sum-to", lambda o: o.x.sum_to((5,)), ShapeError, f"sum_to: {F} (5,) equal or 1"),
 ]  # fmt: skip

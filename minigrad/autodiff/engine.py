@@ -146,7 +146,7 @@ def descend(
             at = 0 if op.variadic else k
             rule: Any = op.rules[at]
             # A fused rule is one kernel; what it does cannot be differentiated again.
-            fn = rule.fn if create else rule.fused or fuse(op, at)
+            fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
             if joint is not None:
                 partial = joint[k]
             elif rule.facts:

@@ -28,8 +28,9 @@ from minigrad.errors import ArgumentError, DeviceError, StorageError
 ALIGNMENT = 64
 # Blocks of LARGE bytes and more begin at places that take turns in a WINDOW of memory: where operands and result of an
 # op lie a multiple of it apart, their lines meet in the same sets of a cache and banks of memory.  1e6 float32 added
-# on two cores of a Zen 4: 84 us where they meet, 71 where each is a STEP from the one before.
-LARGE, WINDOW, STEP = 2 << 20, 8 << 20, 3 << 20
+# on two cores of a Zen 4: 84 us where they meet, 71 where each is a STEP from the one before.  A STEP is a huge page of
+# most systems: a block that began within one would keep all of it in memory.
+LARGE, WINDOW, STEP = 3 << 20, 8 << 20, 2 << 20
 
 Buffer = Any
 
@@ -379,7 +380,7 @@ class CpuAllocator(Allocator):
 
 def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
     try:
-        return _aligned(nbytes, dtype.storage)
+        return _aligned(nbytes, dtype.storage, spread=False)
     except (MemoryError, ValueError):  # NumPy's ValueError: more than an address can count
         raise StorageError(
             f"allocate: there is no memory for {nbytes // dtype.itemsize} elements of {dtype}, {nbytes} bytes; "
@@ -391,9 +392,10 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
 _turns = count()
 
 
-def _aligned(nbytes: int, storage: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    # What is left free at both ends is never touched, so it takes addresses and no memory.
-    window, place = (WINDOW, next(_turns) * STEP) if nbytes >= LARGE else (ALIGNMENT, 0)
+def _aligned(nbytes: int, storage: np.dtype[Any], spread: bool = True) -> np.ndarray[Any, Any]:
+    """A buffer that begins at a multiple of ALIGNMENT, or with `spread`, if it is large, at its place in the WINDOW.
+    The free ends take addresses and no memory, for nobody touches them."""
+    window, place = (WINDOW, next(_turns) * STEP) if spread and nbytes >= LARGE else (ALIGNMENT, 0)
     block = np.empty(nbytes + window, np.uint8)
     start = (place - block.ctypes.data) % window
     # Through a memoryview, so that NumPy views of the buffer refer to the buffer and not past it to the block:

@@ -91,6 +91,4 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
             f"says which elements belong to one sum",
             stacklevel=3,
         )
-    if input.ndim == 0:  # PyTorch lets a scalar have a dim 0 here
-        return function(input.reshape(1), dim, dtype).reshape(())
     return function(input, dim, dtype)

@@ -95,11 +95,13 @@ def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
     """The rule for all operands at once; it may want what the single rules save, and no more."""
     rule = read_rule(op, fn)
     missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
-    if missing or not op.complete:
-        wrong = f"saves {', '.join(sorted(missing))}" if missing else "gives gradients"
-        raise DeclarationError(
-            f"{op.where}: the joint rule of {op.name} {wrong} that no rule of an operand has", op=op.name
-        )
+    wrong = (
+        f"wants {', '.join(sorted(missing))}, which no rule of an operand saves" if missing
+        else "stands in for rules of all operands, and one has none" if not op.complete
+        else "needs operands that are counted" if op.variadic else ""
+    )  # fmt: skip
+    if wrong:
+        raise DeclarationError(f"{op.where}: the joint rule of {op.name} {wrong}", op=op.name)
     return rule
 
 
@@ -204,7 +206,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, v
 
         plans = op.plans
 
-        def public(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        def public(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+            x = input
             if not isinstance(x, Tensor):
                 expect_tensors(op.name, x)
             # Calls as they were written have keys of their own, so that dims are not worked out each time.

@@ -53,8 +53,9 @@ def out_of_range(label: str, wrong: int, x: Spec, dim: int) -> IndexOutOfRange:
     """The error for a position that does not exist, or that another thread has put right since."""
     size = x.shape[dim]
     what = f"index {wrong} is" if not -size <= wrong < size else "an index, changed by another thread meanwhile, was"
+    there = f"positions are {-size} to {size - 1}" if size else "it has no position"
     return IndexOutOfRange(
-        f"{label}: {what} out of range for dim {dim} of size {size} of {x!r}; positions are {-size} to {size - 1}",
+        f"{label}: {what} out of range for dim {dim} of size {size} of {x!r}; {there}",
         op=label, index=wrong, dim=dim, size=size,
     )  # fmt: skip
 
@@ -93,7 +94,7 @@ def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     wanted = _select_shape(op, x, index, dim=dim)
     if src.shape != wanted:
-        raise ShapeError(f"{op.label}: src {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
+        raise ShapeError(f"{op.label}: source {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
     return x.shape
 
 

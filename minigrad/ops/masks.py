@@ -103,36 +103,36 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
-    expect_tensors("nonzero", x)
-    mask = x if x.dtype is bool_ else ne(x, 0)
+    expect_tensors("nonzero", input)
+    mask = input if input.dtype is bool_ else ne(input, 0)
     places = places_of(mask.reshape(1) if mask.ndim == 0 else mask)
     columns = []
-    for d, n in enumerate(x.shape):
-        steps = numel(x.shape[d + 1 :])
+    for d, n in enumerate(input.shape):
+        steps = numel(input.shape[d + 1 :])
         column = places if steps == 1 else floor_divide(places, steps)
         columns.append(column if d == 0 else remainder(column, n))
     if as_tuple:
-        return tuple(columns) if x.ndim else (places,)
+        return tuple(columns) if input.ndim else (places,)
     return stack(columns, 1) if columns else places.reshape(places.shape[0], 1)[:, :0]
 
 
-def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
-    shape = _expect_mask("masked_select", x, mask)
+    shape = _expect_mask("masked_select", input, mask)
     whole = mask if mask.shape == shape else expand(mask, shape=shape)
-    wide = x if x.shape == shape else expand(x, shape=shape)
+    wide = input if input.shape == shape else expand(input, shape=shape)
     return choose(wide, 0, whole) if shape else choose(wide.reshape(1), 0, whole.reshape(1))
 
 
-def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays.
 
     Gradient: g where the mask does not hold; for a value the sum of the rest.
     """
-    _expect_mask("masked_fill", x, mask)
-    return where(mask, _filling("masked_fill", x, value), x)
+    _expect_mask("masked_fill", input, mask)
+    return where(mask, _filling("masked_fill", input, value), input)
 
 
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -151,17 +151,17 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
     return cast(value, dtype=x.dtype)
 
 
-def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the elements of `source`, in their order, where `mask` holds; the two broadcast.
 
     Gradient: g where the mask does not hold, and to each element of source that was used.
     Raises ShapeError for a source with fewer elements than the mask chooses.
     """
-    shape = _expect_mask("masked_scatter", x, mask)
+    shape = _expect_mask("masked_scatter", input, mask)
     expect_tensors("masked_scatter", source)
-    if source.dtype is not x.dtype:
+    if source.dtype is not input.dtype:
         raise DTypeError(
-            f"masked_scatter: {describe(source)} must have the dtype of {describe(x)}", op="masked_scatter"
+            f"masked_scatter: {describe(source)} must have the dtype of {describe(input)}", op="masked_scatter"
         )
     whole = expand(mask, shape=shape)
     wanted = count_true(whole)
@@ -171,7 +171,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{source.numel()}",
             op="masked_scatter",
         )
-    wide = expand(x, shape=shape)
+    wide = expand(input, shape=shape)
     if wanted == 0:  # none of source is used, and its gradient is 0
-        return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=x.dtype), wide)
+        return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=input.dtype), wide)
     return where(whole, index_select_along(source.reshape(-1), _ranks(whole), dim=0).reshape(shape), wide)

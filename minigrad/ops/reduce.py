@@ -213,14 +213,14 @@ def _positions(along: Any, name: str, x: Tensor, dim: int | tuple[int, ...] | No
     return result.reshape(tuple(1 if d in dims else n for d, n in enumerate(x.shape)))
 
 
-def argmax(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+def argmax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
-    return _positions(argmax_along, "argmax", x, dim, keepdim)
+    return _positions(argmax_along, "argmax", input, dim, keepdim)
 
 
-def argmin(x: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+def argmin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
-    return _positions(argmin_along, "argmin", x, dim, keepdim)
+    return _positions(argmin_along, "argmin", input, dim, keepdim)
 
 
 class Extremes(NamedTuple):
@@ -238,21 +238,21 @@ def _extremes(along: Any, name: str, x: Tensor, dim: int, keepdim: bool) -> Extr
     return Extremes(values, indices) if keepdim else Extremes(values.squeeze(d), indices.squeeze(d))
 
 
-def max(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
     """
     if isinstance(dim, Tensor):
-        return x.maximum(dim)
-    return amax(x, None, keepdim) if dim is None else _extremes(argmax_along, "max", x, dim, keepdim)
+        return input.maximum(dim)
+    return amax(input, None, keepdim) if dim is None else _extremes(argmax_along, "max", input, dim, keepdim)
 
 
-def min(x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     if isinstance(dim, Tensor):
-        return x.minimum(dim)
-    return amin(x, None, keepdim) if dim is None else _extremes(argmin_along, "min", x, dim, keepdim)
+        return input.minimum(dim)
+    return amin(input, None, keepdim) if dim is None else _extremes(argmin_along, "min", input, dim, keepdim)
 
 
 # ---- composed -------------------------------------------------------------------------------------------------------
@@ -269,24 +269,24 @@ def as_float(x: Tensor, dtype: Any, name: str) -> Tensor:
     return x if x.dtype.is_float else x.to(default_float())
 
 
-def var(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+def var(input: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    expect_tensors("var", x)
-    dims = normalize_dims(dim, x.ndim, "var", x)
-    if not x.dtype.is_float:
-        raise DTypeError(f"var: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op="var")
+    expect_tensors("var", input)
+    dims = normalize_dims(dim, input.ndim, "var", input)
+    if not input.dtype.is_float:
+        raise DTypeError(f"var: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op="var")
     if not isinstance(correction, (int, float)):
-        raise ArgumentError(f"var: the correction for {describe(x)} must be a number, got {correction!r}", op="var")
-    n = _count(x.shape, dims)
-    deviation = wide(x) - mean(wide(x), dims, keepdim=True)
+        raise ArgumentError(f"var: the correction for {describe(input)} must be a number, got {correction!r}", op="var")
+    n = _count(input.shape, dims)
+    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
     squares = sum(deviation * deviation, dims, keepdim)
-    return (squares / float(n - correction if n > correction else 0)).to(x.dtype)
+    return (squares / float(n - correction if n > correction else 0)).to(input.dtype)
 
 
-def std(x: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+def std(input: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    expect_tensors("std", x)
-    return _root(var(wide(x), dim, correction, keepdim)).to(x.dtype)
+    expect_tensors("std", input)
+    return _root(var(wide(input), dim, correction, keepdim)).to(input.dtype)
 
 
 def _root(squares: Tensor) -> Tensor:
@@ -295,24 +295,24 @@ def _root(squares: Tensor) -> Tensor:
     return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
 
 
-def logsumexp(x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
-    expect_tensors("logsumexp", x)
-    dims = normalize_dims(dim, x.ndim, "logsumexp", x)
-    if _count(x.shape, dims) == 0:
+    expect_tensors("logsumexp", input)
+    dims = normalize_dims(dim, input.ndim, "logsumexp", input)
+    if _count(input.shape, dims) == 0:
         raise ShapeError(
-            f"logsumexp: {describe(x)} has no element along dims {dims}, and the logarithm of nothing is undefined"
+            f"logsumexp: {describe(input)} has no element along dims {dims}, and the logarithm of nothing is undefined"
         )
-    x = as_float(x, None, "logsumexp")
-    top = wide(amax(x.detach(), dims, keepdim=True))
+    input = as_float(input, None, "logsumexp")
+    top = wide(amax(input.detach(), dims, keepdim=True))
     shift = top.isfinite().where_cond(top, 0.0)
-    total = (sum((wide(x) - shift).exp(), dims, keepdim=True).log() + shift).to(x.dtype)
-    return total if keepdim else total.reshape(tuple(n for d, n in enumerate(x.shape) if d not in dims))
+    total = (sum((wide(input) - shift).exp(), dims, keepdim=True).log() + shift).to(input.dtype)
+    return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))
 
 
-def norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
-    expect_tensors("norm", x)
-    dims = normalize_dims(dim, x.ndim, "norm", x)
-    x = as_float(x, None, "norm")
-    return _root(sum(wide(x) * wide(x), dims, keepdim)).to(x.dtype)
+    expect_tensors("norm", input)
+    dims = normalize_dims(dim, input.ndim, "norm", input)
+    input = as_float(input, None, "norm")
+    return _root(sum(wide(input) * wide(input), dims, keepdim)).to(input.dtype)

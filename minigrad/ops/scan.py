@@ -217,26 +217,26 @@ def _scanned(op: Any, x: Tensor, dtype: Any = None, **params: Any) -> Tensor:
     return result if dtype is None else cast(result, dtype=as_dtype(dtype))
 
 
-def cumsum(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Sums of all elements up to each along `dim`.
 
     DTypes: bool and integers give int64; with `dtype` x is converted first, and the
     result has it.  Gradient: the sums of g from each on.
     """
-    x, d = _begin("cumsum", x, dim, dtype)
-    return _scanned(cumsum_along, x, dtype, dim=d, reverse=False)
+    input, d = _begin("cumsum", input, dim, dtype)
+    return _scanned(cumsum_along, input, dtype, dim=d, reverse=False)
 
 
-def cumprod(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
-    x, d = _begin("cumprod", x, dim, dtype)
-    return _scanned(cumprod_along, x, dtype, dim=d)
+    input, d = _begin("cumprod", input, dim, dtype)
+    return _scanned(cumprod_along, input, dtype, dim=d)
 
 
-def logcumsumexp(x: Tensor, dim: int) -> Tensor:
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow.  Floats only."""
-    x, d = _begin("logcumsumexp", x, dim, None)
-    return _scanned(logcumsumexp_along, x, dim=d)
+    input, d = _begin("logcumsumexp", input, dim, None)
+    return _scanned(logcumsumexp_along, input, dim=d)
 
 
 def _running(find: Any, read: Any, name: str, x: Tensor, dim: int) -> Running:
@@ -247,14 +247,14 @@ def _running(find: Any, read: Any, name: str, x: Tensor, dim: int) -> Running:
     return Running(values, places) if x.ndim else Running(values.reshape(()), places.reshape(()))
 
 
-def cummax(x: Tensor, dim: int) -> Running:
+def cummax(input: Tensor, dim: int) -> Running:
     """The largest of all elements up to each along `dim`, and where it is: (values, indices).
 
     Ties give the last position; nan wins.  Gradient: g added where the value was read.
     """
-    return _running(cummax_places, cummax_values, "cummax", x, dim)
+    return _running(cummax_places, cummax_values, "cummax", input, dim)
 
 
-def cummin(x: Tensor, dim: int) -> Running:
+def cummin(input: Tensor, dim: int) -> Running:
     """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
-    return _running(cummin_places, cummin_values, "cummin", x, dim)
+    return _running(cummin_places, cummin_values, "cummin", input, dim)

@@ -124,22 +124,28 @@ def log_softmax_backward(backend, out, dy, logs, *, dim):
     return backend.map_rows(LOG_SOFTMAX_BACKWARD, out, (dy, logs), dim, 0.0)
 
 
+def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
+    """A function of rows along a dim; a scalar has a dim 0 here, as in PyTorch."""
+    name = function.op.label
+    expect_tensors(name, input)
+    d = normalize_dim(dim, input.ndim or 1, name, input)
+    x = as_float(input, dtype, name)
+    result: Tensor = function(x, dim=d) if x.ndim else function(x.reshape(1), dim=0).reshape(())
+    return result
+
+
 def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.
 
     DTypes: `dtype` if given, else x's own, integers the default float; halves are computed in float32.
     Gradient: y * (g - sum(g * y)).  Special values: a row of -inf gives nan.
     """
-    expect_tensors("softmax", input)
-    d = normalize_dim(dim, input.ndim, "softmax", input)
-    return softmax_along(as_float(input, dtype, "softmax"), dim=d)
+    return _along(softmax_along, input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """log(softmax(x)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
-    expect_tensors("log_softmax", input)
-    d = normalize_dim(dim, input.ndim, "log_softmax", input)
-    return log_softmax_along(as_float(input, dtype, "log_softmax"), dim=d)
+    return _along(log_softmax_along, input, dim, dtype)
 
 
 def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:

@@ -42,56 +42,58 @@ def _ordered(name: str, x: Tensor, dim: int, descending: bool, count: int | None
     return row, argsort_along(row, dim=d, descending=bool(descending), count=count), d
 
 
-def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ordered:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ordered:
     """The elements along `dim` in order, and where they stood: (values, indices).
 
     Stable whether asked for or not; nan is the greatest.  Gradient: g to where each value stood.
     """
-    row, places, d = _ordered("sort", x, dim, descending)
+    row, places, d = _ordered("sort", input, dim, descending)
     values = gather_along(row, places, dim=d)
-    return Ordered(values, places) if x.ndim else Ordered(values.reshape(()), places.reshape(()))
+    return Ordered(values, places) if input.ndim else Ordered(values.reshape(()), places.reshape(()))
 
 
-def argsort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Positions of the elements along `dim` in their order; stable, nan last."""
-    places = _ordered("argsort", x, dim, descending)[1]
-    return places if x.ndim else places.reshape(())
+    places = _ordered("argsort", input, dim, descending)[1]
+    return places if input.ndim else places.reshape(())
 
 
-def msort(x: Tensor) -> Tensor:
+def msort(input: Tensor) -> Tensor:
     """The elements along the first dim in order."""
-    return sort(x, 0).values
+    return sort(input, 0).values
 
 
-def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ordered:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ordered:
     """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices).
 
     They come in order whether asked for or not; of equal ones the first positions; nan is the greatest.
     Raises ArgumentError for more than there are.
     """
     count = as_int(k, "k", "topk")
-    expect_tensors("topk", x)
-    d = normalize_dim(dim, max(x.ndim, 1), "topk", x)
-    n = x.shape[d] if x.ndim else 1
+    expect_tensors("topk", input)
+    d = normalize_dim(dim, max(input.ndim, 1), "topk", input)
+    n = input.shape[d] if input.ndim else 1
     if not 0 <= count <= n:
-        raise ArgumentError(f"topk: k must be 0 to {n} for dim {d} of {describe(x)}, got {count}", op="topk")
-    row, places, d = _ordered("topk", x, d, largest, count)
+        raise ArgumentError(f"topk: k must be 0 to {n} for dim {d} of {describe(input)}, got {count}", op="topk")
+    row, places, d = _ordered("topk", input, d, largest, count)
     values = gather_along(row, places, dim=d)
-    if x.ndim or count == 0:
+    if input.ndim or count == 0:
         return Ordered(values, places)
     return Ordered(values.reshape(()), places.reshape(()))
 
 
-def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ordered:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ordered:
     """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
     count = as_int(k, "k", "kthvalue")
-    expect_tensors("kthvalue", x)
-    d = normalize_dim(dim, max(x.ndim, 1), "kthvalue", x)
-    n = x.shape[d] if x.ndim else 1
+    expect_tensors("kthvalue", input)
+    d = normalize_dim(dim, max(input.ndim, 1), "kthvalue", input)
+    n = input.shape[d] if input.ndim else 1
     if not 1 <= count <= n:
-        raise ArgumentError(f"kthvalue: k must be 1 to {n} for dim {d} of {describe(x)}, got {count}", op="kthvalue")
-    row, places, d = _ordered("kthvalue", x, d, False, count)
-    return _one(row, places.narrow(d, count - 1, 1), d, keepdim and x.ndim > 0)
+        raise ArgumentError(
+            f"kthvalue: k must be 1 to {n} for dim {d} of {describe(input)}, got {count}", op="kthvalue"
+        )
+    row, places, d = _ordered("kthvalue", input, d, False, count)
+    return _one(row, places.narrow(d, count - 1, 1), d, keepdim and input.ndim > 0)
 
 
 def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Ordered:
@@ -100,22 +102,25 @@ def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Ordered:
     return Ordered(values, place) if keepdim else Ordered(values.squeeze(d), place.squeeze(d))
 
 
-def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one.
 
     Gradient: g to where the value stood.  Raises ShapeError where there is no element.
     """
-    expect_tensors("median", x)
+    expect_tensors("median", input)
     if dim is None:
-        return median(x.reshape(-1), 0).values
-    d = normalize_dim(dim, max(x.ndim, 1), "median", x)
-    n = x.shape[d] if x.ndim else 1
+        return median(input.reshape(-1), 0).values
+    d = normalize_dim(dim, max(input.ndim, 1), "median", input)
+    n = input.shape[d] if input.ndim else 1
     if n == 0:
-        raise ShapeError(f"median: {describe(x)} has no element along dim {d}, and the middle of nothing is undefined")
-    row, places, d = _ordered("median", x, d, False)
+        raise ShapeError(
+            f"median: {describe(input)} has no element along dim {d}, and the middle of nothing is undefined",
+            op="median",
+        )
+    row, places, d = _ordered("median", input, d, False)
     place = places.narrow(d, (n - 1) // 2, 1)
-    if x.dtype.is_float:  # nan stands last
+    if input.dtype.is_float:  # nan stands last
         last = places.narrow(d, n - 1, 1)
         values = gather_along(row.detach(), last, dim=d)
         place = (values != values).where_cond(last, place)
-    return _one(row, place, d, keepdim and x.ndim > 0)
+    return _one(row, place, d, keepdim and input.ndim > 0)

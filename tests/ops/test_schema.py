@@ -83,14 +83,14 @@ def test_a_joint_rule_wants_what_the_single_rules_save() -> None:
     from minigrad.ops.declare import kernel
     from minigrad.ops.rules import floating, same_shape
 
-    with pytest.raises(DeclarationError, match="the joint rule of saving_more saves b that no rule of an operand has"):
+    with pytest.raises(DeclarationError, match="joint rule of saving_more wants b, which no rule of an operand saves"):
 
         @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, a: g * a, lambda g, a: g),
                 joint=lambda g, a, b: (g * a, g * b))  # fmt: skip
         def saving_more(backend, out, a, b):
             """Its joint rule wants b, which nobody saves."""
 
-    with pytest.raises(DeclarationError, match="the joint rule of giving_more gives gradients that no rule"):
+    with pytest.raises(DeclarationError, match="joint rule of giving_more stands in for rules of all operands"):
 
         @kernel(dtype=floating, shape=same_shape, vjp=(lambda g: g, None), joint=lambda g: (g, g))
         def giving_more(backend, out, a, b):

@@ -35,6 +35,7 @@ ROWS = 128  # rows of a task: what of the left operand stays in the second cache
 PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less than it saves
 PIECE = 2048  # elements of the inner dim that are worth a task of their own
 FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
+WIDE = 1 << 21  # bytes multiplied and added that are worth two more launches
 PRODUCT, MIXED = 0, 2  # modes of the kernels
 tile_sizes: dict[str, tuple[int, int]] = {}
 
@@ -108,8 +109,8 @@ class Matmul(Family):
             problem.part_rows()
         if problem.m == 1 or problem.n == 1:
             return self._vector_product(problem, dtype, c is not None, factors)
-        large = len(out.shape) == 2 and work_of(problem, dtype) >= WORK * settings.parallel_threshold
-        if large and pays_turned(problem):
+        # Not by the setting that decides on threads: which way is taken shows in the last bits.
+        if len(out.shape) == 2 and work_of(problem, dtype) >= WIDE and pays_turned(problem):
             return self._turned_product(out, a, b, c, alpha, beta)
         return self._tiled_product(problem, dtype, c is not None, factors)
 
