@@ -11,8 +11,10 @@ statement without either, and lists and dicts are changed by single operations; 
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from sys import getrefcount
@@ -393,14 +395,30 @@ _turns = count()
 
 
 def _aligned(nbytes: int, storage: np.dtype[Any], spread: bool = True) -> np.ndarray[Any, Any]:
-    """A buffer that begins at a multiple of ALIGNMENT, or with `spread`, if it is large, at its place in the WINDOW.
-    The free ends take addresses and no memory, for nobody touches them."""
-    window, place = (WINDOW, next(_turns) * STEP) if spread and nbytes >= LARGE else (ALIGNMENT, 0)
-    block = np.empty(nbytes + window, np.uint8)
-    start = (place - block.ctypes.data) % window
-    # Through a memoryview, so that NumPy views of the buffer refer to the buffer and not past it to the block:
+    """A buffer that begins at a multiple of ALIGNMENT, or with `spread`, if it is large, at its place in the WINDOW."""
+    large = spread and nbytes >= LARGE
+    block: Any = _mapped(nbytes + WINDOW) if large else np.empty(nbytes + ALIGNMENT, np.uint8).data
+    first = np.frombuffer(block, np.uint8, 1).ctypes.data
+    start = (next(_turns) * STEP - first) % WINDOW if large else -first % ALIGNMENT
+    # Through a memoryview or a map, so that NumPy views of the buffer refer to the buffer and not past it to the block:
     # that is how `free` sees them.
-    return np.frombuffer(block.data, storage, nbytes // storage.itemsize, start)
+    return np.frombuffer(block, storage, nbytes // storage.itemsize, start)
+
+
+def _mapped(nbytes: int) -> mmap.mmap:
+    """Memory straight from the system: what nobody touches takes addresses only, which is not so beside the notes that
+    a C library keeps before a block."""
+    try:
+        if hasattr(mmap, "MAP_ANONYMOUS"):
+            block = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        else:
+            block = mmap.mmap(-1, nbytes)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(str(error)) from None
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a system built without them
+            block.madvise(mmap.MADV_HUGEPAGE)
+    return block
 
 
 _allocators: dict[str, Allocator] = {}
