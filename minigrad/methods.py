@@ -181,17 +181,12 @@ def matrix_transpose(x: Tensor) -> Tensor:
     return views.transpose(x, dim0=-2, dim1=-1)
 
 
-def full_transpose(x: Tensor) -> Tensor:
-    """A view with all dims in reverse order."""
-    return views.reverse_dims(x)
-
-
 def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a view."""
     expect_tensors("t", x)
     if x.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dims, got {describe(x)}; use .mT or transpose", op="t")
-    return views.transpose(x, dim0=0, dim1=1) if x.ndim == 2 else full_transpose(x)
+    return views.transpose(x, dim0=0, dim1=1) if x.ndim == 2 else views.full_transpose(x)
 
 
 def item(x: Tensor) -> Any:
@@ -342,7 +337,7 @@ def attach() -> None:
         "__setitem__": subscript.set_item, "__iter__": iterate, "__bool__": truth,
         "__float__": lambda x: float(item(x)), "__int__": lambda x: int(item(x)), "__index__": as_index,
         "backward": backward, "mT": property(matrix_transpose),
-        "T": property(full_transpose), "dims": property(lambda x: x.shape), "rank": property(lambda x: x.ndim),
+        "T": property(views.full_transpose), "dims": property(lambda x: x.shape), "rank": property(lambda x: x.ndim),
     }  # fmt: skip
     for name, value in special.items():
         setattr(Tensor, name, value)

@@ -72,14 +72,17 @@ def permute(layout, *, dims):
     return layout.permute(dims)
 
 
-def reverse_dims(x: Tensor) -> Tensor:
-    """All dims in reverse order; a `permute` whose plan is found without spelling its dims out."""
-    op: Op = permute.op  # type: ignore[attr-defined]
+PERMUTE: Op = permute.op  # type: ignore[attr-defined]
+
+
+def full_transpose(x: Tensor) -> Tensor:
+    """A view with all dims in reverse order."""
+    # A `permute` whose plan is found without spelling its dims out.
     key = (x.layout, x.dtype, x.device, "reversed")
-    plan = op.plans.get(key)
+    plan = PERMUTE.plans.get(key)
     if plan is None:
-        plan = plan_for(op, (x,), {"dims": tuple(range(x.ndim - 1, -1, -1))}, key)
-    return run_view(op, plan, x)
+        plan = plan_for(PERMUTE, (x,), {"dims": tuple(range(x.ndim - 1, -1, -1))}, key)
+    return run_view(PERMUTE, plan, x)
 
 
 def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
