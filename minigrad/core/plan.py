@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from minigrad.core.layout import Layout, merge
 
 CHUNK = 8192  # elements a chunk: some microseconds of work, so that the parallel region's 1.1 us is paid back
-STRIP = 8  # rows of a tile: with 64 columns, whose lines of an operand that lies across stay in the nearest cache
+STRIP = 8  # rows of a tile, whose lines of an operand that lies across stay in the nearest cache
+MEETING = 512  # columns so many elements apart, or a multiple of it, have their lines in the same few sets of a cache
+TILE = (64, 8)  # columns of a tile; of one whose lines meet, as many as a set holds
 LARGE = 4096  # elements from which tiles pay: all of fewer are in the nearest cache anyway
 Strides = tuple[int, ...]
 
@@ -124,4 +126,5 @@ def tile_numbers(dims: Strides, strides: Sequence[Strides], offsets: list[int], 
     numbers = [len(outer), rows, cols, strips, units, chunk, chunks, *(dims[k] for k in outer)]
     for offset, s in zip(offsets, strides, strict=True):
         numbers += [offset, s[d], s[-1], *(s[k] for k in outer)]
-    return np.array(numbers, np.int64)
+    meet = any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
+    return np.array([*numbers, TILE[meet]], np.int64)

@@ -8,7 +8,7 @@ from minigrad.config import override
 from minigrad.core.layout import Layout
 from minigrad.core.plan import plan_elementwise
 
-PERMUTED = [((70, 90), (1, 0)), ((20, 30, 40), (2, 0, 1)), ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1))]
+PERMUTED = [((70, 90), (1, 0)), ((70, 512), (1, 0)), ((3, 1024, 9, 10), (0, 2, 3, 1)), ((20, 30, 40), (2, 0, 1)), ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1))]
 
 
 def sample(shape, dtype="float32"):
@@ -51,6 +51,14 @@ def test_one_and_all_threads_give_the_same_bits():
     y = (x * 1.1).numpy()
     with override(parallel_threshold=1 << 40):
         assert np.array_equal((x * 1.1).numpy(), y)
+
+
+def test_columns_whose_lines_meet_in_a_cache_are_read_in_narrow_tiles():
+    def columns(*shape):
+        return plan_elementwise(Layout.contiguous(shape[::-1]), [Layout.contiguous(shape).transpose(0, 1)]).numbers[-1]
+
+    assert (columns(700, 512), columns(700, 1536)) == (8, 8)
+    assert (columns(700, 500), columns(512, 700)) == (64, 64)
 
 
 def test_small_operands_and_dense_ones_take_the_shorter_loops():

@@ -78,12 +78,14 @@ def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
 
 def tiled(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rank, rows, cols, strips, units, chunk, chunks, shape[rank], then for out and each operand: offset,
-    strides of a row and of a column, strides[rank].  A unit is a strip of 8 rows.  An operand that is dense across
-    the rows is read by columns of 64, so that each of its lines is used 8 times while it is near."""
+    strides of a row and of a column, strides[rank]; at the end the columns of a tile.  A unit is a strip of 8 rows.
+    An operand that is dense across the rows is read a tile at a time, so that each of its lines is used 8 times while
+    it is near."""
     rank = numbers[0]
     rows = numbers[1]
     cols = numbers[2]
     size = rank + 3
+    wide = numbers[len(numbers) - 1]
     row = numbers[8 + rank]
     row_K = numbers[8 + rank + size * (K + 1)]
     col_K = numbers[9 + rank + size * (K + 1)]
@@ -98,8 +100,8 @@ def tiled(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 place //= numbers[7 + d]
                 at += index * numbers[10 + rank + d]
                 at_K += index * numbers[10 + rank + size * (K + 1) + d]
-            for left in range(0, cols, 64):
-                count = min(64, cols - left)
+            for left in range(0, cols, wide):
+                count = min(wide, cols - left)
                 for i in range(min(8, rows - first)):
                     z = out[at + i * row + left : at + i * row + left + count]
                     p_K = at_K + i * row_K + left * col_K
