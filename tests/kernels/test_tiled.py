@@ -8,7 +8,10 @@ from minigrad.config import override
 from minigrad.core.layout import Layout
 from minigrad.core.plan import plan_elementwise
 
-PERMUTED = [((70, 90), (1, 0)), ((70, 512), (1, 0)), ((3, 1024, 9, 10), (0, 2, 3, 1)), ((20, 30, 40), (2, 0, 1)), ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1))]
+PERMUTED = [
+    ((70, 90), (1, 0)), ((70, 512), (1, 0)), ((3, 1024, 9, 10), (0, 2, 3, 1)), ((20, 30, 40), (2, 0, 1)),
+    ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1)),
+]  # fmt: skip
 
 
 def sample(shape, dtype="float32"):
