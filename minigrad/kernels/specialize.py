@@ -151,13 +151,19 @@ class _Expander(ast.NodeTransformer):
 
 
 def paste(template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str]) -> str:
-    """A template's source with its free names expanded; lines without any stay as they were written, comments too."""
+    """A template's source with its free names expanded; lines without any stay as they were written, comments and the
+    docstring too."""
     text = source_of(template)
-    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} | {"T", "np", "math"}
+    tree = ast.parse(text)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"T", "np", "math"}
+    first: ast.stmt = tree.body[0].body[0]  # type: ignore[attr-defined]
+    told = ast.get_docstring(tree.body[0]) is not None  # type: ignore[arg-type]
     result: list[str] = []
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         code = line.split("  #")[0]
-        if "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
+        if told and first.lineno <= number <= (first.end_lineno or 0):
+            result.append(line)
+        elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
             for k in range(operands):
                 one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
                 result += _expand_line(one, operands, macros, constants, used)

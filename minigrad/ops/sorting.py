@@ -88,6 +88,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ord
     expect_tensors("kthvalue", input)
     d = normalize_dim(dim, max(input.ndim, 1), "kthvalue", input)
     n = input.shape[d] if input.ndim else 1
+    if n == 0:
+        raise ShapeError(f"kthvalue: {describe(input)} has no element along dim {d}", op="kthvalue")
     if not 1 <= count <= n:
         raise ArgumentError(
             f"kthvalue: k must be 1 to {n} for dim {d} of {describe(input)}, got {count}", op="kthvalue"

@@ -15,6 +15,12 @@ from minigrad.errors import KernelError
 from minigrad.kernels import specialize, store
 
 
+def told_by_name(x, out):
+    """One line, and then another:
+    isn't STEP left alone?"""
+    out[0] = x[STEP]  # noqa: F821
+
+
 def twice(x):  # type: ignore[no-untyped-def]
     """A helper with a free name."""
     return FACTOR * x  # noqa: F821
@@ -134,3 +140,8 @@ def test_an_interrupted_compile_leaves_nothing_behind() -> None:
         store.load("interrupted", text)
     with pytest.raises(KernelError, match=r"broken does not compile: division by zero \(source: .*broken_\w+\.py\)"):
         store.load("broken", "1 / 0\n")
+
+
+def test_a_docstring_may_tell_of_free_names() -> None:
+    text = specialize.paste(told_by_name, 0, {}, {"STEP": "7"})
+    assert "isn't STEP left alone?" in text and "x[7]" in text
