@@ -36,7 +36,6 @@ def text_of(name, bits):
         operands=operands,
         out=dtype,
         compute=dtype.compute,
-        macros={},
         constants={"CALL": vecmath.calls(dtype.compute)[name]},
         parallel=False,
         signature=f"void({', '.join(map(specialize.array_type, (*operands, dtype)))}, int64[::1])",

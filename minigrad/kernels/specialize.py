@@ -12,9 +12,10 @@ import hashlib
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer, vecmath
 from minigrad.kernels.scalar import INTEGER, render
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
@@ -223,13 +225,13 @@ def write_kernel(
     title: str,
     template: Callable[..., Any],
     *,
-    operands: Sequence[DType],
     out: DType,
     compute: np.dtype[Any],
-    macros: dict[str, Expand],
-    constants: dict[str, str],
     parallel: bool,
     signature: str,
+    operands: Sequence[DType] = (),
+    macros: Mapping[str, Expand] = NOTHING,
+    constants: Mapping[str, str] = NOTHING,
     imports: str = "",
     helpers: Sequence[Callable[..., Any]] = (),
     fastmath: Sequence[str] = (),

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from minigrad.backends.cpu.matmul import PACKED, Panels, Problem, is_inner_products, pays_turned
+from minigrad.backends.cpu.matmul import PACKED
+from minigrad.backends.cpu.product import Panels, Problem, is_inner_products, pays_turned
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device

@@ -39,7 +39,6 @@ def text_of(a=f32, out=f32, factor="T(2)", parallel=False, imports=""):
         operands=(a,),
         out=out,
         compute=out.compute,
-        macros={},
         constants={"FACTOR": factor},
         parallel=parallel,
         signature=f"void({specialize.array_type(a)}, {specialize.array_type(out)}, int64[::1])",

@@ -351,8 +351,6 @@ def write(
         operands=(dtype,),
         out=dtype,
         compute=dtype.compute,
-        macros={},
-        constants={},
         parallel=parallel,
         signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
         imports=(

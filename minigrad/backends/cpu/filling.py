@@ -93,11 +93,8 @@ def write_arange(compute: np.dtype[Any], out: DType, parallel: bool) -> Launch:
     text = write_kernel(
         f"arange of {out}, {'parallel' if parallel else 'serial'}.",
         filling.arange,
-        operands=(),
         out=out,
         compute=compute,
-        macros={},
-        constants={},
         parallel=parallel,
         signature=f"void({array_type(out)}, {compute}, {compute}, int64[::1])",
     )
@@ -112,10 +109,8 @@ def write_random(kind: str, out: DType, parallel: bool) -> Launch:
     text = write_kernel(
         f"{kind} random numbers of {out}, {'parallel' if parallel else 'serial'}.",
         filling.random,
-        operands=(),
         out=out,
         compute=compute,
-        macros={},
         constants={"VALUES": values.__name__, "PER": str(philox.per_block(kind, out))},
         helpers=(philox.philox, values),
         parallel=parallel,

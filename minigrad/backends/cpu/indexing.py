@@ -217,10 +217,8 @@ def write_gather(dtype: DType, index: DType, way: str, parallel: bool) -> Launch
     text = write_kernel(
         f"gather: {dtype} by {index}, {label}.",
         indexing.gather,
-        operands=(),
         out=dtype,
         compute=dtype.compute,
-        macros={},
         constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line"),
                    "LINE_OF_CACHE": str(64 // dtype.itemsize)},
         parallel=parallel,
@@ -264,7 +262,6 @@ def write_scatter_lines(dtype: DType, src: DType, index: DType, parallel: bool) 
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        constants={},
         parallel=parallel,
         signature=f"int64({array_type(dtype)}, {array_type(src)}, {array_type(index)}, {array_type(dtype)}, "
         f"int64[::1])",
@@ -282,7 +279,6 @@ def write_view_add(dtype: DType, parallel: bool) -> Launch:
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        constants={},
         parallel=parallel,
         signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1])",
     )
@@ -295,11 +291,8 @@ def write_bounds(index: DType, parallel: bool) -> Launch:
     text = write_kernel(
         f"bounds of {index}.",
         indexing.bounds,
-        operands=(),
         out=int64,
         compute=int64.compute,
-        macros={},
-        constants={},
         parallel=parallel,
         signature=f"UniTuple(int64, 2)({array_type(index)}, int64[::1])",
     )

@@ -78,11 +78,8 @@ def write_join(parallel: bool) -> Launch:
     text = write_kernel(
         f"join: dense operands, {label}.",
         joining.join,
-        operands=(),
         out=int64,
         compute=int64.compute,
-        macros={},
-        constants={},
         parallel=parallel,
         signature="void(int64[::1], int64[::1])",
         imports=moving_header(),

@@ -58,8 +58,6 @@ def write_masks(template: Callable[..., Any], parallel: bool) -> Launch:
         operands=(bool_,),
         out=int64,
         compute=int64.compute,
-        macros={},
-        constants={},
         parallel=parallel,
         signature=f"void({', '.join(arrays)}, int64[::1])",
     )

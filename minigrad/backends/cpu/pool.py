@@ -131,7 +131,6 @@ def write(
         operands=operands,
         out=out,
         compute=compute,
-        macros={},
         constants={"LOWEST": f"T({lowest})"},
         parallel=parallel,
         signature=f"void({', '.join(types)})",

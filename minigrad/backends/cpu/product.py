@@ -1,0 +1,116 @@
+"""One matrix product in numbers, and which way it is made: its blocks, its panels, its shape turned or taken apart.
+
+Everything here is a pure function of layouts, so the same product is always made the same way: what depends on the
+number of threads does not show in a result.  `matmul.py` makes launches of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.strides import merge_dims
+
+TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads
+ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
+PIECE = 2048  # elements of the inner dim that are worth a task of their own
+FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
+
+Ints = tuple[int, ...]
+
+
+class Problem:
+    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged."""
+
+    def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:
+        self.m, self.k = a.shape[-2:]
+        self.n = b.shape[-1]
+        self.out, self.a, self.b, self.c = out.offset, a.offset, b.offset, c.offset if c else 0
+        self.am, self.ak = a.strides[-2:]
+        self.bk, self.bn = b.strides[-2:]
+        self.cm, self.cn = c.strides[-2:] if c else (0, 0)
+        stretched = c.strides[:-2] if c else (0,) * (len(out.shape) - 2)
+        self.sizes, steps = merge_dims(a.shape[:-2], [a.strides[:-2], b.strides[:-2], stretched])
+        self.steps: list[Ints] = list(steps)
+        if self.sizes and not any(self.steps[1]):
+            self._join_rows()
+
+    def _join_rows(self) -> None:
+        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
+        left, _, added = self.steps
+        rows, (steps_a, steps_c) = merge_dims((*self.sizes, self.m), [(*left, self.am), (*added, self.cm)])
+        if not rows:
+            rows, steps_a, steps_c = (1,), (self.am,), (self.cm,)
+        self.m, self.am, self.cm = rows[-1], steps_a[-1], steps_c[-1]
+        self.sizes = rows[:-1]
+        self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1]]
+
+    def part_rows(self) -> None:
+        """Each row of the left operand as a product of its own."""
+        left, right, added = self.steps
+        self.sizes = (*self.sizes, self.m)
+        self.steps = [(*left, self.am), (*right, 0), (*added, self.cm)]
+        self.m = 1
+
+    @property
+    def batches(self) -> int:
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+    @property
+    def lists(self) -> list[int]:
+        return [*self.sizes, *self.steps[0], *self.steps[1], *self.steps[2]]
+
+
+class Panels:
+    """A right operand in panels: the numbers of `pack`, the elements of one matrix and of all, strides of the batch."""
+
+    def __init__(self, p: Problem, nr: int) -> None:
+        # A right operand that is repeated is packed once.
+        sizes = tuple(size if step else 1 for size, step in zip(p.sizes, p.steps[1], strict=True))
+        places = Layout.contiguous(sizes)
+        self.one = -(-p.n // nr) * nr * p.k
+        self.room = places.numel * self.one
+        self.steps = tuple(s * self.one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
+        self.numbers = [p.n, p.k, p.b, p.bn, p.bk, places.numel, len(sizes), *sizes, *p.steps[1]]
+
+
+def is_inner_products(p: Problem) -> bool:
+    """Whether each element is best made as the inner product of two long dense rows: there are so few columns that most
+    of a tile would be empty, and they would have to be packed first."""
+    return 1 < p.n <= FEW and p.m > 1 and p.ak == p.bk == 1 and p.bn != 1 and p.k >= LONG
+
+
+def pays_turned(p: Problem) -> bool:
+    """Whether far fewer elements move if the transpose is made and turned back, as for few rows and a large weight."""
+    return p.bn != 1 and 8 * (p.m * p.n + (p.m * p.k if p.am != 1 else 0)) < p.n * p.k
+
+
+def work_of(p: Problem, dtype: DType) -> int:
+    """Bytes multiplied and added."""
+    return p.batches * p.m * p.n * p.k * dtype.itemsize
+
+
+def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
+    """Rows, columns and depth of a task: about TASKS of one size, whole tiles, the depth cut where else too few."""
+    down, across = -(-p.m // mr), -(-p.n // nr)
+    wanted = -(-TASKS // p.batches)
+    columns = min(across, 4 if down >= 4 else wanted)
+    while columns > 1 and across % columns and across < 8 * columns:
+        columns -= 1
+    rows = min(down, max(-(-wanted // columns), -(-p.m // ROWS)))
+    high, wide = mr * -(-down // rows), nr * -(-across // columns)
+    blocks = p.batches * -(-p.m // high) * -(-p.n // wide)
+    pieces = max(1, min(TASKS // blocks, p.k // PIECE)) if p.m * p.n * p.batches <= 1 << 16 else 1
+    return high, wide, -(-p.k // pieces)
+
+
+def vector_blocks(size: int, k: int, batches: int, along: bool) -> tuple[int, int]:
+    """Elements and depth of a task of `vector`.  along: sums run along memory, so whole rows are the cut; else memory
+    is read best in rows of many elements, and the inner dim is cut."""
+    wanted = -(-TASKS // batches)
+    high = min(size, max(16, -(-size // wanted)) if along else 4096)
+    blocks = -(-size // high)
+    shortest = PIECE if along else 32
+    pieces = max(1, min(wanted // blocks, k // shortest, size * k // (1 << 14)))
+    return high, -(-k // pieces)
