@@ -7,9 +7,6 @@ first kernel, graphviz with the first picture.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minigrad import aliases as _aliases  # noqa: F401  other libraries' names
-from minigrad import methods as _methods  # noqa: F401  attaches the ops to Tensor
-from minigrad.aliases import arange_step, flatten_from, flatten_to, where_cond
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -50,7 +47,6 @@ from minigrad.core.dtype import (
 from minigrad.core.dtype import bool_ as bool
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
-from minigrad.display import printoptions, set_printoptions
 from minigrad.errors import (
     ArgumentError,
     DeclarationError,
@@ -63,9 +59,12 @@ from minigrad.errors import (
     ShapeError,
     StorageError,
 )
-from minigrad.graph import BackpropOp, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from minigrad.interop import from_dlpack
-from minigrad.methods import (
+from minigrad.face import aliases as _aliases  # noqa: F401  other libraries' names
+from minigrad.face import methods as _methods  # noqa: F401  attaches the ops to Tensor
+from minigrad.face.aliases import arange_step, flatten_from, flatten_to, where_cond
+from minigrad.face.display import printoptions, set_printoptions
+from minigrad.face.interop import from_dlpack
+from minigrad.face.methods import (
     diagonal,
     expand,
     flip,
@@ -190,8 +189,9 @@ from minigrad.ops.softmax import log_softmax, softmax, softmin
 from minigrad.ops.sorting import argsort, kthvalue, median, msort, sort, topk
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape
-from minigrad.tensor import Tensor
-from minigrad.var import Var
+from minigrad.runtime.graph import BackpropOp, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
     from minigrad import nn, testing, viz

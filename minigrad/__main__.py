@@ -53,14 +53,14 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def run(given: argparse.Namespace) -> int:
     """The command that was given; only its own module is imported."""
     if given.command == "demo":
-        from minigrad.demo import run as run_demo
+        from minigrad.cli.demo import run as run_demo
 
         return run_demo(given.epochs, given.out)
     if given.command == "warmup":
-        from minigrad.warmup import run as run_warmup
+        from minigrad.cli.warmup import run as run_warmup
 
         return run_warmup(tuple(given.dtype or FLOATS[:1]), given.jobs)
-    from minigrad.doctor import print_kernel, print_report
+    from minigrad.cli.doctor import print_kernel, print_report
 
     if given.command == "doctor":
         return print_report()

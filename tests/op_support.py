@@ -9,7 +9,7 @@ import numpy as np
 from op_rows.row import DOMAINS, Row
 
 import minigrad as mg
-from minigrad.tensor import Tensor, host_array
+from minigrad.runtime.tensor import Tensor, host_array
 
 RTOL = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 4e-6, "float64": 1e-12}
 SHAPE = (3, 4)

@@ -18,13 +18,13 @@ LAYERS = (
     ("core",),
     ("kernels",),
     ("backends",),
-    ("graph", "tensor", "var"),
-    ("writing", "planning", "dispatch"),
+    ("runtime",),
     ("ops",),
     ("autodiff",),
-    ("methods", "aliases", "interop", "display"),
+    ("face",),
     ("jit", "nn", "optim", "data", "viz", "testing"),
-    ("__init__", "__main__", "demo", "doctor", "warmup"),
+    ("cli",),
+    ("__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
@@ -35,7 +35,7 @@ LAZY_INSIDE = {"minigrad.backends.cuda"}
 # threads and versions, inside functions, when Numba is loaded anyway.
 COMPILERS = {"numba", "llvmlite"}
 COMPILERS_AT_TOP = {f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "stream", "tile")}
-COMPILERS_INSIDE = {"minigrad.backends.parallel", "minigrad.doctor"}
+COMPILERS_INSIDE = {"minigrad.backends.parallel", "minigrad.cli.doctor"}
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import minigrad as mg
-from minigrad.aliases import ALIASES
-from minigrad.methods import METHODS
+from minigrad.face.aliases import ALIASES
+from minigrad.face.methods import METHODS
 
 NAMES = Path(__file__).parents[1] / "docs" / "names.md"
 

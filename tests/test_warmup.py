@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad import warmup
+from minigrad.cli import warmup
 from minigrad.kernels import notice, store
 
 
@@ -26,7 +26,7 @@ def test_the_large_size_is_for_all_threads_and_the_small_one_is_not():
 def test_a_warm_program_compiles_nothing(tmp_path, monkeypatch):
     program = textwrap.dedent("""
         import minigrad as mg
-        from minigrad import warmup
+        from minigrad.cli import warmup
         print(mg.settings.cache_dir)
         for name in ("filling", "in place"):
             warmup.one(name, "float32", warmup.SIZES[0])

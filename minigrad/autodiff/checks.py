@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
-from minigrad.graph import BackpropOp
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their ids, which no two share
 

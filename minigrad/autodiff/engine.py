@@ -15,14 +15,14 @@ from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.storage import ConstantStorage
-from minigrad.dispatch import SCALAR, VECTORS_PAY, number, plan_into, plan_of
 from minigrad.errors import GradientError
-from minigrad.graph import BackpropOp, set_grad_enabled
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import ones
 from minigrad.ops.reduce import sum_to
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import SCALAR, VECTORS_PAY, number, plan_into, plan_of
+from minigrad.runtime.graph import BackpropOp, set_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 def backward(

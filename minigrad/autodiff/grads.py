@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minigrad.errors import GradientError
-from minigrad.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class GradStore:

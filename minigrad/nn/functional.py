@@ -40,7 +40,7 @@ from minigrad.ops.pooling import (
     max_pool3d,
 )
 from minigrad.ops.trigonometry import tanh
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",

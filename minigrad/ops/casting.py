@@ -10,7 +10,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import same_shape
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 def _given_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:

@@ -16,7 +16,7 @@ from minigrad.ops.joining import cat
 from minigrad.ops.reduce import amax, as_float, wide
 from minigrad.ops.reduce import sum as sum_
 from minigrad.ops.views import narrow
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:

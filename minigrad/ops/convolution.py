@@ -12,12 +12,12 @@ from typing import Any
 
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
-from minigrad.dispatch import number
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.reduce import sum
 from minigrad.ops.rules import common
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Ints = tuple[int, ...]
 IntOrInts = int | Sequence[int]

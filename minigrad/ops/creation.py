@@ -19,8 +19,8 @@ from minigrad.core.op import Spec
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape, store
-from minigrad.var import Var
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape, store
+from minigrad.runtime.var import Var
 
 
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -16,11 +16,11 @@ from typing import Any
 
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import normalize_dims
-from minigrad.dispatch import apply, binary, plan_for, run_unary, run_view, unary
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
-from minigrad.tensor import Tensor, expect_tensors
+from minigrad.runtime.dispatch import apply, binary, plan_for, run_unary, run_view, unary
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
 FACTS = ("shape", "dtype", "layout", "device")

@@ -11,7 +11,6 @@ from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from minigrad.graph import no_grad
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
@@ -20,7 +19,8 @@ from minigrad.ops.indexing import index_add_along, index_select_along, out_of_ra
 from minigrad.ops.reduce import amax, amin, sum, wide
 from minigrad.ops.subscript import set_item
 from minigrad.ops.views import unsqueeze
-from minigrad.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.graph import no_grad
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 
 def _dtype(op: Op, specs: tuple[Spec, ...]) -> DType:

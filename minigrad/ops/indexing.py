@@ -15,12 +15,12 @@ from minigrad.backends.base import Backend, IndexLaunch, Launch
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
-from minigrad.dispatch import number
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.ops.views import expand
-from minigrad.tensor import Tensor, expect_tensors
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from typing import Any
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int, as_shape, normalize_dim
-from minigrad.dispatch import apply
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.ops.views import narrow, unsqueeze
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:

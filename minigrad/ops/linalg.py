@@ -16,11 +16,11 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
-from minigrad.dispatch import binary
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import binary
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Shape = tuple[int, ...]
 

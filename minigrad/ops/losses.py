@@ -23,7 +23,7 @@ from minigrad.ops.reduce import sum
 from minigrad.ops.rules import common, refuse
 from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
 from minigrad.ops.views import expand, permute, unsqueeze
-from minigrad.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 REDUCTIONS = ("none", "mean", "sum")
 

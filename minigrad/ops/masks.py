@@ -17,7 +17,6 @@ from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import broadcast_shapes, numel
-from minigrad.dispatch import number
 from minigrad.errors import DTypeError, MinigradError, ShapeError
 from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
 from minigrad.ops.casting import cast, clone
@@ -27,7 +26,8 @@ from minigrad.ops.joining import stack
 from minigrad.ops.reduce import sum
 from minigrad.ops.scan import cumsum
 from minigrad.ops.views import expand
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,6 @@ from typing import Any
 
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_shape
-from minigrad.dispatch import number
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import expect_numbers
@@ -31,7 +30,8 @@ from minigrad.ops.norm_rows import (
 from minigrad.ops.reduce import mean, wide
 from minigrad.ops.rules import floating, same_shape
 from minigrad.ops.views import expand, narrow, reshape, select
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # from 1 to the next
 

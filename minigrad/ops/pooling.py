@@ -23,7 +23,7 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.reduce import sum, wide
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Ints = tuple[int, ...]
 

@@ -16,7 +16,7 @@ from minigrad.core.op import Spec
 from minigrad.core.shape import as_int, as_shape
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.creation import empty, expect_numbers, tensor
-from minigrad.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 
 class Generator:

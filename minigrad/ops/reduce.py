@@ -13,14 +13,14 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.graph import is_grad_enabled
 from minigrad.kernels.scalar import parse
 from minigrad.ops import views
 from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import kernel, reduction
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.graph import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:

@@ -15,7 +15,6 @@ import numpy as np
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import normalize_dim
-from minigrad.dispatch import number
 from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
@@ -24,7 +23,8 @@ from minigrad.ops.indexing import scatter_add_along
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import floating, index_dtype, same_shape, widen
 from minigrad.ops.views import expand, narrow
-from minigrad.tensor import Tensor, expect_tensors
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 
 def _sum_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:

@@ -16,7 +16,7 @@ from minigrad.core.shape import normalize_dim
 from minigrad.ops.declare import kernel, scalar
 from minigrad.ops.reduce import as_float, sum
 from minigrad.ops.rules import floating, same_shape
-from minigrad.tensor import Tensor, expect_tensors
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 
 @scalar

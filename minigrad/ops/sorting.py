@@ -13,7 +13,7 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import gather_along
 from minigrad.ops.rules import index_dtype
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 class Ordered(NamedTuple):

@@ -20,8 +20,8 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose, count_true, put
 from minigrad.ops.views import select, slice_, unsqueeze
-from minigrad.tensor import Tensor, describe, host_numbers, nested_shape
-from minigrad.writing import check_writable
+from minigrad.runtime.tensor import Tensor, describe, host_numbers, nested_shape
+from minigrad.runtime.writing import check_writable
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:

@@ -11,13 +11,13 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int, as_shape, normalize_dim
-from minigrad.dispatch import apply, plan_for, run_view
 from minigrad.errors import GradientError, ShapeError, StorageError
-from minigrad.graph import is_grad_enabled
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, view
-from minigrad.planning import with_dtypes
-from minigrad.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.dispatch import apply, plan_for, run_view
+from minigrad.runtime.graph import is_grad_enabled
+from minigrad.runtime.planning import with_dtypes
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
 

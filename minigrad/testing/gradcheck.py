@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import float64
 from minigrad.errors import DTypeError, GradientError
-from minigrad.graph import no_grad
 from minigrad.ops.creation import tensor
-from minigrad.tensor import Tensor, describe, host_array
-from minigrad.var import Var
+from minigrad.runtime.graph import no_grad
+from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.var import Var
 
 Function = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.ops.joining import cat, stack
-from minigrad.tensor import Tensor
+from minigrad.runtime.tensor import Tensor
 
 
 def dense(x: Tensor) -> Tensor:

@@ -11,10 +11,10 @@ from typing import Any
 
 from minigrad.autodiff.engine import reachable
 from minigrad.errors import GradientError
-from minigrad.graph import BackpropOp
 from minigrad.kernels.store import watch
-from minigrad.planning import make_plan
-from minigrad.tensor import Tensor, describe
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.planning import make_plan
+from minigrad.runtime.tensor import Tensor, describe
 
 LIMIT = 30
 

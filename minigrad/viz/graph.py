@@ -17,8 +17,8 @@ from typing import Any
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, GradientError
-from minigrad.graph import BackpropOp
-from minigrad.tensor import Tensor, describe, host_array
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.viz import svg
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}

@@ -15,7 +15,7 @@ from op_table import DEVICES
 
 import minigrad as mg
 from minigrad.errors import GradientError, StorageError
-from minigrad.graph import BackpropOp
+from minigrad.runtime.graph import BackpropOp
 
 devices = pytest.mark.parametrize("device", DEVICES)
 

@@ -23,7 +23,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops import arithmetic, compare, explog
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
-from minigrad.tensor import Tensor, host_array, store
+from minigrad.runtime.tensor import Tensor, host_array, store
 
 pytestmark = pytest.mark.filterwarnings("error")
 backend = ReferenceBackend()

@@ -11,8 +11,8 @@ import numpy as np
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError, StorageError
-from minigrad.graph import mode
-from minigrad.tensor import Tensor, describe
+from minigrad.runtime.graph import mode
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:

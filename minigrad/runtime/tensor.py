@@ -17,7 +17,7 @@ from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number, name_nu
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, GradientError, ShapeError
-from minigrad.graph import BackpropOp, ids
+from minigrad.runtime.graph import BackpropOp, ids
 
 
 class Tensor:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.methods import copy_, fill_
+from minigrad.face.methods import copy_, fill_
 from minigrad.ops import compare, creation, reduce, views
-from minigrad.tensor import Tensor
+from minigrad.runtime.tensor import Tensor
 
 # candle's name, or NumPy's -> ours.  The functions are the same objects.
 ALIASES = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import bool_, default_float, int64
-from minigrad.tensor import Tensor, host_array
+from minigrad.runtime.tensor import Tensor, host_array
 
 _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 

@@ -50,8 +50,8 @@ from minigrad.ops import (
     views,
 )  # fmt: skip
 from minigrad.ops.declare import schema
-from minigrad.tensor import Tensor, describe, expect_tensors, host_array
-from minigrad.writing import check_writable
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.writing import check_writable
 
 METHODS: dict[Any, str] = {
     arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "

@@ -24,10 +24,10 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.storage import ConstantStorage, Storage
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from minigrad.graph import BackpropOp, ids, mode, user_line
-from minigrad.planning import CallPlan, make_plan
-from minigrad.tensor import Tensor, describe
-from minigrad.writing import check_writable
+from minigrad.runtime.graph import BackpropOp, ids, mode, user_line
+from minigrad.runtime.planning import CallPlan, make_plan
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.writing import check_writable
 
 SCALAR = Layout.contiguous(())
 _numbers: dict[Any, Tensor] = {}

@@ -16,7 +16,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
-from minigrad.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class CallPlan:

@@ -16,7 +16,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError, ShapeError, StorageError
-from minigrad.tensor import Tensor, describe, host_array, nested_shape, store
+from minigrad.runtime.tensor import Tensor, describe, host_array, nested_shape, store
 
 
 class Var(Tensor):

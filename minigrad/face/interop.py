@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.errors import DTypeError, GradientError, ShapeError
 from minigrad.ops.creation import from_numpy
-from minigrad.tensor import Tensor, describe, host_array
+from minigrad.runtime.tensor import Tensor, describe, host_array
 
 
 def numpy(x: Tensor) -> Any:

@@ -1,0 +1,1 @@
+"""What a tensor knows, what is recorded for each op, and the one road from a call to a kernel."""
