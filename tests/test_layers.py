@@ -23,8 +23,7 @@ LAYERS = (
     ("autodiff",),
     ("face",),
     ("jit", "nn", "optim", "data", "viz", "testing"),
-    ("cli",),
-    ("__init__", "__main__"),
+    ("__init__", "cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
