@@ -74,8 +74,22 @@ def test_np_asarray_and_arithmetic_with_arrays() -> None:
     seen[0] = 5.0
     assert x.tolist() == [1.0, 2.0], "a Var must not be writable through np.asarray"
     assert (np.float64(3.0) * mg.tensor([1.0, 2.0])).tolist() == [3.0, 6.0]
-    with pytest.raises(TypeError):
-        np.ones(2) + mg.tensor([1.0, 2.0])
+
+
+def test_an_array_beside_a_tensor_is_a_tensor_of_its_own_dtype() -> None:
+    x = mg.Var([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    wide = np.array([10.0, 20.0])
+    for y in (x * wide, wide * x):
+        assert y.tolist() == [[10.0, 40.0], [30.0, 80.0]] and y.dtype is mg.float64
+    assert (x - np.float32([1, 1])).dtype is mg.float32
+    assert (x == np.array([1.0, 4.0])).tolist() == [[True, False], [False, True]]
+    assert (np.array([1.0, 4.0]) != x).tolist() == [[False, True], [True, False]]
+    assert (np.eye(2) @ x).tolist() == (x @ np.eye(2)).tolist() == x.tolist()
+    assert mg.where(np.array([True, False]), x, 0.0).tolist() == [[1.0, 0.0], [3.0, 0.0]]
+    (x * wide).sum().backward()
+    assert x.grad.tolist() == [[10.0, 20.0], [10.0, 20.0]]
+    wide[0] = 0.0
+    assert (x * wide).tolist()[0] == [0.0, 40.0], "an array is read at each call"
 
 
 def test_dlpack_both_ways() -> None:

@@ -45,7 +45,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
 
 def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
     """Raise for an input that the walk would not come to."""
-    reached = {node.id for node in nodes} | {leaf.id for leaf in leaves}
+    reached = {key for node in nodes for key in node.ids or (node.id,)} | {leaf.id for leaf in leaves}
     for x in inputs:
         if node_of(x).id not in reached:
             raise GradientError(
@@ -78,7 +78,8 @@ def stale(node: BackpropOp, name: str) -> StorageError:
     """The error for a saved value that was changed since."""
     for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
         if value.storage.version != version:
-            what = "its output" if k < 0 else f"its operand {node.op.operands[k]!r}"
+            named = "output" if node.ids is None else f"result {node.op.value_name(k)!r}"
+            what = f"its {named}" if k < 0 else f"its operand {node.op.operands[k]!r}"
             return StorageError(
                 f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
                 f"changed in place since and is at version {value.storage.version}; clone() it before the change"

@@ -13,16 +13,18 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
-from minigrad.core.op import Op, Rule, Spec
+from minigrad.core.op import Rule, Spec
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast, clone
-from minigrad.ops.creation import ones
+from minigrad.ops.creation import ones, zeros
 from minigrad.ops.reduce import sum_to
-from minigrad.runtime.dispatch import SCALAR, VECTORS_PAY, number, plan_into, plan_of
-from minigrad.runtime.graph import BackpropOp, set_grad_enabled
+from minigrad.runtime.dispatch import SCALAR, number
+from minigrad.runtime.graph import BackpropOp, Output, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+Gradients = Sequence[Tensor | None]
 
 
 def backward(
@@ -102,7 +104,7 @@ def walk(
         if not unused:
             check_reached(inputs, nodes, leaves)
         wanted = leading_to(nodes, targets)
-        nodes = [node for node in nodes if node.id in wanted]
+        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
     check(nodes, wanted, name)
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
@@ -131,35 +133,17 @@ def descend(
     """
     found: list[tuple[Node, Tensor]] = []
     for node in nodes:
-        g = table.pop(node.id, None)
-        if g is None:
-            continue
-        if node.id in targets:
-            found.append((node, g))
-        op, specs, parents = node.op, node.plan.specs, node.parents
-        saved: Any = saved_in_graph(node) if create and node.saved else node.saved
-        joint = None if op.joint is None else at_once(node, op.joint, saved, g, wanted)
-        for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
-            parent = parents[k]
-            if wanted is not None and parent.id not in wanted:
+        if node.ids is None:
+            g = table.pop(node.id, None)
+            if g is None:
                 continue
-            at = 0 if op.variadic else k
-            rule: Any = op.rules[at]
-            # A fused rule is one kernel; what it does cannot be differentiated again.
-            fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
-            if joint is not None:
-                partial = joint[k]
-            elif rule.facts:
-                partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
-            elif not pick:
-                partial = fn(g)
-            elif len(pick) == 1:
-                partial = fn(g, saved[pick[0]])
-            else:
-                partial = fn(g, *[saved[i] for i in pick])
-            spec = specs[k]
-            if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
-                partial = fitted(partial, spec)
+            if node.id in targets:
+                found.append((targets[node.id], g))
+            gradients: Gradients = (g,)
+        else:
+            gradients = [table.pop(key, None) for key in node.ids]
+            found += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
+        for parent, partial in node.pull(gradients, wanted, create):
             if parent.id in table:
                 accumulate(table, owned, parent.id, partial, create)
             else:
@@ -169,18 +153,72 @@ def descend(
     return found
 
 
+def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool) -> list[tuple[Node, Tensor]]:
+    """The one way through a node: from the gradients of its results to (parent, partial gradient) of each operand.
+
+    gradients: one a result, None where nothing used it.  wanted: ids of the parents that are asked for, or None.
+    """
+    op, specs, parents = node.op, node.plan.specs, node.parents
+    saved: Any = saved_in_graph(node) if create and node.saved else node.saved
+    joint = None if op.joint is None else at_once(node, op.joint, saved, gradients, wanted)
+    pairs: list[tuple[Node, Tensor]] = []
+    for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
+        parent = parents[k]
+        if wanted is not None and parent.id not in wanted:
+            continue
+        at = 0 if op.variadic else k
+        rule: Any = op.rules[at]
+        # A fused rule is one kernel; what it does cannot be differentiated again.
+        fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
+        if joint is not None:
+            partial = joint[k]
+        elif rule.facts or op.result is not None:
+            heads = heads_for(node, rule, gradients)
+            if heads is None:
+                continue
+            partial = fn(*heads, *[saved[i] for i in pick], **facts(node, rule, k))
+        elif not pick:
+            partial = fn(gradients[0])
+        elif len(pick) == 1:
+            partial = fn(gradients[0], saved[pick[0]])
+        else:
+            partial = fn(gradients[0], *[saved[i] for i in pick])
+        spec = specs[k]
+        if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
+            partial = fitted(partial, spec)
+        pairs.append((parent, partial))
+    return pairs
+
+
+BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
+
+
+def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor | None] | None:
+    """The gradients that a rule takes; None where none of them came.  With zeros, none is missing."""
+    heads = [gradients[i] for i in rule.gradients]
+    if all(g is None for g in heads):
+        return None
+    if node.op.zeros:
+        device = node.plan.device
+        specs = [node.plan.outs[i] for i in rule.gradients]
+        heads = [zeros(s.shape, dtype=s.dtype, device=device) if g is None else g for g, s in zip(heads, specs)]
+    return heads
+
+
 def at_once(
-    node: BackpropOp, rule: Rule, saved: Any, g: Tensor, wanted: set[int] | None
+    node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None
 ) -> tuple[Tensor, ...] | None:
     """All gradients of a node by its op's joint rule; None unless every operand wants one."""
     for parent in node.parents:
         if parent is None or (wanted is not None and parent.id not in wanted):
             return None
     op = node.op
-    values = dict(zip(op.saves[node.mask], saved))
-    given = [values[-1 if name == "y" else op.operands.index(name)] for name in rule.saves]
-    gradients: tuple[Tensor, ...] = rule.fn(g, *given, **facts(node, rule, 0))
-    return gradients
+    heads = heads_for(node, rule, gradients)
+    if heads is None:
+        return None
+    values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
+    found: tuple[Tensor, ...] = rule.fn(*heads, *[values[name] for name in rule.saves], **facts(node, rule, 0))
+    return found
 
 
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
@@ -211,7 +249,9 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if node.__class__ is BackpropOp:
+        if node.__class__ is Output:
+            node = node.node
+        if isinstance(node, BackpropOp):
             if node.id not in nodes:
                 nodes[node.id] = node
                 for parent in node.parents:
@@ -227,7 +267,7 @@ def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
     wanted = set(targets)
     for node in reversed(nodes):
         if any(p.id in wanted for p in node.parents if p is not None):
-            wanted.add(node.id)
+            wanted.update(node.ids or (node.id,))
     return wanted
 
 
@@ -238,11 +278,18 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
-    """What a node saved, its output as a part of the graph again: for higher orders."""
+    """What a node saved, its results as parts of the graph again: for higher orders."""
     return tuple(
-        Tensor(value.storage, value.layout, node) if k < 0 else value
+        value if k >= 0 else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
         for k, value in zip(node.op.saves[node.mask], node.saved or ())
     )
+
+
+def edge_of(node: BackpropOp, k: int) -> Any:
+    """What the tensor of a node's k-th result has for `op`."""
+    if node.ids is None:
+        return node
+    return Output(node, k) if node.plan.outs[k].dtype.is_float else None
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
@@ -258,12 +305,8 @@ def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, c
 
 
 def add_into(total: Tensor, g: Tensor) -> None:
-    """total += g, where nobody else knows `total`: no check, no version, no new buffer."""
-    op: Op = add.op  # type: ignore[attr-defined]
-    plan = plan_of(op, total, g)
-    same = int(plan.numel >= VECTORS_PAY)
-    launch = plan.into.get((total.layout, total.dtype, total.device, same)) or plan_into(op, plan, total, same)
-    launch(total.storage.buffer, g.storage.buffer, total.storage.buffer)
+    """total += g, where nobody else knows `total`: no new buffer."""
+    add(total, g, out=total)
 
 
 def own(g: Tensor, gradient: Tensor | None, given: set[int]) -> Tensor:

@@ -49,13 +49,16 @@ class Spec:
 class Rule:
     """One derivative rule: the function, the values that it wants saved, the static facts that it reads.
 
+    gradients: the results whose gradients it takes first, by number.
     fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
     """
 
-    __slots__ = ("facts", "fn", "fused", "saves")
+    __slots__ = ("facts", "fn", "fused", "gradients", "saves")
 
-    def __init__(self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...]) -> None:
-        self.fn, self.saves, self.facts = fn, saves, facts
+    def __init__(
+        self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...], gradients: tuple[int, ...] = (0,)
+    ) -> None:
+        self.fn, self.saves, self.facts, self.gradients = fn, saves, facts, gradients
         self.fused: Callable[..., Any] | None = None
 
 
@@ -65,7 +68,13 @@ class Op:
     kind: "elementwise", "reduction", "view" or "kernel".
     operands, params: names of the tensors, and of the static arguments with their defaults.
     rules: one Rule or None per operand; None means "not differentiable in this operand".
-    saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the output.
+    roles: what the parameters are, by name, where the declaration says so: see `core/roles.py`.
+    target: the parameter that names the device of the result, where there is one.
+    outputs: names of the results, by which rules ask for them; ("y",) for one.
+    zeros: rules are given zeros for the gradient of a result that nothing used, instead of None.
+    result: for several results, the named tuple that a call returns them in.
+    saves[mask]: which values a call keeps when the operands in the bit mask track; -1 stands for the first result, -2
+    for the second.
     picks[mask]: for each tracking operand that has a rule, its number and where among them the values stand that its
     rule wants; for a variadic op, those of its one rule.
     complete: every operand has a rule.
@@ -78,13 +87,19 @@ class Op:
 
     __slots__ = (
         "check", "complete", "doc", "dtype_rule", "identity", "joint", "kind", "label", "linear", "name", "operands",
-        "params", "picks", "plans", "prepare", "public", "rules", "saves", "scalar", "shape_rule", "variadic", "where",
+        "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles", "rules", "saves", "scalar",
+        "shape_rule", "target", "variadic", "where", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
         self.name, self.kind, self.operands, self.params, self.where = name, kind, operands, params, where
         self.label = name
         self.doc = ""
+        self.outputs: tuple[str, ...] = ("y",)
+        self.zeros = False
+        self.result: Callable[..., Any] | None = None
+        self.roles: dict[str, Any] = {}
+        self.target: str | None = None
         self.scalar: ScalarFn | None = None
         self.identity: str | None = None
         self.linear = False
@@ -100,6 +115,10 @@ class Op:
         self.complete = False
         self.joint: Rule | None = None
         self.plans: dict[Any, Any] = {}
+
+    def value_name(self, k: int) -> str:
+        """The name by which rules ask for a value of `saves`: an operand's, or a result's."""
+        return self.operands[k] if k >= 0 else self.outputs[-1 - k]
 
     @property
     def differentiable(self) -> bool:

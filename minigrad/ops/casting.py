@@ -7,6 +7,7 @@ from typing import Any
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Target
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import same_shape
@@ -84,6 +85,6 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 
 @kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)
-def transfer(backend, out, x, *, device):
+def transfer(backend, out, x, *, device: Target):
     """A copy on another device.  Gradient: g, sent back."""
     return backend.copy(out, x)

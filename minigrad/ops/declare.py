@@ -1,33 +1,36 @@
 """The decorators that declare an op: @elementwise, @reduction, @view, @kernel, and @scalar for helpers.
 
 Each checks the declaration at import, puts one `Op` into the schema and returns the public function.  The parameter
-names of a derivative rule say what is saved: `g` the incoming gradient, `y` the output, an operand's name its value;
-keyword-only names are parameters and static facts (`in_shape`, `a_dtype`, `y_shape` ...).  Functions, methods,
-in-place forms, op tests and gradient checks are all driven from the schema.
+names of a derivative rule say what is saved: `g` the incoming gradient (`g0`, `g1` ... those of several results), `y`
+the output (or a result by its name), an operand's name its value; keyword-only names are parameters and static facts
+(`in_shape`, `a_dtype`, `y_shape` ...).  Functions, methods, in-place forms, op tests and gradient checks are all
+driven from the schema.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections import namedtuple
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 from minigrad.core.op import Op, Rule
-from minigrad.core.shape import normalize_dims
+from minigrad.core.roles import Dims, Flag, role_of
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
-from minigrad.runtime.dispatch import apply, binary, plan_for, run_unary, run_view, unary
-from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.runtime.dispatch import apply, keyed, lane, plan_for, run, run_view
+from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
 FACTS = ("shape", "dtype", "layout", "device")
 VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
+PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
+GRADIENT = re.compile(r"g(\d*)$")
 # Ops behind a function of another signature have a longer name: `gather` calls `gather_along`.
 INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
-PLAIN_DIMS = (type(None), int)  # not bool, which is equal to an int as a key
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
 
@@ -35,11 +38,14 @@ Function = Callable[..., Tensor]
 # ---- building the record --------------------------------------------------------------------------------------------
 
 
-def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None) -> Op:
+def new_op(
+    function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
+    outputs: tuple[str, ...] = ("y",), zeros: bool = False,
+) -> Op:  # fmt: skip
     """An Op for `function`, checked and entered into the schema."""
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
-    name = function.__name__.rstrip("_")
+    name = function.__name__.strip("_")
     if not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
     ours = function.__module__.startswith("minigrad.")
@@ -49,6 +55,12 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
     if ours:
         op.label = INNER.sub("", name)
     op.doc = function.__doc__
+    op.roles = roles_of(function, params)
+    op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
+    if outputs != ("y",):
+        op.outputs, op.zeros = check_outputs(op, outputs), zeros
+        results: Callable[..., Any] = namedtuple(name, outputs)  # type: ignore[misc]
+        op.result = results
     if vjp is not None:
         if len(vjp) != len(operands):
             raise DeclarationError(
@@ -70,25 +82,65 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
     """Read a rule's parameter names; raises DeclarationError for a name that means nothing."""
     saves, facts = [], []
     names = list(inspect.signature(fn).parameters.values())
-    if not names or names[0].name != "g":
-        raise DeclarationError(f"{op.where}: a derivative rule of {op.name} must take `g` first", op=op.name)
-    for parameter in names[1:]:
+    gradients = read_gradients(op, [p.name for p in names])
+    for parameter in names[len(gradients) :]:
         name = parameter.name
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             owner, _, what = name.rpartition("_")
-            static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", "y", *op.operands))
+            static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", *op.outputs, *op.operands))
             if name not in op.params and not static:
                 raise DeclarationError(
                     f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
                 )
             facts.append(name)
-        elif name == "y" or name in op.operands:
+        elif name in op.outputs or name in op.operands:
             saves.append(name)
         else:
+            made = "`y`" if op.outputs == ("y",) else f"a result ({', '.join(op.outputs)})"
             raise DeclarationError(
-                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, `y` nor an operand", op=op.name
+                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, {made} nor an operand", op=op.name
             )
-    return Rule(fn, tuple(saves), tuple(facts))
+    return Rule(fn, tuple(saves), tuple(facts), gradients)
+
+
+def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
+    """Which results' gradients a rule takes first: `g` that of the first, `g0`, `g1` ... those of several."""
+    found: list[int] = []
+    for name in names:
+        match = GRADIENT.match(name)
+        if match is None or (found and name in op.operands):
+            break
+        found.append(int(match[1] or 0))
+    if not found:
+        raise DeclarationError(f"{op.where}: a derivative rule of {op.name} must take `g` first", op=op.name)
+    if max(found) >= len(op.outputs) or len(set(found)) < len(found):
+        raise DeclarationError(
+            f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(found)])}, and the op has "
+            f"{len(op.outputs)} result{'s' if len(op.outputs) > 1 else ''}", op=op.name,
+        )  # fmt: skip
+    return tuple(found)
+
+
+def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of several results.  Raises DeclarationError where rules could not tell them from other names."""
+    taken = {"g", *op.operands, *op.params}
+    wrong = [name for name in outputs if not name.isidentifier() or name in taken or GRADIENT.match(name)]
+    if wrong or len(set(outputs)) < len(outputs) or len(outputs) < 2:
+        raise DeclarationError(
+            f"{op.where}: {op.name} names its results {outputs!r}; give two or more names, each its own and none that "
+            f"of an operand or a parameter", op=op.name,
+        )  # fmt: skip
+    return outputs
+
+
+def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
+    """What the annotations of a declaration say of its parameters."""
+    try:
+        found = inspect.get_annotations(function, eval_str=True)
+    except NameError:  # an annotation that only a type checker knows
+        found = inspect.get_annotations(function)
+    roles = {name: role_of(found.get(name)) for name in params}
+    return {name: role for name, role in roles.items() if role is not None}
 
 
 def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
@@ -117,26 +169,57 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
 
 
 def saves_for(op: Op, mask: int) -> tuple[int, ...]:
-    """Which values a call keeps when the operands in `mask` track: operand numbers, -1 for the output."""
+    """Which values a call keeps when the operands in `mask` track: operand numbers, -1 for the first result."""
     names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
-    return tuple(k for k in (-1, *range(len(op.operands))) if ("y" if k < 0 else op.operands[k]) in names)
+    return tuple(k for k in range(-len(op.outputs), len(op.operands)) if op.value_name(k) in names)
 
 
 def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """The rules that run when the operands in `mask` track, each with the places of what it wants among the saves."""
-    names = ["y" if k < 0 else op.operands[k] for k in op.saves[mask]]
+    names = [op.value_name(k) for k in op.saves[mask]]
     rules = [(k, rule) for k, rule in enumerate(op.rules) if rule is not None and mask >> k & 1]
     return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
 
 
 def publish(op: Op, function: FunctionType, public: Function) -> Function:
-    """Give the public function its name, docstring and record."""
+    """Give the public function its name, docstring, signature and record; its source is the declaration."""
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
     public.__module__ = function.__module__
+    public.__signature__ = signature_of(op, public)  # type: ignore[attr-defined]
+    public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
     op.public = public
     return public
+
+
+def signature_of(op: Op, public: Function) -> inspect.Signature:
+    """What an editor shows: the operands, then the parameters by keyword."""
+    given = inspect.signature(public)
+    if op.kind not in ("view", "kernel"):
+        return given
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY, annotation=Tensor) for x in op.operands]
+    if op.variadic:
+        parameters = [inspect.Parameter(op.operands[0], inspect.Parameter.VAR_POSITIONAL, annotation=Tensor)]
+    for name, default in op.params.items():
+        role = op.roles.get(name)
+        parameters.append(
+            inspect.Parameter(name, keyword, default=default, annotation=role.name if role else inspect.Parameter.empty)
+        )
+    return inspect.Signature(parameters, return_annotation=given.return_annotation)
+
+
+def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a call in the order of the declaration, defaults filled in.  Raises TypeError for others."""
+    if given.keys() - op.params.keys():
+        wrong = ", ".join(sorted(given.keys() - op.params.keys()))
+        raise TypeError(f"{op.label}() has no parameter {wrong}; it takes {', '.join(op.params) or 'none'}")
+    found = {**op.params, **given}
+    missing = [name for name, value in found.items() if value is inspect.Parameter.empty]
+    if missing:
+        raise TypeError(f"{op.label}() needs {', '.join(missing)}")
+    return found
 
 
 # ---- the decorators -------------------------------------------------------------------------------------------------
@@ -168,13 +251,12 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bo
 
 def public_function(op: Op) -> Function:
     """The function that calls an elementwise op."""
-    if len(op.operands) < 3:
-        return unary(op) if len(op.operands) == 1 else binary(op)
+    if len(op.operands) <= 3:
+        return lane(op)
 
-    def public(*operands: Any, out: Tensor | None = None) -> Tensor:
-        if len(operands) != len(op.operands):
-            raise TypeError(f"{op.label}() takes {len(op.operands)} tensors, but {len(operands)} were given")
-        return apply(op, *operands, out=out)
+    def public(*operands: Any) -> Tensor:
+        result: Tensor = apply(op, operands)
+        return result
 
     return public
 
@@ -191,6 +273,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, v
         check_rule(function, dtype)
         body = parse(function)
         op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
+        op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
         op.scalar, op.identity, op.linear = body, identity, linear
         op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
         op.shape_rule = rules.reduced_shape
@@ -207,17 +290,14 @@ def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, v
         plans = op.plans
 
         def public(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-            x = input
-            if not isinstance(x, Tensor):
-                expect_tensors(op.name, x)
-            # Calls as they were written have keys of their own, so that dims are not worked out each time.
-            if dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
-                plan = plans.get((x.layout, x.dtype, x.device, dim, keepdim))
-                if plan is not None:
-                    return run_unary(op, plan, x)
-                params = {"dims": normalize_dims(dim, x.ndim, op.name, x), "keepdim": keepdim}
-                return run_unary(op, plan_for(op, (x,), params, (x.layout, x.dtype, x.device, dim, keepdim)), x)
-            return apply(op, x, dims=normalize_dims(dim, x.ndim, op.name, x), keepdim=bool(keepdim))
+            if input.__class__ in PLAIN and dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
+                key = (input.layout, input.dtype, input.device, dim, keepdim)
+                plan = plans.get(key) or plan_for(op, (input,), {"dims": dim, "keepdim": keepdim}, key)
+                y: Tensor = run(op, plan, (input,))
+            else:
+                expect_tensors(op.label, input)
+                y = apply(op, (input,), {"dims": dim, "keepdim": keepdim})
+            return y
 
         return publish(op, function, public)
 
@@ -237,12 +317,15 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
         def public(x: Tensor, **given: Any) -> Tensor:
             try:
                 # Under the arguments as they were written; names too, for they may come in any order.
-                key = (x.layout, x.dtype, x.device, *given.items())
+                values = [v if v.__class__ is int else keyed(v) for v in given.values()]
+                key = (x.layout, x.dtype, x.device, *given, *values)
                 plan = plans.get(key)
-            except (AttributeError, TypeError):  # no tensor, or an argument that cannot be part of a key
-                return apply(op, x, **{**params, **given})
+            except (AttributeError, TypeError):  # no plain tensor, or an argument that cannot be part of a key
+                expect_tensors(op.label, x)
+                result: Tensor = apply(op, (x,), all_params(op, given))
+                return result
             if plan is None:
-                plan = plan_for(op, (x,), {**params, **given}, key)
+                plan = plan_for(op, (x,), all_params(op, given), key)
             return run_view(op, plan, x)
 
         return publish(op, function, public)
@@ -252,39 +335,55 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
 
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False,
            joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
-           ) -> Callable[..., Function]:  # fmt: skip
+           outputs: tuple[str, ...] = ("y",), zeros: bool = False) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own: the body is given (backend, out, operands..., *, params) as Specs
     and returns the backend's launch.
 
     dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
     specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
     that gives a tuple of all gradients; a backward pass takes it where every operand wants one.
+    outputs: names of several results; then dtype and shape give a tuple, the body is given an `out` for each, calls
+    return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.  A result that nothing
+    used has gradient None, with zeros=True zeros.
     """
 
     def declare(function: FunctionType) -> Function:
         given = inspect.signature(function).parameters.values()
         names = [p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY]
-        params = keyword_params(function)
-        op = new_op(function, "kernel", tuple(names[2:]), params, vjp)
+        operands = tuple(names[1 + len(outputs) :])
+        op = new_op(function, "kernel", operands, keyword_params(function), vjp, outputs, zeros)
         op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
         if joint is not None:
             op.joint = read_joint(op, joint)
         op.dtype_rule, op.shape_rule, op.prepare, op.check, op.linear = dtype, shape, function, check, linear
+        along = any(role.name == "Dim" for role in op.roles.values())
 
-        def public(*operands: Any, **given: Any) -> Tensor:
+        def public(*operands: Any, **given: Any) -> Any:
             if len(operands) != len(op.operands) and not op.variadic:
                 raise TypeError(f"{op.label}() takes {len(op.operands)} tensors, but {len(operands)} were given")
-            return apply(op, *operands, **{**params, **given})
+            params = all_params(op, given)
+            if along and operands and isinstance(operands[0], Tensor) and not operands[0].layout.shape:
+                return along_a_scalar(op, operands, params)
+            return apply(op, operands, params)
 
         return publish(op, function, public)
 
     return declare
 
 
+def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """An op along a dim of a tensor without dims, which is a row of one there; so are the results."""
+    rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
+    found = apply(op, rows, params)
+    if op.result is None:
+        return found.reshape(()) if found.shape == (1,) else found
+    return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
+
+
 def keyword_params(function: FunctionType) -> dict[str, Any]:
-    """The keyword-only parameters with their defaults (None where there is none)."""
+    """The keyword-only parameters with their defaults (`Parameter.empty` where there is none)."""
     return {
-        p.name: None if p.default is inspect.Parameter.empty else p.default
+        p.name: p.default
         for p in inspect.signature(function).parameters.values()
         if p.kind is inspect.Parameter.KEYWORD_ONLY
     }

@@ -68,7 +68,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
     """
     items = as_list("cat", tensors)
-    return apply(cat_along.op, *items, dim=normalize_dim(dim, items[0].ndim, "cat", items[0]))  # type: ignore[attr-defined]
+    params = {"dim": normalize_dim(dim, items[0].ndim, "cat", items[0])}
+    joined: Tensor = apply(cat_along.op, tuple(items), params)  # type: ignore[attr-defined]
+    return joined
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:

@@ -19,7 +19,7 @@ from minigrad.core.strides import stretched_strides
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
-from minigrad.runtime.dispatch import binary
+from minigrad.runtime.dispatch import lane
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Shape = tuple[int, ...]
@@ -106,7 +106,7 @@ def matmul_nd(backend, out, a, b):
     return backend.matmul(*as_matrices(out, a, b))
 
 
-_multiply = binary(matmul_nd.op)  # type: ignore[attr-defined]
+_multiply = lane(matmul_nd.op)  # type: ignore[attr-defined]
 
 
 def matmul(a: Tensor, b: Tensor) -> Tensor:
@@ -115,8 +115,9 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     Raises ShapeError for scalars and for inner sizes that differ.
     """
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
-        expect_tensors("matmul", a, b)
-    return _multiply(a, b)
+        expect_tensors("matmul", *(x for x in (a, b) if not isinstance(x, np.ndarray)))
+    product: Tensor = _multiply(a, b)
+    return product
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:

@@ -55,7 +55,8 @@ def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Ten
     counts_in_storage = view is as_strided.op  # type: ignore[attr-defined]
     if counts_in_storage and not (g.is_contiguous() and g.offset == 0):
         g = clone(g)
-    return apply(view, g, **dict(params))
+    again: Tensor = apply(view, (g,), dict(params))
+    return again
 
 
 def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
@@ -203,11 +204,11 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
     if layout is x.layout:
         return x
     if layout is None:
-        return apply(as_view.op, clone(x), shape=wanted)  # type: ignore[attr-defined]
+        return as_view(clone(x), shape=wanted)
     if plain:
         key = (x.layout, x.dtype, x.device, shape)
         return run_view(as_view.op, plan_for(as_view.op, (x,), {"shape": wanted}, key), x)  # type: ignore[attr-defined]
-    return apply(as_view.op, x, shape=wanted)  # type: ignore[attr-defined]
+    return as_view(x, shape=wanted)
 
 
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:

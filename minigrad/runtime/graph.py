@@ -2,7 +2,8 @@
 
 A BackpropOp points to its parents and to the values that its derivative rules declared; nothing points back, so a
 graph dies with the last tensor that ends it, by reference counting alone.  A parent is another BackpropOp, a Var (a
-leaf), or None (a constant).  Ids rise with creation, so falling ids are a topological order.
+leaf), or None (a constant); where the parent op has several results, an `Output`, which says which of them.  Ids rise
+with creation, so falling ids are a topological order.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ class BackpropOp:
     name (None once they are freed); versions: the version of each saved value's storage when it was saved;
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
     source: the user's line, under `mg.debug()`.
+    ids: None for an op of one result, whose gradient is known by `id`; else an id for each result, the first is `id`.
     """
 
-    __slots__ = ("__weakref__", "id", "mask", "op", "params", "parents", "plan", "saved", "source", "versions")
+    __slots__ = ("__weakref__", "id", "ids", "mask", "op", "params", "parents", "plan", "saved", "source", "versions")
 
     def __init__(
         self, op: Op, plan: Any, params: dict[str, Any], parents: tuple[Any, ...], mask: int, saved: tuple[Any, ...]
     ) -> None:
         self.id = next(ids)
+        self.ids: tuple[int, ...] | None = None
         self.op, self.plan, self.params, self.parents, self.mask = op, plan, params, parents, mask
         self.saved: tuple[Any, ...] | None = saved
         self.versions = tuple([t.storage.version for t in saved])
@@ -56,8 +59,40 @@ class BackpropOp:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.plan.layout.shape)
 
+    def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
+        """(parent, partial gradient) of each operand, from the gradients of the results: the rules, in `engine.py`."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"BackpropOp#{self.id}({self.op.name}, shape={self.shape})"
+
+
+class Output:
+    """One result of a node that has several: what its tensor has for `op`, and where its gradient arrives.
+
+    Everything else is asked of the node.
+    """
+
+    __slots__ = ("id", "index", "node")
+
+    def __init__(self, node: BackpropOp, index: int) -> None:
+        self.node, self.index = node, index
+        self.id: int = node.ids[index]  # type: ignore[index]
+
+    @property
+    def name(self) -> str:
+        """The op and the result: "sort.values"."""
+        return f"{self.node.op.name}.{self.node.op.outputs[self.index]}"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.node.plan.outs[self.index].shape)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.node, name)
+
+    def __repr__(self) -> str:
+        return f"Output#{self.id}({self.name}, shape={self.shape})"
 
 
 class _GradMode:

@@ -23,6 +23,7 @@ class CallPlan:
     """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
 
     launch is None for a view: the result shares the operand's storage.
+    outs: layout and dtype of each result; layout, dtype, numel and make are those of the first.
     kernel, numbers: what the launch binds, if it is a `bind`; else None.
     check: looks at index values before anything is allocated, or None.
     params: the static arguments that the plan was made for.
@@ -32,16 +33,19 @@ class CallPlan:
     """
 
     __slots__ = (
-        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "numbers", "numel",
+        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "numbers", "numel", "outs",
         "params", "source", "specs", "tracks",
     )  # fmt: skip
 
-    def __init__(self, backend: Backend, device: Device, specs: tuple[Spec, ...], out: Spec, launch: Launch | None):
+    def __init__(
+        self, backend: Backend, device: Device, specs: tuple[Spec, ...], launch: Launch | None, out: Spec, *more: Spec
+    ) -> None:
         self.backend, self.device, self.specs, self.launch = backend, device, specs, launch
         self.source = device
+        self.outs = (out, *more)
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
         self.make: Any = None if launch is None else backend.maker(self.numel, self.dtype, device)
-        self.tracks = out.dtype.is_float
+        self.tracks = any(each.dtype.is_float for each in self.outs)
         self.kernel: Any = getattr(launch, "kernel", None)
         self.numbers: Any = getattr(launch, "numbers", None)
         self.params: dict[str, Any] = {}
@@ -55,11 +59,12 @@ class CallPlan:
         if name == "in_shapes":
             return tuple(spec.shape for spec in self.specs)
         owner, _, what = name.rpartition("_")
-        spec = Spec(self.layout, self.dtype) if owner == "y" else self.specs[0]
-        if owner not in ("y", "in"):
+        made = owner in op.outputs
+        spec = self.outs[op.outputs.index(owner)] if made else self.specs[0]
+        if not made and owner != "in":
             spec = self.specs[op.operands.index(owner)]
         if what == "device":
-            return self.device if owner == "y" else self.source
+            return self.device if made else self.source
         return {"shape": spec.layout.shape, "dtype": spec.dtype, "layout": spec.layout}[what]
 
 
@@ -91,7 +96,7 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
         raise with_dtypes(error, specs) from None
     out = Spec(Layout.contiguous(shape), dtype)
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    return CallPlan(backend, device, specs, out, backend.elementwise(op.scalar, compute, out, expanded))  # type: ignore[arg-type]
+    return CallPlan(backend, device, specs, backend.elementwise(op.scalar, compute, out, expanded), out)  # type: ignore[arg-type]
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
@@ -100,17 +105,19 @@ def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...],
         layout = op.prepare(specs[0].layout, **params)  # type: ignore[misc]
     except MinigradError as error:
         raise with_dtypes(error, specs) from None
-    return CallPlan(backend, device, specs, Spec(layout, specs[0].dtype), None)
+    return CallPlan(backend, device, specs, None, Spec(layout, specs[0].dtype))
 
 
 def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """The op's own rules say dtype and shape, its body asks the backend for the launch."""
-    dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
-    shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
-    out = Spec(Layout.contiguous(shape), dtype)
-    target = params.get("device", device)  # only `transfer` has this parameter: its result lives elsewhere
+    """The op's own rules say dtype and shape, for several results one of each; its body asks for the launch."""
+    dtypes = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    shapes = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
+    if op.result is None:
+        dtypes, shapes = (dtypes,), (shapes,)
+    outs = [Spec(Layout.contiguous(shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    target = device if op.target is None else params[op.target]
     backend = backend_of(target)
-    plan = CallPlan(backend, target, specs, out, op.prepare(backend, out, *specs, **params))  # type: ignore[misc]
+    plan = CallPlan(backend, target, specs, op.prepare(backend, *outs, *specs, **params), *outs)  # type: ignore[misc]
     plan.source = device
     return plan
 

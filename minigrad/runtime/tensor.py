@@ -159,6 +159,10 @@ class Tensor:
         def __getitem__(self, index: Any) -> Tensor: ...
 
 
+# What the fast lanes take as it is: a value that carries a transform, of another class, goes the long road.
+PLAIN: set[type] = {Tensor}
+
+
 def _from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
     return Tensor(*store(array, None, device))
 

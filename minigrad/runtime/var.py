@@ -16,7 +16,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError, ShapeError, StorageError
-from minigrad.runtime.tensor import Tensor, describe, host_array, nested_shape, store
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array, nested_shape, store
 
 
 class Var(Tensor):
@@ -88,3 +88,6 @@ class Var(Tensor):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Var, (np.array(host_array(self)), None, str(self.device), self.name)
+
+
+PLAIN.add(Var)

@@ -12,7 +12,7 @@ from typing import Any
 from minigrad.autodiff.engine import reachable
 from minigrad.errors import GradientError
 from minigrad.kernels.store import watch
-from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -78,6 +78,8 @@ def parent_text(parent: Any) -> str:
     """A parent by number or name."""
     if parent is None:
         return "constant"
+    if isinstance(parent, Output):
+        return f"#{parent.node.id}.{parent.op.outputs[parent.index]}"
     return f"#{parent.id}" if isinstance(parent, BackpropOp) else (parent.name or f"Var #{parent.id}")
 
 
@@ -87,7 +89,7 @@ def keeps_text(node: BackpropOp) -> str:
         return "nothing any more: backward has freed it"
     if not node.saved:
         return "nothing: its rules need no values"
-    names = ["y" if k < 0 else node.op.operands[k] for k in node.op.saves[node.mask]]
+    names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
     return ", ".join(f"{n} ({describe(t)})" for n, t in zip(names, node.saved, strict=True))
 
 

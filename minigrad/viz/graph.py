@@ -17,7 +17,7 @@ from typing import Any
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, GradientError
-from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.viz import svg
 
@@ -107,7 +107,7 @@ def graph(y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor]
         raise GradientError(f"viz.graph: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
     labels = {id(t): name for name, t in (names or caller_names()).items()}
     order, edges = collect(y)
-    root = y.op if y.op is not None else y
+    root = node_of(y.op if y.op is not None else y)
     nodes = []
     for key, (kind, item) in order.items():
         if kind == "var":
@@ -124,7 +124,7 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
     """Every vertex under y by name, and the edges; iterative, so that depth does not matter."""
     seen: dict[str, tuple[str, Any]] = {}
     edges: list[svg.Edge] = []
-    stack: list[Any] = [y.op if y.op is not None else y]
+    stack: list[Any] = [node_of(y.op if y.op is not None else y)]
     while stack:
         item = stack.pop()
         key = name_of(item)
@@ -140,10 +140,17 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
                 source = f"c{item.id}_{k}"
                 seen[source] = ("constant", constant_label(item, k))
             else:
-                source = name_of(parent)
-                stack.append(parent)
+                if isinstance(parent, Output):
+                    label = f"{parent.op.outputs[parent.index]} {label}".rstrip()
+                source = name_of(node_of(parent))
+                stack.append(node_of(parent))
             edges.append(svg.Edge(source, key, label))
     return seen, edges
+
+
+def node_of(edge: Any) -> Any:
+    """The vertex that an edge comes from: the op of a result, or what it is."""
+    return edge.node if isinstance(edge, Output) else edge
 
 
 def name_of(item: Any) -> str:
@@ -159,7 +166,7 @@ def op_label(node: BackpropOp) -> str:
     if node.saved is None and node.op.saves[node.mask]:
         lines.append("saved values freed")
     elif node.saved:
-        names = ["y" if k < 0 else node.op.operands[k] for k in node.op.saves[node.mask]]
+        names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
         lines.append("keeps " + ", ".join(f"{n} {shape_text(t)}" for n, t in zip(names, node.saved, strict=True)))
     return "\n".join(lines)
 

@@ -1,0 +1,101 @@
+"""What a parameter of an op is: a dim, a shape, a count, a number.
+
+A declaration says so in an annotation, `def cumsum(backend, out, x, *, dim: Dim)`.  The role makes a value canonical
+before the rules of the op see it, says what it may be in signatures and docs, and tells a transform what it stands for
+(a batch dim in front moves a `Dim` by one and leaves a `Scalar` alone).  Parameters without a role are taken as they
+come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, get_args
+
+import numpy as np
+
+from minigrad.core.shape import as_int, as_shape, normalize_dim, normalize_dims
+from minigrad.errors import ArgumentError
+
+Read = Callable[[Any, str, str, Sequence[Any]], Any]
+
+
+class Role:
+    """One kind of parameter.
+
+    name: as docs call it.  doc: what a value may be.  read(value, op, parameter, operands): the canonical value, or an
+    error that names op and parameter; None takes every value.
+    """
+
+    __slots__ = ("doc", "name", "read")
+
+    def __init__(self, name: str, doc: str, read: Read) -> None:
+        self.name, self.doc, self.read = name, doc, read
+
+    def __repr__(self) -> str:
+        return f"Role({self.name})"
+
+
+def _dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
+    # A scalar is a row of one, as in PyTorch: dim 0 and -1.
+    return normalize_dim(value, operands[0].ndim or 1, op, operands[0])
+
+
+def _dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
+    x = operands[0]
+    found = normalize_dims(value, x.ndim or (value is not None and 1), op, x)
+    return found if x.ndim else ()
+
+
+def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
+    return as_shape((value,), op)
+
+
+def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
+    if isinstance(value, bool):
+        raise ArgumentError(f"{op}: {name} must be an int, not {value!r}", op=op, value=value)
+    return as_int(value, name, op)
+
+
+def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
+    given = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(_int(each, op, name, operands) for each in given)
+
+
+def _size(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
+    found = _int(value, op, name, operands)
+    if found < 0:
+        raise ArgumentError(f"{op}: {name} must not be negative, got {found}", op=op, value=value)
+    return found
+
+
+def _scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, (bool, int, float)):
+        return plain
+    raise ArgumentError(f"{op}: {name} must be a number, not {value!r}", op=op, value=value)
+
+
+def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
+    if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
+        return bool(value)
+    raise ArgumentError(f"{op}: {name} must be True or False, not {value!r}", op=op, value=value)
+
+
+def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
+    return value
+
+
+Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim)]
+Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims)]
+Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", _shape)]
+Int = Annotated[int, Role("Int", "an int", _int)]
+Ints = Annotated[Any, Role("Ints", "ints, one for each dim", _ints)]
+Size = Annotated[int, Role("Size", "a count, not negative", _size)]
+Scalar = Annotated[Any, Role("Scalar", "a number", _scalar)]
+Flag = Annotated[bool, Role("Flag", "True or False", _flag)]
+Target = Annotated[Any, Role("Target", "the device of the result", _any)]
+
+
+def role_of(annotation: Any) -> Role | None:
+    """The role that an annotation holds, or None."""
+    return next((part for part in get_args(annotation) if isinstance(part, Role)), None)

@@ -1,0 +1,154 @@
+"""What a call is given, made into what it can be known by: numbers into tensors, parameters into parts of a key.
+
+A number takes the dtype of the tensors beside it.  A parameter is part of the key of a plan, and keys must tell apart
+whatever the rules of an op may tell apart: 1, 1.0 and True, 0.0 and -0.0, which `==` does not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import Device
+from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.core.storage import ConstantStorage
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.runtime.tensor import Tensor, describe, store
+
+SCALAR = Layout.contiguous(())
+NUMBERS = frozenset({bool, int, float})
+NUMBER_LIMIT = 1024
+_numbers: dict[Any, Tensor] = {}
+_weak: dict[Any, Tensor] = {}
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def number(value: float, dtype: DType, device: Device) -> Tensor:
+    """A Python number as a 0-d tensor of `dtype`; the common ones are kept, since a literal comes again and again."""
+    key = (type(value), value, math.copysign(1.0, value) if value == 0 else 1.0, dtype, device)
+    found = _numbers.get(key)
+    if found is None:
+        fit_number(value, dtype)
+        flat = cast_array(np.asarray(value), dtype).reshape(-1)
+        found = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
+        found.storage.__class__ = ConstantStorage
+        if len(_numbers) >= NUMBER_LIMIT:
+            _numbers.clear()
+        _numbers[key] = found
+    return found
+
+
+def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """Operands with Python numbers made weak 0-d tensors.  Raises DTypeError for what is neither."""
+    like = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            if like is None:
+                like, dtype = x, x.dtype
+            elif x.dtype is not dtype:
+                dtype = promote(dtype, x.dtype)
+    if like is None:
+        shown = ", ".join(describe(x) for x in operands)
+        raise DTypeError(
+            f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)", op=op.label
+        )
+    return tuple([x if isinstance(x, Tensor) else weak_number(op, x, dtype, like) for x in operands])
+
+
+def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
+    """A number next to tensors of `dtype`: it adapts to them, an array does not."""
+    # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are told apart by their types.
+    if x.__class__ in NUMBERS and x:
+        found = _weak.get((x, x.__class__, dtype, like.device))
+        if found is not None:
+            return found
+        found = fitted_number(op, x, dtype, like)
+        if len(_weak) >= NUMBER_LIMIT:
+            _weak.clear()
+        _weak[x, x.__class__, dtype, like.device] = found
+        return found
+    return fitted_number(op, x, dtype, like)
+
+
+def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
+    """`weak_number` without a look at those that came before.  A NumPy array becomes a tensor of its own dtype."""
+    if isinstance(x, np.ndarray) and x.ndim:
+        return Tensor(*store(x, None, like.device))
+    if isinstance(x, (np.generic, np.ndarray)):
+        x = x.item()
+    if not isinstance(x, (bool, int, float)):
+        raise DTypeError(
+            f"{op.label}: {describe(x)} next to {describe(like)} is neither a tensor nor a number; "
+            f"wrap data in mg.tensor(...)",
+            op=op.label,
+        )
+    try:
+        return number(x, promote_number(dtype, x), like.device)
+    except DTypeError as error:
+        raise DTypeError(f"{op.label}: next to {describe(like)}, {error}", op=op.label) from None
+
+
+# ---- parameters -----------------------------------------------------------------------------------------------------
+
+
+def keyed(value: Any) -> Any:
+    """A parameter as a part of a key: values of two types never meet, nor do the two zeros, and nan meets itself.
+
+    Raises TypeError for what cannot be hashed.
+    """
+    kind = value.__class__
+    if kind is int or value is None or kind is str:
+        return value
+    if kind is float:
+        return kind, value.hex()
+    if isinstance(value, (tuple, list)):
+        return kind, *[each if each.__class__ is int else keyed(each) for each in value]
+    if isinstance(value, np.generic):
+        return kind, value.tobytes()
+    if isinstance(value, frozenset):
+        return kind, frozenset(map(keyed, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return kind, *[keyed(getattr(value, field.name)) for field in dataclasses.fields(value)]
+    hash(value)
+    return kind, value
+
+
+def canonical(op: Op, operands: tuple[Tensor, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a call as the rules of the op read them: each as its role says.
+
+    Raises what a role raises for a value that it cannot take, and ArgumentError for a list where no role copies it.
+    """
+    found = dict(given)
+    for name, role in op.roles.items():
+        found[name] = role.read(found[name], op.label, name, operands)
+    if wrong := unhashable(found):
+        raise ArgumentError(f"{op.label}: {wrong}, and numbers were expected", op=op.label)
+    return found
+
+
+def unhashable(params: Mapping[str, Any]) -> str:
+    """The parameters that could change under a plan that was made for them, by name: lists, arrays, and what holds
+    them."""
+    return ", ".join(f"{k} is {describe(v)}" for k, v in params.items() if not is_hashable(v))
+
+
+def is_hashable(value: Any) -> bool:
+    """Whether `hash` takes it; a tuple of lists has the method, and raises."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def forget_numbers() -> None:
+    """Drop the numbers that were fitted to dtypes."""
+    _weak.clear()

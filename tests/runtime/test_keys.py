@@ -1,0 +1,158 @@
+"""A plan is kept for a call as it was written; what a rule may tell apart, a key must tell apart."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core.roles import Dim, Dims, Flag, Int, Scalar, Shape, Size, role_of
+from minigrad.errors import ArgumentError, DTypeError, MinigradError
+from minigrad.ops.rules import promote, same_shape
+from minigrad.runtime.operands import keyed
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: Any
+    b: Any
+
+
+ALIKE = [
+    [0, 0.0, -0.0, False, np.float64(0.0), np.float64(-0.0), np.int64(0), np.bool_(False)],
+    [1, 1.0, True, np.float32(1.0), np.int8(1)],
+    [(1, 2), (1.0, 2), (True, 2), [1, 2], ((1, 2),)],
+    [Pair(0.0, 1), Pair(-0.0, 1), Pair(0, 1), Pair(0.0, True)],
+    [frozenset({0}), frozenset({False}), frozenset({0.0})],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", ALIKE, ids=str)
+def test_values_that_are_equal_but_not_alike_have_keys_of_their_own(values: list[Any]) -> None:
+    for a, b in itertools.combinations(values, 2):
+        assert keyed(a) != keyed(b), f"{a!r} and {b!r}"
+        assert hash(keyed(a)) is not None
+
+
+def test_a_key_of_nan_finds_itself_again() -> None:
+    assert keyed(math.nan) == keyed(float("nan"))
+    assert keyed((1, math.nan)) == keyed((1, float("nan")))
+
+
+def test_a_float_factor_of_integers_raises_before_and_after_the_int_has_been_used() -> None:
+    a = mg.tensor([[1, 2], [3, 4]], device="reference")
+    for _ in range(2):
+        with pytest.raises(DTypeError, match=r"addmm: alpha is float 2\.0"):
+            mg.addmm(a, a, a, alpha=2.0)
+        assert mg.addmm(a, a, a, alpha=2).tolist() == [[15, 22], [33, 48]]
+
+
+VIEW_CALLS = {
+    "narrow": lambda x, n: x.narrow(0, n, 1), "select": lambda x, n: x.select(n, 0), "slice": lambda x, n: x[n:],
+    "transpose": lambda x, n: x.transpose(0, n), "unfold": lambda x, n: x.unfold(0, n, 1),
+    "permute": lambda x, n: x.permute(0, n), "reshape": lambda x, n: x.reshape(n, 4), "sum": lambda x, n: x.sum(n),
+    "softmax": mg.softmax, "cumsum": mg.cumsum, "flip": lambda x, n: x.flip(n), "expand": lambda x, n: x.expand(n, 2, 2),
+    "unsqueeze": lambda x, n: x.unsqueeze(n), "gather": lambda x, n: x.gather(n, mg.zeros_like(x, dtype="int64")),
+    "diagonal": lambda x, n: x.diagonal(n), "roll": lambda x, n: x.roll(1, n), "topk": lambda x, n: x.topk(n),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VIEW_CALLS)
+def test_a_float_where_an_int_belongs_raises_whatever_was_called_before(name: str) -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    for _ in range(2):
+        with pytest.raises(MinigradError):
+            VIEW_CALLS[name](x, 1.0)
+        VIEW_CALLS[name](x, 1)
+
+
+def test_the_two_zeros_are_two_parameters() -> None:
+    @mg.kernel(dtype=lambda op, specs, *, n: specs[0].dtype, shape=lambda op, x, *, n: x.shape)
+    def filled(backend, out, x, *, n):
+        """The sign of n everywhere."""
+        fill = backend.fill(out)
+        return lambda _x, y: fill(y, math.copysign(1.0, n))
+
+    x = mg.zeros(2, device="reference")
+    assert [filled(x, n=n).tolist()[0] for n in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["device", "op", "out", "params", "operands", "key", "plan"])
+def test_a_parameter_of_a_users_kernel_may_have_any_name(name: str) -> None:
+    def filled(backend, y, x, **params):
+        """A number everywhere."""
+        fill = backend.fill(y)
+        return lambda a, b: fill(b, params[name])
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parts = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in ("backend", "y", "x")]
+    filled.__signature__ = inspect.Signature([*parts, inspect.Parameter(name, keyword)])
+    rules = {"dtype": lambda op, specs, /, **p: specs[0].dtype, "shape": lambda op, x, /, **p: x.shape}
+    body = mg.kernel(**rules)(filled)
+    x = mg.zeros(2, device="reference")
+    assert body(x, **{name: 3}).tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError, match=rf"filled\(\) needs {name}"):
+        body(x)
+    with pytest.raises(TypeError, match=r"filled\(\) has no parameter other"):
+        body(x, **{name: 3, "other": 4})
+
+
+ROLES = {
+    "Dim": (Dim, [(-1, 1), (0, 0), (np.int64(1), 1)], [1.0, "0", None, 2, -3]),
+    "Dims": (Dims, [(None, (0, 1)), (-1, (1,)), ([1, 0], (0, 1)), (np.array([0]), (0,))], [1.5, (0, 0), 2]),
+    "Shape": (Shape, [(3, (3,)), ([2, 3], (2, 3)), ((), ())], [-1, 1.5, (2, "3")]),
+    "Int": (Int, [(-3, -3), (np.int8(2), 2)], [1.0, True, "1"]),
+    "Size": (Size, [(0, 0), (5, 5)], [-1, 2.0, None]),
+    "Scalar": (Scalar, [(1, 1), (0.5, 0.5), (np.float32(0.5), 0.5)], ["1", None, (1,)]),
+    "Flag": (Flag, [(True, True), (np.bool_(False), False), (1, True)], [2, "yes", None, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_makes_a_parameter_canonical_or_refuses_it(name: str) -> None:
+    annotation, good, bad = ROLES[name]
+
+    @mg.kernel(dtype=lambda op, specs, *, p: specs[0].dtype, shape=lambda op, x, *, p: x.shape)
+    def seen(backend, out, x, *, p):
+        """Nothing but what it was given."""
+        found.append(p)
+        return backend.copy(out, x)
+
+    seen.op.roles = {"p": role_of(annotation)}
+    x = mg.zeros(2, 3, device="reference")
+    for given, wanted in good:
+        found: list[Any] = []
+        seen(x, p=given)
+        assert found == [wanted] and type(found[0]) is type(wanted)
+    for given in bad:
+        with pytest.raises(MinigradError, match="seen"):
+            seen(x, p=given)
+
+
+def test_a_list_where_no_role_copies_it_is_refused() -> None:
+    @mg.kernel(dtype=lambda op, specs, *, p: specs[0].dtype, shape=lambda op, x, *, p: x.shape)
+    def kept(backend, out, x, *, p):
+        """A copy."""
+        return backend.copy(out, x)
+
+    with pytest.raises(ArgumentError, match="kept: p is list"):
+        kept(mg.zeros(2, device="reference"), p=[1, 2])
+
+
+def test_a_role_is_read_from_the_annotation() -> None:
+    @mg.kernel(dtype=lambda op, specs, *, dim: promote(op, specs)[1], shape=same_shape)
+    def along(backend, out, x, *, dim: Dim):
+        """A copy, told along which dim."""
+        return backend.copy(out, x)
+
+    assert along.op.roles["dim"].name == "Dim"
+    x = mg.zeros(2, 3, device="reference")
+    y = along(mg.Var(x), dim=-1)
+    assert y.op.params == {"dim": 1}
+    assert along(mg.Var(7.0, device="reference"), dim=-1).shape == ()
