@@ -121,6 +121,28 @@ class Backend(ABC):
         `out` is int64 and has length 1 at `dim`.
         """
 
+    def extreme(self, better: ScalarFn, values: Spec, places: Spec, a: Spec, dim: int) -> Launch:
+        """`argreduce` into `places`, and the element of `a` at each into `values`."""
+        return self.read_at(self.argreduce(better, places, a, dim), values, places, a, dim)
+
+    def sort(self, values: Spec, places: Spec, a: Spec, dim: int, descending: bool) -> Launch:
+        """`argsort` into `places`, and the element of `a` at each into `values`."""
+        return self.read_at(self.argsort(places, a, dim, descending), values, places, a, dim)
+
+    def running_extreme(self, better: ScalarFn, values: Spec, places: Spec, a: Spec, dim: int) -> Launch:
+        """`argscan` into `places`, and the element of `a` at each into `values`."""
+        return self.read_at(self.argscan(better, places, a, dim), values, places, a, dim)
+
+    def read_at(self, find: Launch, values: Spec, places: Spec, a: Spec, dim: int) -> Launch:
+        """A launch over (a, values, places) that finds places and reads `a` there."""
+        read = self.gather(values, a, places, dim)
+
+        def launch(x: Any, result: Any, where: Any) -> None:
+            find(x, where)
+            read(x, where, result)
+
+        return launch
+
     @abstractmethod
     def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
         """out[..., m, n] = a[..., m, k] @ b[..., k, n]; batch dims have been expanded (stride 0) to out's."""

@@ -14,7 +14,7 @@ from typing import Any
 from minigrad.backends.base import Backend, IndexLaunch, Launch
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
-from minigrad.core.shape import normalize_dim
+from minigrad.core.roles import Dim
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
@@ -112,7 +112,7 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
     vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
     linear=True,
 )
-def gather_along(backend, out, x, index, *, dim):
+def gather_along(backend, out, x, index, *, dim: Dim):
     """out[i, j, k] = x[i, index[i, j, k], k] for dim 1.  Gradient: g added where it was read."""
     return watched(gather_along, backend, backend.gather(out, x, index, dim), x, index, dim)
 
@@ -123,7 +123,7 @@ def gather_along(backend, out, x, index, *, dim):
     vjp=(lambda g: g, None, lambda g, index, *, dim: gather_along(g, index, dim=dim)),
     linear=True,
 )
-def scatter_add_along(backend, out, x, index, src, *, dim):
+def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with src added at the positions of `gather`.  Gradient: g, and g gathered."""
     return watched(scatter_add_along, backend, backend.scatter_add(out, x, index, src, dim), x, index, dim)
 
@@ -134,7 +134,7 @@ def scatter_add_along(backend, out, x, index, src, *, dim):
     vjp=(lambda g, index, *, in_shape, dim: index_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
     linear=True,
 )
-def index_select_along(backend, out, x, index, *, dim):
+def index_select_along(backend, out, x, index, *, dim: Dim):
     """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
     return watched(index_select_along, backend, backend.index_select(out, x, index, dim), x, index, dim)
 
@@ -145,7 +145,7 @@ def index_select_along(backend, out, x, index, *, dim):
     vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_along(g, index, dim=dim)),
     linear=True,
 )
-def index_add_along(backend, out, x, index, src, *, dim):
+def index_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""
     return watched(index_add_along, backend, backend.index_add(out, x, index, src, dim), x, index, dim)
 
@@ -153,23 +153,23 @@ def index_add_along(backend, out, x, index, src, *, dim):
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others."""
     expect_tensors("gather", input)
-    return gather_along(input, index, dim=normalize_dim(dim, input.ndim, "gather", input))
+    return gather_along(input, index, dim=dim)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
     expect_tensors("scatter_add", input)
-    return scatter_add_along(input, index, src, dim=normalize_dim(dim, input.ndim, "scatter_add", input))
+    return scatter_add_along(input, index, src, dim=dim)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of input along `dim` that the 1-d `index` names, in its order."""
     expect_tensors("index_select", input)
-    return index_select_along(input, index, dim=normalize_dim(dim, input.ndim, "index_select", input))
+    return index_select_along(input, index, dim=dim)
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
     expect_tensors("index_add", input, index, source)
     src = source if alpha == 1 else source * alpha
-    return index_add_along(input, index, src, dim=normalize_dim(dim, input.ndim, "index_add", input))
+    return index_add_along(input, index, src, dim=dim)

@@ -6,10 +6,11 @@ shape ().  Sums accumulate wider than they store and in an order that depends on
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from minigrad.core.dtype import as_dtype, default_float, float32
+from minigrad.core.dtype import DType, as_dtype, default_float, float32, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Dim
 from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
@@ -17,6 +18,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops import views
 from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import kernel, reduction
+from minigrad.ops.indexing import scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
 from minigrad.runtime.graph import is_grad_enabled
@@ -187,13 +189,13 @@ GREATER, LESS = parse(greater), parse(less)
 
 
 @kernel(dtype=index_dtype, shape=_arg_shape)
-def argmax_along(backend, out, x, *, dim):
+def argmax_along(backend, out, x, *, dim: Dim):
     """Position of the largest element along one dim; ties give the first, nan wins."""
     return backend.argreduce(GREATER, _kept(out, x, dim), x, dim)
 
 
 @kernel(dtype=index_dtype, shape=_arg_shape)
-def argmin_along(backend, out, x, *, dim):
+def argmin_along(backend, out, x, *, dim: Dim):
     """Position of the smallest element along one dim; ties give the first, nan wins."""
     return backend.argreduce(LESS, _kept(out, x, dim), x, dim)
 
@@ -223,19 +225,49 @@ def argmin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return _positions(argmin_along, "argmin", input, dim, keepdim)
 
 
-class Extremes(NamedTuple):
-    """What max(dim) and min(dim) return."""
-
-    values: Tensor
-    indices: Tensor
+def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    return specs[0].dtype, int64
 
 
-def _extremes(along: Any, name: str, x: Tensor, dim: int, keepdim: bool) -> Extremes:
-    expect_tensors(name, x)
-    d = normalize_dim(dim, x.ndim, name, x)
-    indices = along(x, dim=d).unsqueeze(d)
-    values = x.gather(d, indices)
-    return Extremes(values, indices) if keepdim else Extremes(values.squeeze(d), indices.squeeze(d))
+def _both_shapes(op: Op, x: Spec, *, dim: int) -> tuple[tuple[int, ...], ...]:
+    shape = _arg_shape(op, x, dim=dim)
+    return shape, shape
+
+
+def _to_places(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+    """g where each value was read, along a dim that went."""
+    return scatter_add_along(zeros_of(shape, g), indices.unsqueeze(dim), g.unsqueeze(dim), dim=dim)
+
+
+@kernel(
+    dtype=_both_dtypes,
+    shape=_both_shapes,
+    outputs=("values", "indices"),
+    vjp=(lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
+)
+def max_along(backend, values, indices, x, *, dim: Dim):
+    """The largest element along one dim and its position; ties give the first, nan wins."""
+    return backend.extreme(GREATER, _kept(values, x, dim), _kept(indices, x, dim), x, dim)
+
+
+@kernel(
+    dtype=_both_dtypes,
+    shape=_both_shapes,
+    outputs=("values", "indices"),
+    vjp=(lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
+)
+def min_along(backend, values, indices, x, *, dim: Dim):
+    """The smallest element along one dim and its position; ties give the first, nan wins."""
+    return backend.extreme(LESS, _kept(values, x, dim), _kept(indices, x, dim), x, dim)
+
+
+def _extremes(along: Any, x: Tensor, dim: int, keepdim: bool) -> Any:
+    expect_tensors(along.op.label, x)
+    found = along(x, dim=dim)
+    if not keepdim or not x.ndim:
+        return found
+    d = normalize_dim(dim, x.ndim, along.op.label, x)
+    return along.op.result(*[y.unsqueeze(d) for y in found])
 
 
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
@@ -245,14 +277,14 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """
     if isinstance(dim, Tensor):
         return input.maximum(dim)
-    return amax(input, None, keepdim) if dim is None else _extremes(argmax_along, "max", input, dim, keepdim)
+    return amax(input, None, keepdim) if dim is None else _extremes(max_along, input, dim, keepdim)
 
 
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     if isinstance(dim, Tensor):
         return input.minimum(dim)
-    return amin(input, None, keepdim) if dim is None else _extremes(argmin_along, "min", input, dim, keepdim)
+    return amin(input, None, keepdim) if dim is None else _extremes(min_along, input, dim, keepdim)
 
 
 # ---- composed -------------------------------------------------------------------------------------------------------

@@ -8,20 +8,20 @@ any spread of exponents.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.shape import normalize_dim
+from minigrad.core.roles import Dim, Flag
 from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
-from minigrad.ops.indexing import scatter_add_along
+from minigrad.ops.indexing import scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import floating, index_dtype, same_shape, widen
+from minigrad.ops.rules import floating, same_shape, widen
 from minigrad.ops.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, expect_tensors
@@ -84,7 +84,7 @@ SUM, PRODUCT, LOG, LINE = (parse(f) for f in (running_sum, running_product, runn
     vjp=(lambda g, *, dim, reverse: cumsum_along(g, dim=dim, reverse=not reverse),),
     linear=True,
 )
-def cumsum_along(backend, out, x, *, dim, reverse):
+def cumsum_along(backend, out, x, *, dim: Dim, reverse: Flag = False):
     """Sums of all elements up to each along `dim`, or from each on.  Gradient: the sum of g the other way."""
     compute = np.dtype(x.dtype.accumulator)
     return backend.scan(SUM, "zero", compute, _flipped(out, dim, reverse), [_flipped(x, dim, reverse)], dim)
@@ -105,7 +105,7 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
         ),
     ),
 )
-def recurrence(backend, out, x, factor, *, dim, reverse):
+def recurrence(backend, out, x, factor, *, dim: Dim, reverse: Flag = False):
     """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
     return backend.scan(LINE, "zero", np.dtype(out.dtype.accumulator), _flipped(out, dim, reverse), rows, dim)
@@ -118,7 +118,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 
 
 @kernel(dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),))
-def cumprod_along(backend, out, x, *, dim):
+def cumprod_along(backend, out, x, *, dim: Dim):
     """Products of all elements up to each along `dim`.  Gradient: exact with zeros too."""
     return backend.scan(PRODUCT, "one", np.dtype(x.dtype.accumulator), out, [x], dim)
 
@@ -133,7 +133,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 
 
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),))
-def logcumsumexp_along(backend, out, x, *, dim):
+def logcumsumexp_along(backend, out, x, *, dim: Dim):
     """log(cumsum(exp(x))) along `dim`, without leaving the logarithm."""
     return backend.scan(LOG, "lowest", out.dtype.compute, out, [x], dim)
 
@@ -151,70 +151,51 @@ def not_greater(best, x):
     return x <= best or x != x
 
 
-def largest(acc, x):
-    """One step of cummax."""
-    return x if x >= acc or x != x else acc
+NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
 
 
-def smallest(acc, x):
-    """One step of cummin."""
-    return x if x <= acc or x != x else acc
+def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    return specs[0].dtype, int64
 
 
-NOT_LESS, NOT_GREATER, LARGEST, SMALLEST = (parse(f) for f in (not_less, not_greater, largest, smallest))
+def _both_shapes(op: Op, x: Spec, *, dim: int) -> tuple[tuple[int, ...], ...]:
+    return x.shape, x.shape
 
 
-@kernel(dtype=index_dtype, shape=same_shape)
-def cummax_places(backend, out, x, *, dim):
-    """Where the largest of all elements up to each is along `dim`: the last of ties, nan wins."""
-    return backend.argscan(NOT_LESS, out, x, dim)
-
-
-@kernel(dtype=index_dtype, shape=same_shape)
-def cummin_places(backend, out, x, *, dim):
-    """Where the smallest of all elements up to each is along `dim`: the last of ties, nan wins."""
-    return backend.argscan(NOT_GREATER, out, x, dim)
-
-
-def _read_at(g: Tensor, places: Tensor, dim: int) -> Tensor:
+def _to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The gradient of a running extreme: g added where each value was read."""
-    return scatter_add_along(expand(number(0.0, g.dtype, g.device), shape=g.shape), places, g, dim=dim)
+    return scatter_add_along(zeros_of(g.shape, g), indices, g, dim=dim)
 
 
-@kernel(dtype=_first_dtype, shape=same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))
-def cummax_values(backend, out, x, places, *, dim):
-    """The largest of all elements up to each along `dim`; it stands at `places`, which only the gradient reads."""
-    launch = backend.scan(LARGEST, "lowest", out.dtype.compute, out, [x], dim)
-    return lambda values, _places, result: launch(values, result)
+@kernel(
+    dtype=_both_dtypes,
+    shape=_both_shapes,
+    outputs=("values", "indices"),
+    vjp=(lambda g, indices, *, dim: _to_places(g, indices, dim),),
+)
+def cummax_along(backend, values, indices, x, *, dim: Dim):
+    """The largest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
+    return backend.running_extreme(NOT_LESS, values, indices, x, dim)
 
 
-@kernel(dtype=_first_dtype, shape=same_shape, vjp=(lambda g, places, *, dim: _read_at(g, places, dim), None))
-def cummin_values(backend, out, x, places, *, dim):
-    """The smallest of all elements up to each along `dim`; it stands at `places`, which only the gradient reads."""
-    launch = backend.scan(SMALLEST, "highest", out.dtype.compute, out, [x], dim)
-    return lambda values, _places, result: launch(values, result)
+@kernel(
+    dtype=_both_dtypes,
+    shape=_both_shapes,
+    outputs=("values", "indices"),
+    vjp=(lambda g, indices, *, dim: _to_places(g, indices, dim),),
+)
+def cummin_along(backend, values, indices, x, *, dim: Dim):
+    """The smallest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
+    return backend.running_extreme(NOT_GREATER, values, indices, x, dim)
 
 
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-class Running(NamedTuple):
-    """What cummax and cummin return."""
-
-    values: Tensor
-    indices: Tensor
-
-
-def _begin(name: str, x: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
-    """Checks that all scans share: x in `dtype`, and the dim; a scalar is a row of one."""
+def _in_dtype(name: str, x: Tensor, dtype: Any) -> Tensor:
+    """x, in `dtype` where one is given."""
     expect_tensors(name, x)
-    d = normalize_dim(dim, max(x.ndim, 1), name, x)
-    return x if dtype is None else cast(x, dtype=as_dtype(dtype)), d
-
-
-def _scanned(op: Any, x: Tensor, dtype: Any = None, **params: Any) -> Tensor:
-    result: Tensor = op(x, **params) if x.ndim else op(x.reshape(1), **params).reshape(())
-    return result if dtype is None else cast(result, dtype=as_dtype(dtype))
+    return x if dtype is None else cast(x, dtype=as_dtype(dtype))
 
 
 def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
@@ -223,38 +204,30 @@ def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     DTypes: bool and integers give int64; with `dtype` x is converted first, and the
     result has it.  Gradient: the sums of g from each on.
     """
-    input, d = _begin("cumsum", input, dim, dtype)
-    return _scanned(cumsum_along, input, dtype, dim=d, reverse=False)
+    return _in_dtype("cumsum", cumsum_along(_in_dtype("cumsum", input, dtype), dim=dim), dtype)
 
 
 def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
-    input, d = _begin("cumprod", input, dim, dtype)
-    return _scanned(cumprod_along, input, dtype, dim=d)
+    return _in_dtype("cumprod", cumprod_along(_in_dtype("cumprod", input, dtype), dim=dim), dtype)
 
 
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log(cumsum(exp(x))) along `dim`, without overflow.  Floats only."""
-    input, d = _begin("logcumsumexp", input, dim, None)
-    return _scanned(logcumsumexp_along, input, dim=d)
+    expect_tensors("logcumsumexp", input)
+    return logcumsumexp_along(input, dim=dim)
 
 
-def _running(find: Any, read: Any, name: str, x: Tensor, dim: int) -> Running:
-    x, d = _begin(name, x, dim, None)
-    row = x if x.ndim else x.reshape(1)
-    places = find(row, dim=d)
-    values = read(row, places, dim=d)
-    return Running(values, places) if x.ndim else Running(values.reshape(()), places.reshape(()))
-
-
-def cummax(input: Tensor, dim: int) -> Running:
+def cummax(input: Tensor, dim: int) -> Any:
     """The largest of all elements up to each along `dim`, and where it is: (values, indices).
 
     Ties give the last position; nan wins.  Gradient: g added where the value was read.
     """
-    return _running(cummax_places, cummax_values, "cummax", input, dim)
+    expect_tensors("cummax", input)
+    return cummax_along(input, dim=dim)
 
 
-def cummin(input: Tensor, dim: int) -> Running:
+def cummin(input: Tensor, dim: int) -> Any:
     """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
-    return _running(cummin_places, cummin_values, "cummin", input, dim)
+    expect_tensors("cummin", input)
+    return cummin_along(input, dim=dim)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.roles import Dim
 from minigrad.core.rows import RowFn, Total
-from minigrad.core.shape import normalize_dim
 from minigrad.ops.declare import kernel, scalar
 from minigrad.ops.reduce import as_float, sum
 from minigrad.ops.rules import floating, same_shape
@@ -87,7 +87,7 @@ def _softmax_backward_by_y(g: Tensor, dy: Tensor, y: Tensor, dim: int) -> Tensor
 
 
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, y, *, dim: softmax_backward(g, y, dim=dim),))
-def softmax_along(backend, out, x, *, dim):
+def softmax_along(backend, out, x, *, dim: Dim):
     """exp(x) / sum(exp(x)) along `dim`, in one kernel.  Gradient: y * (g - sum(g * y))."""
     return backend.map_rows(SOFTMAX, out, (x,), dim, 0.0)
 
@@ -100,13 +100,13 @@ def softmax_along(backend, out, x, *, dim):
         lambda g, dy, probs, *, dim: _softmax_backward_by_y(g, dy, probs, dim),
     ),
 )
-def softmax_backward(backend, out, dy, probs, *, dim):
+def softmax_backward(backend, out, dy, probs, *, dim: Dim):
     """The gradient of softmax: (dy - sum(dy * probs)) * probs."""
     return backend.map_rows(SOFTMAX_BACKWARD, out, (dy, probs), dim, 0.0)
 
 
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, y, *, dim: log_softmax_backward(g, y, dim=dim),))
-def log_softmax_along(backend, out, x, *, dim):
+def log_softmax_along(backend, out, x, *, dim: Dim):
     """x - log(sum(exp(x))) along `dim`, in one kernel.  Gradient: g - exp(y) * sum(g)."""
     return backend.map_rows(LOG_SOFTMAX, out, (x,), dim, 0.0)
 
@@ -119,18 +119,14 @@ def log_softmax_along(backend, out, x, *, dim):
         lambda g, dy, logs, *, dim: -(g * logs.exp() * sum(dy, dim, keepdim=True)),
     ),
 )
-def log_softmax_backward(backend, out, dy, logs, *, dim):
+def log_softmax_backward(backend, out, dy, logs, *, dim: Dim):
     """The gradient of log_softmax: dy - exp(logs) * sum(dy)."""
     return backend.map_rows(LOG_SOFTMAX_BACKWARD, out, (dy, logs), dim, 0.0)
 
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
-    """A function of rows along a dim; a scalar has a dim 0 here, as in PyTorch."""
-    name = function.op.label
-    expect_tensors(name, input)
-    d = normalize_dim(dim, input.ndim or 1, name, input)
-    x = as_float(input, dtype, name)
-    result: Tensor = function(x, dim=d) if x.ndim else function(x.reshape(1), dim=0).reshape(())
+    """A function of rows along a dim."""
+    result: Tensor = function(as_float(input, dtype, function.op.label), dim=dim)
     return result
 
 

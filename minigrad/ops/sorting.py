@@ -5,22 +5,17 @@ Always stable; nan counts as the greatest, the two zeros as equal.  A gradient g
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Dim, Flag
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
-from minigrad.ops.indexing import gather_along
+from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.rules import index_dtype
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-
-
-class Ordered(NamedTuple):
-    """What sort, topk, kthvalue and median return."""
-
-    values: Tensor
-    indices: Tensor
 
 
 def _first_shape(op: Op, x: Spec, *, dim: int, descending: bool, count: int | None) -> tuple[int, ...]:
@@ -28,42 +23,57 @@ def _first_shape(op: Op, x: Spec, *, dim: int, descending: bool, count: int | No
     return x.shape if count is None else (*x.shape[:dim], min(count, n), *x.shape[dim + 1 :])
 
 
+def _both_shapes(op: Op, x: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
+    shape = _first_shape(op, x, **params)
+    return shape, shape
+
+
+def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    return specs[0].dtype, int64
+
+
 @kernel(dtype=index_dtype, shape=_first_shape)
-def argsort_along(backend, out, x, *, dim, descending, count):
+def argsort_along(backend, out, x, *, dim: Dim, descending: Flag = False, count=None):
     """Positions of the elements along `dim` in their order, or of the first `count` of them."""
     return backend.argsort(out, x, dim, descending)
 
 
-def _ordered(name: str, x: Tensor, dim: int, descending: bool, count: int | None = None) -> tuple[Tensor, Tensor, int]:
-    """x, the positions, and the dim; a scalar is a row of one."""
-    expect_tensors(name, x)
-    d = normalize_dim(dim, max(x.ndim, 1), name, x)
-    row = x if x.ndim else x.reshape(1)
-    return row, argsort_along(row, dim=d, descending=bool(descending), count=count), d
+@kernel(
+    dtype=_both_dtypes,
+    shape=_both_shapes,
+    outputs=("values", "indices"),
+    vjp=(lambda g, indices, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), indices, g, dim=dim),),
+)
+def sort_along(backend, values, indices, x, *, dim: Dim, descending: Flag = False, count=None):
+    """The elements along `dim` in their order and where they stood, or the first `count` of them."""
+    return backend.sort(values, indices, x, dim, descending)
 
 
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ordered:
+Ordered = sort_along.op.result  # type: ignore[attr-defined]
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements along `dim` in order, and where they stood: (values, indices).
 
     Stable whether asked for or not; nan is the greatest.  Gradient: g to where each value stood.
     """
-    row, places, d = _ordered("sort", input, dim, descending)
-    values = gather_along(row, places, dim=d)
-    return Ordered(values, places) if input.ndim else Ordered(values.reshape(()), places.reshape(()))
+    expect_tensors("sort", input)
+    return sort_along(input, dim=dim, descending=descending)
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Positions of the elements along `dim` in their order; stable, nan last."""
-    places = _ordered("argsort", input, dim, descending)[1]
-    return places if input.ndim else places.reshape(())
+    expect_tensors("argsort", input)
+    return argsort_along(input, dim=dim, descending=descending)
 
 
 def msort(input: Tensor) -> Tensor:
     """The elements along the first dim in order."""
-    return sort(input, 0).values
+    values: Tensor = sort(input, 0).values
+    return values
 
 
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ordered:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices).
 
     They come in order whether asked for or not; of equal ones the first positions; nan is the greatest.
@@ -75,14 +85,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     n = input.shape[d] if input.ndim else 1
     if not 0 <= count <= n:
         raise ArgumentError(f"topk: k must be 0 to {n} for dim {d} of {describe(input)}, got {count}", op="topk")
-    row, places, d = _ordered("topk", input, d, largest, count)
-    values = gather_along(row, places, dim=d)
-    if input.ndim or count == 0:
-        return Ordered(values, places)
-    return Ordered(values.reshape(()), places.reshape(()))
+    return sort_along(input, dim=d, descending=largest, count=count)
 
 
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ordered:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
     count = as_int(k, "k", "kthvalue")
     expect_tensors("kthvalue", input)
@@ -94,11 +100,17 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ord
         raise ArgumentError(
             f"kthvalue: k must be 1 to {n} for dim {d} of {describe(input)}, got {count}", op="kthvalue"
         )
-    row, places, d = _ordered("kthvalue", input, d, False, count)
+    row, places = _places(input, d, count)
     return _one(row, places.narrow(d, count - 1, 1), d, keepdim and input.ndim > 0)
 
 
-def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Ordered:
+def _places(x: Tensor, d: int, count: int | None) -> tuple[Tensor, Tensor]:
+    """x and the positions in its order; a scalar is a row of one."""
+    row = x if x.ndim else x.reshape(1)
+    return row, argsort_along(row, dim=d, count=count)
+
+
+def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Any:
     """The values at one position of each row."""
     values = gather_along(row, place, dim=d)
     return Ordered(values, place) if keepdim else Ordered(values.squeeze(d), place.squeeze(d))
@@ -119,7 +131,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
             f"median: {describe(input)} has no element along dim {d}, and the middle of nothing is undefined",
             op="median",
         )
-    row, places, d = _ordered("median", input, d, False)
+    row, places = _places(input, d, None)
     place = places.narrow(d, (n - 1) // 2, 1)
     if input.dtype.is_float:  # nan stands last
         last = places.narrow(d, n - 1, 1)

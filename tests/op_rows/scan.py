@@ -68,11 +68,11 @@ ROWS = [
     _row("recurrence-reverse", lambda x, f: scan.recurrence(x, f, dim=1, reverse=True), _backward, "recurrence",
          count=2, dtypes=FLOATS),
     *[_row(f"{name}-values", lambda x, name=name: getattr(mg, name)(x, 1).values,
-           lambda x, best=best: best.accumulate(x, 1), f"{name}_values",
+           lambda x, best=best: best.accumulate(x, 1), f"{name}_along",
            domain="distinct", dtypes=ALL)
       for name, best in (("cummax", np.maximum), ("cummin", np.minimum))],
     *[_row(f"{name}-places", lambda x, name=name: getattr(mg, name)(x, 1).indices, _last_place(best),
-           f"{name}_places", **PLACES)
+           f"{name}_along", **PLACES)
       for name, best in (("cummax", np.maximum), ("cummin", np.minimum))],
     Row("gather-longer", lambda x: mg.gather(x, 1, mg.tensor(GRID, device=x.device)),
         lambda x: np.take_along_axis(x, GRID, 1), ("real",), ("gather_along",), ((2, 3),), dtypes=ALL),

@@ -12,7 +12,7 @@ from .row import ALL, Row
 
 
 def _row(name: str, fn: Any, numpy: Any, domain: str = "distinct", **more: Any) -> Row:
-    return Row(name, fn, numpy, (domain,), more.pop("ops", ("argsort_along", "gather_along")), ((2, 5, 3),),
+    return Row(name, fn, numpy, (domain,), more.pop("ops", ("sort_along",)), ((2, 5, 3),),
                dtypes=ALL, **more)  # fmt: skip
 
 
@@ -25,7 +25,8 @@ ROWS = [
     _row("sort", lambda x: mg.sort(x, 1).values, lambda x: np.sort(x, 1)),
     _row("sort-down", lambda x: x.sort(-1, True).values, lambda x: _down(x, -1)),
     _row("msort", mg.msort, lambda x: np.sort(x, 0)),
-    _row("argsort", lambda x: mg.argsort(x, 1), lambda x: np.argsort(x, 1, stable=True), "whole", **PLACES),
+    _row("argsort", lambda x: mg.argsort(x, 1), lambda x: np.argsort(x, 1, stable=True), "whole",
+         ops=("argsort_along",), **PLACES),
     _row("sort-places", lambda x: mg.sort(x, 0).indices, lambda x: np.argsort(x, 0, stable=True), "whole", **PLACES),
     _row("topk", lambda x: mg.topk(x, 2, 1).values, lambda x: _down(x, 1)[:, :2]),
     _row("topk-smallest", lambda x: mg.topk(x, 1, 1, largest=False).values, lambda x: np.sort(x, 1)[:, :1]),

@@ -57,7 +57,8 @@ VIEW_CALLS = {
     "narrow": lambda x, n: x.narrow(0, n, 1), "select": lambda x, n: x.select(n, 0), "slice": lambda x, n: x[n:],
     "transpose": lambda x, n: x.transpose(0, n), "unfold": lambda x, n: x.unfold(0, n, 1),
     "permute": lambda x, n: x.permute(0, n), "reshape": lambda x, n: x.reshape(n, 4), "sum": lambda x, n: x.sum(n),
-    "softmax": mg.softmax, "cumsum": mg.cumsum, "flip": lambda x, n: x.flip(n), "expand": lambda x, n: x.expand(n, 2, 2),
+    "softmax": mg.softmax, "cumsum": mg.cumsum, "flip": lambda x, n: x.flip(n),
+    "expand": lambda x, n: x.expand(n, 2, 2),
     "unsqueeze": lambda x, n: x.unsqueeze(n), "gather": lambda x, n: x.gather(n, mg.zeros_like(x, dtype="int64")),
     "diagonal": lambda x, n: x.diagonal(n), "roll": lambda x, n: x.roll(1, n), "topk": lambda x, n: x.topk(n),
 }  # fmt: skip
