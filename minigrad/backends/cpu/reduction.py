@@ -19,7 +19,7 @@ from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import FoldPlan, plan_argfold, plan_fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
-from minigrad.kernels.scalar import strip_docstring
+from minigrad.kernels.scalar import fresh, strip_docstring
 from minigrad.kernels.specialize import Expand, array_type, expression_macro, scalar_macro, write_kernel
 from minigrad.kernels.store import load
 
@@ -182,12 +182,9 @@ def joined(better: str) -> Expand:
     """The macro F(acc, x) of an extreme: x becomes a key, then the better of two keys stays."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        fresh = "key"
-        while fresh in used:
-            fresh += "_"
-        used.add(fresh)
+        key = fresh("key", used)
         acc, x = (ast.unparse(a) for a in args)
-        return [f"{fresh} = order_key({x})"], ast.parse(better.format(fresh, acc), mode="eval").body
+        return [f"{key} = order_key({x})"], ast.parse(better.format(key, acc), mode="eval").body
 
     return expand
 
