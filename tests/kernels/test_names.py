@@ -17,9 +17,12 @@ from strided import arrange, blank, contents
 
 import minigrad as mg
 from minigrad.backends.registry import backend_of
+from minigrad.core import fold
 from minigrad.core.device import as_device
-from minigrad.core.dtype import f32
+from minigrad.core.dtype import f32, f64
+from minigrad.core.fold import Fold
 from minigrad.kernels import cpu, scalar, specialize, vecmath
+from minigrad.ops.folds import declared
 
 numbered = itertools.count()
 REFERENCE = backend_of(as_device("reference"))
@@ -34,7 +37,7 @@ def cell(source):
     return space["f"]
 
 
-def declared(source):
+def parsed(source):
     """A scalar function from its text."""
     return scalar.parse(cell(source))
 
@@ -54,7 +57,7 @@ def named(words):
     for place in range(0, len(words), 40):
         a, b, c, *locals_ = (words[place : place + 40] + words[:40])[:40]
         lines = [f"    {y} = ({x} + {z}) / 4\n" for x, y, z in zip([a, *locals_], locals_, itertools.cycle((b, c)))]
-        yield declared(
+        yield parsed(
             f"def f({a}, {b}, {c}):\n{''.join(lines)}    return {locals_[-1]} - {locals_[3]} * {a} + {b} - {c}\n"
         )
 
@@ -92,21 +95,44 @@ def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templ
         )
 
 
+def test_the_names_of_a_fold_may_be_every_name_of_the_templates(plain, monkeypatch):
+    monkeypatch.setattr(fold, "TINY", -1)
+    monkeypatch.setattr(fold, "PIECE", 20)
+    for place in range(0, len(WORDS), 40):
+        acc, x, *more = (WORDS[place : place + 40] + WORDS[:40])[:40]
+        lines = "".join(f"    {b} = {a} * 2 - {a}\n" for a, b in itertools.pairwise([x, *more]))
+        squares = cell(f"def f({acc}, {x}):\n{lines}    return {acc} + {x} * {more[-1]}\n")
+        sums = cell(f"def f({x}, {acc}):\n    return {acc} + {x}\n")
+        for wanted in (declared(squares, "zero", combine=sums), declared(sums, "zero", order="sum")):
+            for shape, dims in [((50,), (0,)), ((3, 30), (1,)), ((30, 13), (0,))]:
+                a = arrange(np.arange(np.prod(shape)).reshape(shape) % 7, f32)
+                out = blank(tuple(1 if d in dims else n for d, n in enumerate(shape)), f64)
+                agree(
+                    plain[0],
+                    lambda b, f=wanted, out=out, a=a, dims=dims: b.reduce(f, out[1].dtype.compute, out[1], a[1], dims),
+                    out,
+                    a,
+                )
+
+
 def test_the_names_of_a_running_fold_may_be_every_name_of_the_templates(plain):
     backend, _ = plain
     rows, columns = [arrange(np.arange(42.0).reshape(6, 7) % 5, f32) for _ in range(2)], blank((6, 7), f32)
     for f in named(WORDS):
+        line = Fold(f, "zero", "sequential", None)
         for dim in (0, 1):
             agree(
                 backend,
-                lambda b, f=f, dim=dim: b.scan(f, "zero", np.dtype(np.float32), columns[1], [s for _, s in rows], dim),
+                lambda b, f=line, dim=dim: b.scan(
+                    f, np.dtype(np.float32), columns[1], [s for _, s in rows], dim
+                ),
                 columns,
                 *rows,
             )
 
 
 def test_a_name_with_an_ending_of_the_vector_functions_is_not_taken_for_one(plain):
-    f = declared(
+    f = parsed(
         "def f(sin_any_32, rare, is_far_32):\n    sin_32 = math.sin(rare)\n    return sin_32 + sin_any_32 * is_far_32\n"
     )
     operands, out = [arrange(np.float32([1, 2, 3])) for _ in range(3)], blank((3,), f32)
