@@ -31,9 +31,10 @@ class Unfusable(Exception):
 
 
 class Trace:
-    """The lines that a rule has written so far, and the scalar functions that they call."""
+    """The lines that a rule has written so far, and the scalar functions that they call; `taken` are its arguments."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: tuple[str, ...]) -> None:
+        self.taken = taken
         self.lines: list[ast.stmt] = []
         self.helpers: dict[str, ScalarFn] = {}
         self.cost = 1
@@ -55,6 +56,8 @@ class Trace:
         self.helpers[op.name] = op.scalar
         self.cost += op.scalar.cost
         target = f"t{len(self.lines)}"
+        while target in self.taken:
+            target += "_"
         value = ast.Call(ast.Name(op.name), [as_node(x) for x in args], [])
         self.lines.append(ast.Assign([ast.Name(target)], value, lineno=1))
         return Symbol(self, ast.Name(target), dtype is bool_)
@@ -110,7 +113,7 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
     args = ("g", *rule.saves)
     if rule.facts or op.kind != "elementwise" or len(args) > LIMIT:
         return None
-    written = Trace()
+    written = Trace(args)
     try:
         value = rule.fn(*[Symbol(written, ast.Name(a)) for a in args])
     except (Unfusable, TypeError, AttributeError):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
+from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.rows import RowFn
 from minigrad.core.storage import Storage
@@ -101,24 +102,18 @@ class Backend(ABC):
         return launch
 
     @abstractmethod
-    def reduce(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]
-    ) -> Launch:
-        """Fold a over dims with scalar(acc, x) in `compute`.
+    def reduce(self, fold: Fold, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
+        """Fold a over dims in `compute`; `out` has the shape of `a` with length 1 at each dim of `dims`.
 
-        identity: "zero", "one", "lowest" or "highest".  `out` has the shape of `a` with length 1 at each dim of
-        `dims`.  An op with scale (mean) is divided by the number of elements: see `mean`.
+        Only what `fold` declares may be assumed: an order, and how partial results combine.
         """
-
-    @abstractmethod
-    def mean(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
-        """As `reduce` with identity zero, the result divided by the number of folded elements before it is stored."""
 
     @abstractmethod
     def argreduce(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
         """Index along `dim` of the first element for which better(best, x) never holds later.
 
-        `out` is int64 and has length 1 at `dim`.
+        `out` is int64 and has length 1 at `dim`.  `better` is the "comes later in an order" of some total order, so
+        the winners of pieces may be found first and compared in the order of their index.
         """
 
     def extreme(self, better: ScalarFn, values: Spec, places: Spec, a: Spec, dim: int) -> Launch:
@@ -218,12 +213,10 @@ class Backend(ABC):
     # ---- scans ----
 
     @abstractmethod
-    def scan(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int
-    ) -> Launch:
+    def scan(self, fold: Fold, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int) -> Launch:
         """out[i] = scalar(out[i - 1], operands[i]...) along `dim` in `compute`, from the identity on.
 
-        With one operand the scalar function is associative, and long rows may be folded in blocks first.
+        With one operand, where `fold` says how partial results combine, long rows may be folded in blocks first.
         """
 
     @abstractmethod

@@ -1,9 +1,11 @@
-"""How a fold walks its operand: kept dims and folded dims, each merged, and the numbers that a kernel reads.
+"""What a fold may assume, and how it walks its operand: kept dims and folded dims, each merged, and the numbers that
+a kernel reads.
 
 A plan is a pure function of layouts.  The operand is read in the order of its memory where that pays: "run" is one
 stretch, "along" folds stretches to one output each, "across" adds rows onto a row of outputs; "tiny" lists every
-place.  Long folds with few outputs are cut into pieces here, from shapes alone, and a second stage folds the partial
-results.  `core/plan.py` is the same for elementwise loops, `kernels/cpu/reduction.py` reads `numbers`.
+place, and "ordered" is for folds whose elements come one after the other.  Other long folds with few outputs are cut
+into pieces here, from shapes alone, and a second stage combines the partial results.  `core/plan.py` is the same for
+elementwise loops, `kernels/cpu/reduction.py` reads `numbers`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn
 from minigrad.core.plan import CHUNK, pieces
 from minigrad.core.strides import merge_dims
 
@@ -29,11 +32,31 @@ FEW = 16  # with fewer groups of outputs than this a long fold is cut, so that m
 Ints = tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What a fold computes and what a loop may assume of it; declarations make it with `ops.folds.declared`.
+
+    scalar: the accumulator after one more element, from (acc, x).
+    identity: the first accumulator, "zero", "one", "lowest" or "highest".
+    order: "sum": the elements may come in any order, and floats be re-associated; "extreme": the largest or smallest,
+        and nan where there is one; "any": the elements may come in any order; "sequential": one after the other,
+        row-major.
+    combine: joins two partial results, each of which began at the identity; None where there may be one only.
+    mean: the result is divided by the number of elements before it is stored.
+    """
+
+    scalar: ScalarFn
+    identity: str
+    order: str
+    combine: ScalarFn | None
+    mean: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldPlan:
     """One launch of a fold.
 
-    kind: "tiny", "run", "along", "across", or "rows": an "along" of one dense stretch an output.
+    kind: "tiny", "run", "along", "across", "ordered", or "rows": an "along" of one dense stretch an output.
     unit_step: the innermost step is 1, so it is pasted into the kernel.
     partial: elements of the workspace that is written, 0 if it is the output itself.
     cols: outputs side by side that a "run" serves; else 1.
@@ -78,8 +101,9 @@ class Axes:
         return size, steps
 
 
-def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True) -> Axes:
-    """Some dims of layouts of one shape, merged; walked upward in the first layout if `flip` allows it."""
+def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort: bool = True) -> Axes:
+    """Some dims of layouts of one shape, merged; walked upward in the first layout if `flip` allows it, in the order of
+    its memory if `sort` does."""
     sizes = [layouts[0].shape[d] for d in dims]
     shifts = [0] * len(layouts)
     strides = [[layout.strides[d] for d in dims] for layout in layouts]
@@ -89,7 +113,7 @@ def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True) -> A
                 shifts[k] += s[d] * (size - 1)
                 s[d] = -s[d]
     # A dim of stride 0 reads the same element again, so it belongs outside of those that advance.
-    order = sorted(range(len(sizes)), key=lambda d: -(abs(strides[0][d]) or inf))
+    order = sorted(range(len(sizes)), key=lambda d: -(abs(strides[0][d]) or inf) if sort else d)
     merged, steps = merge_dims(tuple(sizes[d] for d in order), [tuple(s[d] for d in order) for s in strides])
     return Axes(merged, list(steps), shifts)
 
@@ -105,10 +129,13 @@ def goes_along(kept: Axes, folded: Axes) -> bool:
     return ranks[0] <= ranks[1]
 
 
-def plan_fold(out: Layout, a: Layout, dims: Sequence[int]) -> list[FoldPlan]:
-    """The stages of a fold of `a` over `dims` into `out`, which has length 1 there."""
+def plan_fold(out: Layout, a: Layout, dims: Sequence[int], ordered: bool = False) -> list[FoldPlan]:
+    """The stages of a fold of `a` over `dims` into `out`, which has length 1 there; ordered: one element after the
+    other."""
     if a.numel <= TINY and out.numel <= TINY:
         return [plan_tiny(out, a, dims)]
+    if ordered:
+        return [plan_ordered(out, a, dims)]
     kept, folded = kept_axes(out, a, dims), axes([a], list(dims))
     count = prod(a.shape[d] for d in dims)
     plan = plan_run(kept, folded, out, a, count) or plan_walk(kept, folded, out, a, count)
@@ -144,6 +171,21 @@ def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
     fold = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))
     numbers = [out.numel, fold.numel, fold.numel, *out.offsets(), *first.offsets(), *fold.offsets()]
     return FoldPlan("tiny", False, a.numel, 0, np.array(numbers, np.int64))
+
+
+def plan_ordered(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
+    """The plan that visits the elements of each output in row-major order and cuts nothing but the outputs."""
+    kept, folded = kept_axes(out, a, dims), axes([a], list(dims), flip=False, sort=False)
+    count = prod(a.shape[d] for d in dims)
+    units = prod(folded.dims[:-1]) if count else 0
+    rows, (step,) = folded.take(-1)
+    chunk, chunks = pieces(out.numel, max(1, CHUNK // max(1, count)))
+    numbers = [
+        len(kept.dims), len(folded.dims), out.numel, chunk, chunks, units, rows, step,
+        a.offset + kept.shifts[0], out.offset + kept.shifts[2], count,
+        *kept.dims, *kept.strides[0], *kept.strides[2], *folded.dims, *folded.strides[0],
+    ]  # fmt: skip
+    return FoldPlan("ordered", False, a.numel, 0, np.array(numbers, np.int64))
 
 
 def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> FoldPlan | None:

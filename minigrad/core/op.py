@@ -79,6 +79,7 @@ class Op:
     rule wants; for a variadic op, those of its one rule.
     complete: every operand has a rule.
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
+    fold: of a reduction, what `core/fold.py` keeps of its declaration.
     linear: the op is its own jvp.
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
@@ -86,7 +87,7 @@ class Op:
     """
 
     __slots__ = (
-        "check", "complete", "doc", "dtype_rule", "identity", "joint", "kind", "label", "linear", "name", "operands",
+        "check", "complete", "doc", "dtype_rule", "fold", "joint", "kind", "label", "linear", "name", "operands",
         "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles", "rules", "saves", "scalar",
         "shape_rule", "target", "variadic", "where", "zeros",
     )  # fmt: skip
@@ -101,7 +102,7 @@ class Op:
         self.roles: dict[str, Any] = {}
         self.target: str | None = None
         self.scalar: ScalarFn | None = None
-        self.identity: str | None = None
+        self.fold: Any = None
         self.linear = False
         self.variadic = False
         self.dtype_rule: Callable[..., Any] | None = None

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +33,10 @@ CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf",
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow")
 CONSTANTS = ("pi", "e", "inf", "nan")
+# The ending of a pasted name while the words around it are not all known yet.
+MARK = "__pasted"
+PASTED = re.compile(rf"\w+{MARK}\b")
+VECTORISED = re.compile(r"_(32|64)$")  # `exp_32`, `sin_any_64`: see `vecmath`
 # What these operators become for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
 # The names in `calls` of what these operators become for floats.
@@ -246,6 +251,30 @@ class _Render(ast.NodeTransformer):
         raise AssertionError(ast.dump(node))
 
 
+def fresh(wish: str, used: set[str]) -> str:
+    """A name for a pasted value, unlike those in `used`; it carries MARK until `settle` has seen the whole text."""
+    while wish in used:
+        wish += "_"
+    used |= {wish, wish + MARK}
+    return wish + MARK
+
+
+def settle(text: str, taken: Iterable[str] = ()) -> str:
+    """The text of one function whose pasted names lose their MARK: each differs from every other word of the text, from
+    the words in `taken`, which stand there later, and from the vectorised functions."""
+    pasted = dict.fromkeys(PASTED.findall(text))
+    if not pasted:
+        return text
+    words = {*re.findall(r"\w+", re.sub(r'"""[\s\S]*?"""|#.*', "", text)), *taken}
+    for marked in pasted:
+        name = marked.removesuffix(MARK)
+        while name in words or VECTORISED.search(name):
+            name += "_"
+        words.add(name)
+        pasted[marked] = name
+    return PASTED.sub(lambda match: pasted[match[0]] or "", text)
+
+
 def render(
     scalar: ScalarFn,
     args: list[ast.expr],
@@ -257,7 +286,7 @@ def render(
     """Write a scalar function as statements and a result expression.
 
     args: what stands for each operand.  kind: "float", "int" or "bool", the kind of the compute dtype `T`.
-    used: names that are taken in the kernel; new ones are added.  prefix: for the names of a helper.
+    used: names that are taken in the kernel; new ones are added, for `settle`.  prefix: for the names of a helper.
     calls: what stands for math.NAME (and for the operators in `OPERATORS`) where it is not the text in `MATH`.
     """
     lines: list[str] = []
@@ -267,12 +296,9 @@ def render(
         if isinstance(value, ast.Name) and value.id in used:
             names[name] = value
             return
-        fresh = prefix + name
-        while fresh in used:
-            fresh += "_"
-        used.add(fresh)
-        lines.append(f"{fresh} = {ast.unparse(value)}")
-        names[name] = ast.Name(fresh)
+        pasted = fresh(prefix + name, used)
+        lines.append(f"{pasted} = {ast.unparse(value)}")
+        names[name] = ast.Name(pasted)
 
     for name, value in zip(scalar.args, args, strict=True):
         bind(name, value)
@@ -309,12 +335,13 @@ def as_python(
     namespace: what the text calls: T, np, math, _power (for `**` of floats) and the names of `INTEGER`.
     loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.
     """
-    used = set(scalar.args) | {"T", "np", "math"}
-    lines = [f"{a} = {load.format(a)}" for a, load in zip(scalar.args, loads, strict=True)]
-    more, expr = render(scalar, [ast.Name(a) for a in scalar.args], kind, used)
+    used: set[str] = set()
+    args = [fresh(a, used) for a in scalar.args]
+    lines = [f"{a} = {load.format(a)}" for a, load in zip(args, loads, strict=True)]
+    more, expr = render(scalar, [ast.Name(a) for a in args], kind, used)
     # Not named after the op: a function called `abs` would hide the builtin that its own body calls.
-    text = f"def scalar_function({', '.join(scalar.args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
-    text += f"    return {store.format(ast.unparse(expr))}\n"
+    text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
+    text = settle(f"{text}    return {store.format(ast.unparse(expr))}\n", ("_power",))
     tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))
     exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
     result: Callable[..., Any] = namespace["scalar_function"]

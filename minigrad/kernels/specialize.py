@@ -23,7 +23,7 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer, vecmath
-from minigrad.kernels.scalar import INTEGER, render
+from minigrad.kernels.scalar import INTEGER, render, settle
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
@@ -171,7 +171,7 @@ def paste(template: Callable[..., Any], operands: int, macros: dict[str, Expand]
                 result += _expand_line(one, operands, macros, constants, used)
         else:
             result += _expand_line(line, operands, macros, constants, used)
-    return "\n".join(result) + "\n"
+    return settle("\n".join(result) + "\n", vecmath.ADDED)
 
 
 def _target_is_per_operand(code: str) -> bool:
@@ -196,6 +196,8 @@ def _expand_line(
     before: list[str] = []
     new = ast.fix_missing_locations(_Expander(operands, macros, constants, before, used).visit(tree))
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
+    if re.fullmatch(r"\d+", final):  # what a template leaves out of this kernel is a number by now: `0`
+        return []
     return [indent + text for text in before] + [indent + final]
 
 
@@ -256,7 +258,8 @@ def write_kernel(
     body = vecmath.guarded(paste(template, len(operands), all_macros, names))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     above = [paste(function, len(operands), all_macros, names) for function in helpers]
-    conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in body)
+    pasted = "".join([imports, body, *above])
+    conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
     if not conversions.keys().isdisjoint(HALVES):
         imports += halves_header()
     parts = [
@@ -264,16 +267,15 @@ def write_kernel(
         "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
-    numbers, functions = vecmath.pasted(vecmath.called(imports + body + "".join(above)))
+    numbers, functions = vecmath.pasted(vecmath.called(pasted))
     if functions:
         parts.append("\n".join(numbers) + "\n")
         parts += [vecmath.decorator(text) + text for text in functions]
-    pasted = [helper_text(name, dtypes) for name in conversions if name not in HALVES]
-    pasted += above
+    above = [helper_text(name, dtypes) for name in conversions if name not in HALVES] + above
     # Nobody calls a helper from Python: without wrappers it compiles in half the time.
-    liberties = f", fastmath={set(fastmath)}" if fastmath else ""
+    liberties = ", fastmath={" + ", ".join(map(repr, sorted(fastmath))) + "}" if fastmath else ""
     helper = f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{liberties})\n'
-    parts += [helper + text for text in pasted]
+    parts += [helper + text for text in above]
     parts.append(decorator(signature, parallel) + body)
     return "\n".join(parts)
 

@@ -21,6 +21,7 @@ from minigrad.core.roles import Dims, Flag, role_of
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
+from minigrad.ops.folds import declared
 from minigrad.runtime.dispatch import apply, keyed, lane, plan_for, run, run_view
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
@@ -262,29 +263,33 @@ def public_function(op: Op) -> Function:
     return public
 
 
-def reduction(*, dtype: Callable[..., Any], identity: str, mean: bool = False, vjp: Vjp | None = None,
+def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = None,
+              combine: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
               linear: bool = False) -> Callable[..., Function]:  # fmt: skip
     """Declare a fold over any set of dims; the body is its scalar function (acc, x).
 
-    identity: "zero", "one", "lowest" or "highest".  mean: divide the fold by the number of elements.  Rules may ask
-    for `dims` (sorted tuple) and `keepdim`.  The public function is f(x, dim=None, keepdim=False).
+    identity: the first accumulator, "zero", "one", "lowest" or "highest".  How partial results become one is said once:
+    order="sum": the body joins them as it joins an element, in any order, and floats may be re-associated;
+    combine=f: the scalar function f of two partial results joins them, in any order;
+    order="extreme": the body keeps the larger (from "lowest") or the smaller, and nan where there is one;
+    order="sequential": there are none, one element comes after the other, row-major.
+    mean: divide the fold by the number of elements.  Rules may ask for `dims` (sorted tuple) and `keepdim`.  The public
+    function is f(x, dim=None, keepdim=False).
     """
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
         body = parse(function)
+        fold = declared(body, identity, order=order, combine=combine, mean=mean)
         op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
-        op.scalar, op.identity, op.linear = body, identity, linear
+        op.scalar, op.fold, op.linear = body, fold, linear
         op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
         op.shape_rule = rules.reduced_shape
 
         def prepare(backend: Any, out: Any, a: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
             kept = rules.with_kept_dims(out, a.shape, dims)
-            compute = dtype(op, (a,))[0]
-            if mean:
-                return backend.mean(body, compute, kept, a, dims)
-            return backend.reduce(body, identity, compute, kept, a, dims)
+            return backend.reduce(fold, dtype(op, (a,))[0], kept, a, dims)
 
         op.prepare = prepare
 

@@ -49,8 +49,12 @@ def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tenso
 
 
 @reduction(
-    dtype=widen, identity="zero", vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),), linear=True
-)  # fmt: skip
+    dtype=widen,
+    identity="zero",
+    order="sum",
+    vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),),
+    linear=True,
+)
 def sum(acc, x):
     """Sum over `dim`.
 
@@ -64,6 +68,7 @@ def sum(acc, x):
 @reduction(
     dtype=mean_dtype,
     identity="zero",
+    order="sum",
     mean=True,
     vjp=(lambda g, *, in_shape, dims: restore((wide(g) / _count(in_shape, dims)).to(g.dtype), dims, in_shape),),
     linear=True,
@@ -76,25 +81,45 @@ def mean(acc, x):
     return acc + x
 
 
-@reduction(dtype=promote, identity="lowest", vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),))
+@reduction(
+    dtype=promote,
+    identity="lowest",
+    order="extreme",
+    vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
+)
 def amax(acc, x):
     """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
     return x if x > acc or x != x else acc
 
 
-@reduction(dtype=promote, identity="highest", vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),))
+@reduction(
+    dtype=promote,
+    identity="highest",
+    order="extreme",
+    vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
+)
 def amin(acc, x):
     """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
     return x if x < acc or x != x else acc
 
 
-@reduction(dtype=logical, identity="zero")
+def either(acc, x):
+    """Whether one of two is not zero."""
+    return acc != 0 or x != 0
+
+
+def both(acc, x):
+    """Whether two are not zero."""
+    return acc != 0 and x != 0
+
+
+@reduction(dtype=logical, identity="zero", combine=either)
 def any(acc, x):
     """Whether some element over `dim` is not zero; False of nothing."""
     return acc != 0 or x != 0
 
 
-@reduction(dtype=logical, identity="one")
+@reduction(dtype=logical, identity="one", combine=both)
 def all(acc, x):
     """Whether every element over `dim` is not zero; True of nothing."""
     return acc != 0 and x != 0
@@ -134,7 +159,7 @@ def _product_before(x: Tensor) -> Tensor:
     return y
 
 
-@reduction(dtype=widen, identity="one", vjp=(_prod_rule,))
+@reduction(dtype=widen, identity="one", order="sum", vjp=(_prod_rule,))
 def prod(acc, x):
     """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
 

@@ -103,7 +103,7 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
 
 def reduced_shape(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
     """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity."""
-    if op.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
+    if op.fold.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
         raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
     if keepdim:
         return tuple(1 if d in dims else n for d, n in enumerate(a.shape))

@@ -19,6 +19,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
+from minigrad.ops.folds import declared
 from minigrad.ops.indexing import scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import floating, same_shape, widen
@@ -75,7 +76,10 @@ def running_line(acc, x, factor):
 
 
 LOWEST = -math.inf  # the logarithm of a sum of nothing
-SUM, PRODUCT, LOG, LINE = (parse(f) for f in (running_sum, running_product, running_log, running_line))
+SUM = declared(running_sum, "zero", order="sum")
+PRODUCT = declared(running_product, "one", order="sum")
+LOG = declared(running_log, "lowest", combine=running_log)
+LINE = declared(running_line, "zero", order="sequential")
 
 
 @kernel(
@@ -87,7 +91,7 @@ SUM, PRODUCT, LOG, LINE = (parse(f) for f in (running_sum, running_product, runn
 def cumsum_along(backend, out, x, *, dim: Dim, reverse: Flag = False):
     """Sums of all elements up to each along `dim`, or from each on.  Gradient: the sum of g the other way."""
     compute = np.dtype(x.dtype.accumulator)
-    return backend.scan(SUM, "zero", compute, _flipped(out, dim, reverse), [_flipped(x, dim, reverse)], dim)
+    return backend.scan(SUM, compute, _flipped(out, dim, reverse), [_flipped(x, dim, reverse)], dim)
 
 
 def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
@@ -108,7 +112,7 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
 def recurrence(backend, out, x, factor, *, dim: Dim, reverse: Flag = False):
     """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
-    return backend.scan(LINE, "zero", np.dtype(out.dtype.accumulator), _flipped(out, dim, reverse), rows, dim)
+    return backend.scan(LINE, np.dtype(out.dtype.accumulator), _flipped(out, dim, reverse), rows, dim)
 
 
 def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -120,7 +124,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),))
 def cumprod_along(backend, out, x, *, dim: Dim):
     """Products of all elements up to each along `dim`.  Gradient: exact with zeros too."""
-    return backend.scan(PRODUCT, "one", np.dtype(x.dtype.accumulator), out, [x], dim)
+    return backend.scan(PRODUCT, np.dtype(x.dtype.accumulator), out, [x], dim)
 
 
 def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -135,7 +139,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),))
 def logcumsumexp_along(backend, out, x, *, dim: Dim):
     """log(cumsum(exp(x))) along `dim`, without leaving the logarithm."""
-    return backend.scan(LOG, "lowest", out.dtype.compute, out, [x], dim)
+    return backend.scan(LOG, out.dtype.compute, out, [x], dim)
 
 
 # ---- running extremes -----------------------------------------------------------------------------------------------

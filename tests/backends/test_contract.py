@@ -210,7 +210,7 @@ def test_integers_are_rounded_once_to_bfloat16(kind):
 # ---- folds
 
 
-FOLDS = {"sum": "zero", "prod": "one", "amax": "lowest", "amin": "highest", "any": "zero", "all": "one"}
+FOLDS = ("sum", "prod", "amax", "amin", "any", "all")
 
 
 def hold_fold(kind, name, values, dims, way="dense", **tolerance):
@@ -220,11 +220,7 @@ def hold_fold(kind, name, values, dims, way="dense", **tolerance):
         else rules.logical(op, (a[1],)) if name in ("any", "all") else rules.promote(op, (a[1],))
     )  # fmt: skip
     out = blank(tuple(1 if d in dims else n for d, n in enumerate(a[1].shape)), dtype)
-    if name == "mean":
-        prepare = lambda b: b.mean(op.scalar, compute, out[1], a[1], dims)
-    else:
-        prepare = lambda b: b.reduce(op.scalar, FOLDS[name], compute, out[1], a[1], dims)
-    hold(kind, prepare, out, [a], **tolerance)
+    hold(kind, lambda b: b.reduce(op.fold, compute, out[1], a[1], dims), out, [a], **tolerance)
 
 
 def numbers_of(dtype, shape, seed=0):
@@ -522,15 +518,15 @@ def test_scans_along_every_dim_of_every_layout(kind, dim, dtype, way):
     shape = (3, 9, 10)
     a = arrange(numbers_of(dtype, shape), way=way)
     compute, total = np.dtype(dtype.accumulator), blank(shape, dtype.sum_dtype, "permuted")
-    hold(kind, lambda b: b.scan(scan.SUM, "zero", compute, total[1], [a[1]], dim), total, [a])
+    hold(kind, lambda b: b.scan(scan.SUM, compute, total[1], [a[1]], dim), total, [a])
     extreme, places = blank(shape, dtype), blank(shape, i64)
-    for better, step, start in ((scan.NOT_LESS, scan.LARGEST, "lowest"), (scan.NOT_GREATER, scan.SMALLEST, "highest")):
-        prepare = lambda b, step=step, start=start: b.scan(step, start, dtype.compute, extreme[1], [a[1]], dim)
+    for better, step in ((scan.NOT_LESS, scan.LARGEST), (scan.NOT_GREATER, scan.SMALLEST)):
+        prepare = lambda b, step=step: b.scan(step, dtype.compute, extreme[1], [a[1]], dim)
         hold(kind, prepare, extreme, [a])
         hold(kind, lambda b, better=better: b.argscan(better, places[1], a[1], dim), places, [a])
     if dtype.is_float:
         factor, out = arrange(numbers_of(dtype, shape, 1) - 1, dtype, way), blank(shape, dtype)
-        prepare = lambda b: b.scan(scan.LINE, "zero", dtype.compute, out[1], [a[1], factor[1]], dim)
+        prepare = lambda b: b.scan(scan.LINE, dtype.compute, out[1], [a[1], factor[1]], dim)
         hold(kind, prepare, out, [a, factor], rtol=2e-2 if dtype is bf16 else 1e-6)
 
 
@@ -543,11 +539,11 @@ def test_long_scans(kind, shape, threshold):
     whole = arrange(numbers_of(f32, shape))
     with override(parallel_threshold=threshold):
         for dim in range(len(shape)):
-            prepare = lambda b, dim=dim: b.scan(scan.SUM, "zero", np.dtype(np.float64), out[1], [whole[1]], dim)
+            prepare = lambda b, dim=dim: b.scan(scan.SUM, np.dtype(np.float64), out[1], [whole[1]], dim)
             hold(kind, prepare, out, [whole])
-            prepare = lambda b, dim=dim: b.scan(scan.LARGEST, "lowest", np.dtype(np.float32), out[1], [a[1]], dim)
+            prepare = lambda b, dim=dim: b.scan(scan.LARGEST, np.dtype(np.float32), out[1], [a[1]], dim)
             hold(kind, prepare, out, [a])
-            prepare = lambda b, dim=dim: b.scan(scan.LOG, "lowest", np.dtype(np.float32), out[1], [a[1]], dim)
+            prepare = lambda b, dim=dim: b.scan(scan.LOG, np.dtype(np.float32), out[1], [a[1]], dim)
             hold(kind, prepare, out, [a], rtol=2e-5, atol=1e-6)
             hold(kind, lambda b, dim=dim: b.argscan(scan.NOT_LESS, places[1], a[1], dim), places, [a])
 

@@ -1,12 +1,14 @@
 """Folds on the CPU: from specs to the stages of a plan, kernel files and a launch.
 
 The loops are in `kernels/cpu/reduction.py`, the walks in `core/fold.py`.  A fold that is cut into pieces writes their
-results into a workspace, in the dtype that it accumulates in, and folds that in a second launch.
+results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  What may be
+assumed of a fold is what it declares: nothing is read from its source.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,10 @@ from minigrad.backends.base import Launch
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.fold import FoldPlan, plan_argfold, plan_fold
+from minigrad.core.fold import Fold, FoldPlan, plan_argfold, plan_fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
-from minigrad.kernels.scalar import strip_docstring
+from minigrad.kernels.scalar import fresh
 from minigrad.kernels.specialize import Expand, array_type, expression_macro, scalar_macro, write_kernel
 from minigrad.kernels.store import load
 
@@ -27,36 +29,20 @@ from minigrad.kernels.store import load
 class Reduction(Family):
     """The preparers of folds and of positions of extremes."""
 
-    def reduce(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]
-    ) -> Launch:
-        return self._fold(scalar, identity, "{}", compute, out, a, dims)
-
-    def mean(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
-        return self._fold(scalar, "zero", "{} / T({})", compute, out, a, dims)
-
-    def _fold(
-        self,
-        scalar: ScalarFn,
-        identity: str,
-        finish: str,
-        compute: np.dtype[Any],
-        out: Spec,
-        a: Spec,
-        dims: tuple[int, ...],
-    ) -> Launch:
+    def reduce(self, fold: Fold, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        stages = plan_fold(out.layout, a.layout, dims)
-        neutral, count, wide = neutral_text(identity, compute), a.layout.numel // out.layout.numel, as_dtype(compute)
+        stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
+        count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
         launches = []
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
             dtypes = (wide if k else a.dtype, out.dtype if last else wide)
             plan.numbers[reduction.COUNT[plan.kind]] = count
-            form = form_of(scalar, compute, plan.label, dtypes[0]) if plan.cols == 1 else ""
+            step = replace(fold, mean=fold.mean and last, scalar=fold.combine if k and fold.combine else fold.scalar)
+            form = form_of(step, compute, plan.label, dtypes[0]) if plan.cols == 1 else ""
             kernel = self.kernel(
-                write_fold, scalar, neutral, finish if last else "{}", compute, *dtypes, plan.label, form,
+                write_fold, step, compute, *dtypes, plan.label, form,
                 parallel=plan.kind != "tiny" and plan.numel >= settings.parallel_threshold,
             )  # fmt: skip
             launches.append(bind(kernel, plan.numbers, 1))
@@ -111,50 +97,39 @@ def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
     return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
-def form_of(scalar: ScalarFn, compute: np.dtype[Any], plan: str, a: DType) -> str:
-    """Which form a fold may take: of those named `_whole` "sum" (or product) with leave to re-associate, "wide sum" of
-    converted elements, "integer" as it is, and "extreme" by way of integers, which folds across memory too; or "".
+def form_of(fold: Fold, compute: np.dtype[Any], plan: str, a: DType) -> str:
+    """Which form a fold may take: of those named `_whole` "sum" with leave to re-associate, "wide sum" of converted
+    elements, "integer" as it is, and "extreme" by way of integers, which folds across memory too; or "".
     """
     across = plan == "across1"
     if not across and plan not in ("run1", "along1", "rows1"):
         return ""
     if compute.kind != "f":
         return "" if across else "integer"
-    text = " ".join(ast.unparse(statement) for statement in strip_docstring(scalar.node.body))
-    acc, x = scalar.args
-    if text in (f"return {acc} + {x}", f"return {acc} * {x}"):
-        wide = "+" in text and a.compute != compute
-        return "" if across else "wide sum" if wide else "sum"
-    return "extreme" if text in EXTREMES.get((acc, x), ()) and a.compute == compute else ""
+    if fold.order == "sum" and not across:
+        return "wide sum" if a.compute != compute and fold.identity == "zero" else "sum"
+    return "extreme" if fold.order == "extreme" and a.compute == compute else ""
 
 
 LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract")}
-EXTREMES = {("acc", "x"): ("return x if x > acc or x != x else acc", "return x if x < acc or x != x else acc")}
 
 
 def write_fold(
-    scalar: ScalarFn,
-    neutral: str,
-    finish: str,
-    compute: np.dtype[Any],
-    a: DType,
-    out: DType,
-    label: str,
-    form: str,
-    parallel: bool,
+    fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str, parallel: bool
 ) -> Launch:
     """Write, compile and import one fold."""
+    scalar, neutral = fold.scalar, neutral_text(fold.identity, compute)
     mode = "parallel" if parallel else "serial"
     kind = label.rstrip("1")
     whole = form != "" and kind != "across"
     template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
-    macros = {"F": scalar_macro(scalar, compute), "FINISH": expression_macro(finish)}
+    macros = {"F": scalar_macro(scalar, compute), "FINISH": expression_macro("{} / T({})" if fold.mean else "{}")}
+    macros["COMBINE"] = scalar_macro(fold.combine or scalar, compute)
     constants = {"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"}
     constants |= {"ACC": "T", "ONE": "T(1)"}
-    macros["COMBINE"] = macros["F"]
     helpers: tuple[Any, ...] = (reduction.stretch,) if whole else ()
     if form == "wide sum":
-        macros["F"] = expression_macro("{0} + {1} * one")
+        macros["F"] = times_one(scalar, compute)
         constants["ONE"] = "T(numbers[len(numbers) - 1])"
     if form == "extreme":
         more_macros, more_constants = extreme(neutral, compute)
@@ -178,16 +153,24 @@ def write_fold(
     return launch
 
 
+def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
+    """The macro F(acc, x) of x times `one`, for `stretch`."""
+    plain = scalar_macro(scalar, compute)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        acc, x = args
+        return plain([acc, ast.BinOp(x, ast.Mult(), ast.Name("one"))], used)
+
+    return expand
+
+
 def joined(better: str) -> Expand:
     """The macro F(acc, x) of an extreme: x becomes a key, then the better of two keys stays."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        fresh = "key"
-        while fresh in used:
-            fresh += "_"
-        used.add(fresh)
+        key = fresh("key", used)
         acc, x = (ast.unparse(a) for a in args)
-        return [f"{fresh} = order_key({x})"], ast.parse(better.format(fresh, acc), mode="eval").body
+        return [f"{key} = order_key({x})"], ast.parse(better.format(key, acc), mode="eval").body
 
     return expand
 

@@ -20,6 +20,7 @@ from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.backends.cpu.rows import helper
 from minigrad.config import settings
 from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.kernels.cpu import scan
@@ -40,21 +41,19 @@ NARROW = 8  # with fewer neighbours than this each row is a chain of its own
 FEW = 16  # with fewer rows than this a long one is cut into blocks
 BLOCK = 4096  # elements a block of a long row
 BLOCKS = 256  # and no more blocks than this, since each adds up the totals before it
-Chain = tuple[ScalarFn, str, np.dtype[Any]]
+Chain = tuple[ScalarFn, ScalarFn | None, str, np.dtype[Any]]
 
 
 class Scan(Family):
     """The preparers of scans and of running extremes."""
 
-    def scan(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int
-    ) -> Launch:
+    def scan(self, fold: Fold, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        chain = (scalar, neutral_text(identity, compute), compute)
+        chain = (fold.scalar, fold.combine, neutral_text(fold.identity, compute), compute)
         dtypes = tuple(x.dtype for x in operands)
-        parallel = out.layout.numel * scalar.cost >= settings.parallel_threshold
-        across, numbers, units = scan_numbers(out, operands, dim, len(operands) == 1)
+        parallel = out.layout.numel * fold.scalar.cost >= settings.parallel_threshold
+        across, numbers, units = scan_numbers(out, operands, dim, fold.combine is not None and len(operands) == 1)
         parallel = parallel and units > 1
         if across is not None:
             kernel = self.kernel(write_columns, chain, dtypes, out.dtype, across, parallel=parallel)
@@ -113,9 +112,15 @@ def scan_numbers(
 
 def conversions(dtypes: Sequence[DType], out: DType, chain: Chain) -> dict[str, Expand]:
     """The macros of a helper of `along`."""
-    scalar, _, compute = chain
+    scalar, _, _, compute = chain
     macros = {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
     return {"F": scalar_macro(scalar, compute), "STORE": expression_macro(store_text(compute, out)[0]), **macros}
+
+
+def joining(chain: Chain) -> Expand:
+    """The macro of two accumulators; what may not be cut has one only."""
+    _, combine, _, compute = chain
+    return expression_macro("{0}") if combine is None else scalar_macro(combine, compute)
 
 
 def write(
@@ -123,7 +128,7 @@ def write(
     constants: dict[str, str], parallel: bool, work: str = "", functions: str = "",
 ) -> Launch:  # fmt: skip
     """Write, compile and import one kernel."""
-    scalar, identity, compute = chain
+    scalar, _, identity, compute = chain
     mode = "parallel" if parallel else "serial"
     arrays = ", ".join(map(array_type, dtypes)) + work
     text = write_kernel(
@@ -132,7 +137,7 @@ def write(
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute)},
+        macros={"F": scalar_macro(scalar, compute), "COMBINE": joining(chain)},
         constants={"IDENTITY": identity, **constants},
         parallel=parallel,
         signature=f"void({arrays}, {array_type(out)}, int64[::1])",
@@ -144,10 +149,9 @@ def write(
 
 def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool, parallel: bool) -> Launch:
     """Rows as chains; dense: they lie along all memory."""
-    scalar, identity, compute = chain
+    scalar, _, identity, _ = chain
     constants = {"OPERANDS": str(len(dtypes)), "IDENTITY": identity}
-    join = {"JOIN": scalar_macro(scalar, compute) if len(dtypes) == 1 else expression_macro("{0}")}
-    functions = helper(paste(scan.begin, 0, join, constants), scan.begin, "begin")
+    functions = helper(paste(scan.begin, 0, {"COMBINE": joining(chain)}, constants), scan.begin, "begin")
     functions += helper(paste(scan.finish, len(dtypes), conversions(dtypes, out, chain), {}), scan.finish, "finish")
     operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
     for name, places in zip("ABCD", ("one", "two", "three", "four")):
@@ -158,7 +162,7 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
         for k in range(len(dtypes)):
             constants[f"IN_{name}_{k}"] = f"in_{k}[p{v}_{k} : p{v}_{k} + common]" if dense else f"in_{k}"
             constants[f"FROM_{name}_{k}"] = "i" if dense else f"p{v}_{k} + i * s_{k}"
-    title, work = "rows", f", {np.dtype(compute)}[::1]"
+    title, work = "rows", f", {np.dtype(chain[-1])}[::1]"
     return write(
         f"{scalar.name}_rows{'1' if dense else ''}",
         title,
@@ -179,7 +183,7 @@ def write_carry(chain: Chain, a: DType, dense: bool, parallel: bool) -> Launch:
     if dense:  # a stretch of step 1 is indexed from a slice, or else it would not vectorise
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
     label = f"{chain[0].name}_totals{'1' if dense else ''}"
-    return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[2]), constants, parallel)
+    return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants, parallel)
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
@@ -201,7 +205,7 @@ def write_columns(
 
 def write_search(better: ScalarFn, a: DType, across: tuple[bool, ...] | bool, parallel: bool) -> Launch:
     """Positions of running extremes; a truth value for rows says whether they lie along all memory."""
-    chain = (better, "", a.compute)
+    chain = (better, None, "", a.compute)
     if isinstance(across, bool):
         constants = {"VIEW": "in_0", "PLACE": "p_0 + j * s_0", "GOAL": "out", "SPOT": "q + j * z"}
         if across:  # a stretch of step 1 is indexed from a slice, or else it would not vectorise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from minigrad.backends.reference.elements import (
     write,
     write_integers,
 )
-from minigrad.backends.reference.scalars import compute_type, python_function
-from minigrad.core.dtype import as_dtype, cast_array, to_logical
+from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
+from minigrad.core.dtype import cast_array, to_logical
+from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 
@@ -44,29 +46,18 @@ class Loops(HostMemory):
 
         return launch
 
-    def reduce(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]
-    ) -> Launch:
-        return self._fold(scalar, identity, compute, out, a, None)
-
-    def mean(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
-        count = 1
-        for d in dims:
-            count *= a.shape[d]
-        return self._fold(scalar, "zero", compute, out, a, count)
-
-    def _fold(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, a: Spec, count: int | None
-    ) -> Launch:
-        f, number, dtype = python_function(scalar, compute), compute_type(compute), as_dtype(compute)
-        start = number({"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}[identity])
+    def reduce(self, fold: Fold, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
+        """Every fold in the order of its elements, whatever else it would allow."""
+        f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
+        number = compute_type(compute)
+        count = prod(a.shape[d] for d in dims)
 
         def launch(x: Buffer, z: Buffer) -> None:
             folds = dict.fromkeys(out.layout.offsets(), start)
             for place, value in zip(targets(out.layout, a.layout), read(x, a, compute), strict=True):
                 folds[place] = f(folds[place], value)
             values = list(folds.values())
-            write(z, out, values if count is None else [v / number(count) for v in values], compute)
+            write(z, out, [v / number(count) for v in values] if fold.mean else values, compute)
 
         return quiet(launch)
 

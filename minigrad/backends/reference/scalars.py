@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import as_dtype, cast_array
+from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.scalar import as_python
 
@@ -135,3 +136,10 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
     """The scalar function over scalars of `compute`, its result as one of them."""
     return as_python(scalar, KINDS[compute.kind], names(compute), ["{}"] * len(scalar.args), "T({})")
+
+
+def first_accumulator(fold: Fold, compute: np.dtype[Any]) -> Any:
+    """The identity of a fold as a scalar of the compute dtype."""
+    dtype = as_dtype(compute)
+    values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
+    return compute_type(compute)(values[fold.identity])

@@ -11,19 +11,16 @@ from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.rows import rows_of
-from minigrad.backends.reference.scalars import compute_type, python_function
-from minigrad.core.dtype import as_dtype
+from minigrad.backends.reference.scalars import first_accumulator, python_function
+from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 
 
 class Scan(HostMemory):
     """The preparers of scans and of running extremes."""
 
-    def scan(
-        self, scalar: ScalarFn, identity: str, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int
-    ) -> Launch:
-        f, number, dtype = python_function(scalar, compute), compute_type(compute), as_dtype(compute)
-        start = number({"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}[identity])
+    def scan(self, fold: Fold, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int) -> Launch:
+        f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
 
         def launch(*buffers: Buffer) -> None:
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))

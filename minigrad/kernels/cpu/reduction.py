@@ -1,17 +1,19 @@
-"""Folds: few elements, a whole stretch of memory, along the operand's memory, across it; and the positions of extremes.
+"""Folds: few elements, a whole stretch of memory, along the operand's memory, across it, one element after the other;
+and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1
-or the step at run time, `RANGE` range or prange; `COMBINE` joins two accumulators of type `ACC`.  Accumulators stand in
-a row that is combined at the end, so the loops vectorise without a licence to re-associate.  The forms named `_whole`
-fold neighbours in registers instead: sums and products with that licence, extremes as integers, which need none.  The
-order is that of `core/fold.py` for any number of threads.
+or the step at run time, `RANGE` range or prange; `COMBINE` joins two accumulators of type `ACC`, each of which has
+elements of its own and began at `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators
+stand in a row that is combined at the end, so the loops vectorise without a licence to re-associate.  The forms named
+`_whole` fold neighbours in registers instead: sums and products with that licence, extremes as integers, which need
+none.  The order is that of `core/fold.py` for any number of threads.
 """
 
 import numpy as np
 
 # Where `numbers` holds the count that a mean divides by.
-COUNT = {"run": 8, "tiny": 2, "along": 20, "rows": 20, "across": 20}
+COUNT = {"run": 8, "tiny": 2, "along": 20, "rows": 20, "across": 20, "ordered": 10}
 
 
 def stretch(x, acc, one):  # type: ignore[no-untyped-def]
@@ -22,7 +24,7 @@ def stretch(x, acc, one):  # type: ignore[no-untyped-def]
     additions wait for the same units of a processor, and an addition that is part of a product has others.
     """
     for j in range(len(x)):
-        acc = F(acc, LOAD_0(x[j]))
+        acc = ACC(F(acc, LOAD_0(x[j])))
     return acc
 
 
@@ -71,7 +73,7 @@ def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 acc[j] = T(F(acc[j], LOAD_0(x[j])))
     for k in range(cols, numbers[4] * width, cols):
         for j in range(cols):
-            lanes[j] = T(F(lanes[j], lanes[k + j]))
+            lanes[j] = T(COMBINE(lanes[j], lanes[k + j]))
     for j in range(cols):
         out[numbers[6] + j * numbers[7]] = STORE(FINISH(lanes[j], numbers[8]))
 
@@ -85,7 +87,7 @@ def run_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
         parts[p] = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY, ONE)
     total = parts[0]
     for p in range(1, numbers[4]):
-        total = COMBINE(total, parts[p])
+        total = ACC(COMBINE(total, parts[p]))
     out[numbers[6]] = STORE(FINISH(total, numbers[8]))
 
 
@@ -182,10 +184,10 @@ def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
                         acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))
             for k in range(8, width, 8):
                 for j in range(8):
-                    acc[j] = T(F(acc[j], acc[k + j]))
+                    acc[j] = T(COMBINE(acc[j], acc[k + j]))
             total = IDENTITY
             for j in range(min(8, width)):
-                total = T(F(total, acc[j]))
+                total = T(COMBINE(total, acc[j]))
             out[to] = STORE(FINISH(total, numbers[20]))
 
 
@@ -242,6 +244,37 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     at += numbers[11]
             for j in range(count):
                 out[to + j * numbers[16]] = STORE(FINISH(acc[j], numbers[20]))
+
+
+def ordered(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """numbers = kept dims, folded dims but the last, outputs, chunk, chunks, rows of an output, their length and step,
+    offsets of in_0 and out, count, then sizes and strides of the kept dims and of the folded.  An output has one
+    accumulator, which takes each element in turn."""
+    kept = numbers[0]
+    folded = numbers[1]
+    step = numbers[7]
+    first = 11 + 3 * kept
+    for t in RANGE(numbers[4]):
+        for g in range(t * numbers[3], min(numbers[2], (t + 1) * numbers[3])):
+            place = g
+            base = numbers[8]
+            to = numbers[9]
+            for d in range(kept - 1, -1, -1):
+                index = place % numbers[11 + d]
+                place //= numbers[11 + d]
+                base += index * numbers[11 + kept + d]
+                to += index * numbers[11 + 2 * kept + d]
+            acc = IDENTITY
+            for u in range(numbers[5]):
+                place = u
+                at = base
+                for d in range(folded - 1, -1, -1):
+                    index = place % numbers[first + d]
+                    place //= numbers[first + d]
+                    at += index * numbers[first + folded + d]
+                for i in range(numbers[6]):
+                    acc = T(F(acc, LOAD_0(in_0[at + i * step])))
+            out[to] = STORE(FINISH(acc, numbers[10]))
 
 
 def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]

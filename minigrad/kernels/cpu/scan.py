@@ -1,10 +1,11 @@
 """Scans: every partial result of a fold along one dim, and the positions of running extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function of the accumulator and the operands' elements,
-`IDENTITY`, `LOAD_K` and `STORE`, `RANGE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and `FROM_A_K`, `OUT_A` and `TO_A` how
-elements are indexed: a stretch of step 1 from a slice, others by their place.  An addition waits
-for the one before it, so `along` runs four chains at once; a long row is cut into blocks, whose totals `carry` finds
-first.  Blocks come from the shape alone, so the number of threads changes no bit.
+`COMBINE` that of two accumulators, `IDENTITY`, `LOAD_K` and `STORE`, `RANGE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and
+`FROM_A_K`, `OUT_A` and `TO_A` how elements are indexed: a stretch of step 1 from a slice, others by their place.  An
+addition waits for the one before it, so `along` runs four chains at once; a long row is cut into blocks, whose totals
+`carry` finds first, if the scan says how totals combine.  Blocks come from the shape alone, so the number of threads
+changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -33,7 +34,7 @@ def carry(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 acc[j] = T(F(acc[j], LOAD_0(x[PLACE])))
         joined = acc[0]
         for j in range(1, LANES):
-            joined = T(F(joined, acc[j]))
+            joined = T(COMBINE(joined, acc[j]))
         out[u] = joined
 
 
@@ -57,7 +58,7 @@ def begin(u, numbers, work, places):  # type: ignore[no-untyped-def]
     acc = IDENTITY
     if numbers[3] > 1:
         for k in range(u - start // numbers[2], u):
-            acc = T(JOIN(acc, work[k]))
+            acc = T(COMBINE(acc, work[k]))
     return acc
 
 

@@ -1,0 +1,130 @@
+"""What may a loop assume of a fold?  What its declaration says, checked on a few numbers.
+
+Parallel loops, lanes of vector registers and pieces of long rows each make a partial result of some of the elements.
+How those become one is declared, never read from a body's source: `order="sum"` and `order="extreme"` say that the body
+joins accumulators as it joins an element, `combine=` names the function that does, and `order="sequential"` forbids
+partial results.  `core/fold.py` has the record, `docs/decisions/013-what-a-fold-may-assume.md` the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.reference.scalars import first_accumulator, python_function
+from minigrad.core.fold import Fold
+from minigrad.core.op import ScalarFn
+from minigrad.errors import DeclarationError
+from minigrad.kernels.scalar import parse
+
+IDENTITIES = ("zero", "one", "lowest", "highest")
+ORDERS = ("sum", "extreme", "sequential")
+CHOICES = (
+    'order="sum" if the body joins two partial results as it joins an element, in any order; combine=f with a scalar '
+    'function of two partial results; order="extreme" for the largest or smallest; or order="sequential" for one '
+    "element after the other"
+)
+# Rows in two parts that are folded apart and as one.  Times 4 they are integers, for bodies that only those can run.
+ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
+ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
+CLOSE = 1e-6
+
+
+def declared(
+    body: Callable[..., Any] | ScalarFn,
+    identity: str,
+    *,
+    order: str | None = None,
+    combine: Callable[..., Any] | ScalarFn | None = None,
+    mean: bool = False,
+) -> Fold:
+    """The fold of a declaration.  Raises DeclarationError if it does not say how partial results become one, or if what
+    it says is not so for some numbers."""
+    scalar = body if isinstance(body, ScalarFn) else parse(body)
+
+    def refuse(reason: str) -> DeclarationError:
+        return DeclarationError(f"{scalar.where}: the fold {scalar.name} {reason}", op=scalar.name)
+
+    if identity not in IDENTITIES:
+        raise refuse(f"begins at identity={identity!r}; there are {', '.join(map(repr, IDENTITIES))}")
+    if order is None and combine is None:
+        raise refuse(f"does not say how partial results become one; write {CHOICES}")
+    if order is not None and (combine is not None or order not in ORDERS):
+        raise refuse(f"says order={order!r}{' and combine=' if combine is not None else ''}; write one of {CHOICES}")
+    if combine is not None:
+        join = combine if isinstance(combine, ScalarFn) else parse(combine)
+        fold = Fold(scalar, identity, "any", join, mean)
+    else:
+        assert order is not None
+        fold = Fold(scalar, identity, order, None if order == "sequential" else scalar, mean)
+    if fold.combine is not None:
+        for function in (scalar, fold.combine):
+            if len(function.args) != 2:
+                raise refuse(f"needs two arguments for {function.name}, not ({', '.join(function.args)})")
+        wrong = no_extreme(fold) if order == "extreme" else disagreement(fold)
+        if wrong:
+            raise refuse(wrong)
+    return fold
+
+
+def disagreement(fold: Fold) -> str:
+    """How a fold in two parts differs from the same in one, or ""."""
+    assert fold.combine is not None
+    for compute, factor in ((np.dtype(np.float64), 1), (np.dtype(np.int64), 4)):
+        f, join, start = (*both(fold, compute), first_accumulator(fold, compute))
+        with np.errstate(all="ignore"):
+            try:
+                for parts in ROWS:
+                    a, b = ([compute.type(x * factor) for x in part] for part in parts)
+                    whole, left, right = (reduce(f, row, start) for row in ([*a, *b], a, b))
+                    for first, second in ((left, right), (right, left)):
+                        if not close(join(first, second), whole):
+                            return told(fold, a, b, whole, first, second, join(first, second))
+            except TypeError:  # a body for integers alone, such as acc | x
+                continue
+        return ""
+    return ""
+
+
+def told(fold: Fold, a: Iterable[Any], b: Iterable[Any], whole: Any, first: Any, second: Any, joined: Any) -> str:
+    """A sentence about one disagreement."""
+    assert fold.combine is not None
+    elements = ", ".join(f"{x:g}" for x in (*a, *b)) or "nothing"
+    how = f'order="{fold.order}"' if fold.order == "sum" else f"combine={fold.combine.name}"
+    return (
+        f'says {how}, but from identity="{fold.identity}" the elements {elements} give {whole:g} one after the other '
+        f"and {fold.combine.name}({first:g}, {second:g}) = {joined:g} in two parts; write {CHOICES}"
+    )
+
+
+def no_extreme(fold: Fold) -> str:
+    """Where a fold is not the largest or smallest number with nan above all, or ""."""
+    if fold.identity not in ("lowest", "highest"):
+        return f'says order="extreme", which begins at "lowest" or "highest" and not at {fold.identity!r}'
+    f, _ = both(fold, np.dtype(np.float64))
+    sign = ">" if fold.identity == "lowest" else "<"
+    for acc, x in product(map(np.float64, ENDS), repeat=2):
+        best = max(acc, x) if sign == ">" else min(acc, x)
+        wanted = np.float64(math.nan) if math.isnan(acc) or math.isnan(x) else best
+        if not close(f(acc, x), wanted):
+            return (
+                f'says order="extreme", but of {acc:g} and {x:g} it keeps {f(acc, x):g}; write '
+                f"`return x if x {sign} acc or x != x else acc`, combine=f or another order"
+            )
+    return ""
+
+
+def both(fold: Fold, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The body and the joining function of a fold as Python functions."""
+    assert fold.combine is not None
+    return python_function(fold.scalar, compute), python_function(fold.combine, compute)
+
+
+def close(a: Any, b: Any) -> bool:
+    """Equal, or but for rounding; two nan are."""
+    return bool(a == b or (a != a and b != b) or abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b)))

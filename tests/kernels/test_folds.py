@@ -1,0 +1,215 @@
+"""Folds of users: what they declare is what loops assume, whatever the sizes, the layout and the number of threads.
+
+Most kernels run as plain Python here, with pieces, blocks and lanes cut so short that small sizes cross all of them."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+from plain_kernels import interpreted
+from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
+
+import minigrad as mg
+from minigrad.backends.cpu import reduction as family
+from minigrad.backends.registry import backend_of
+from minigrad.config import override
+from minigrad.core import fold
+from minigrad.core.device import as_device
+from minigrad.core.dtype import f16, f32, f64, i32, i64
+from minigrad.errors import DeclarationError
+from minigrad.ops.declare import schema
+from minigrad.ops.folds import declared
+
+REFERENCE = backend_of(as_device("reference"))
+
+
+def add(a, b):
+    return a + b
+
+
+def squares(acc, x):
+    return acc + x * x
+
+
+def farthest(acc, x):
+    return abs(x) if abs(x) > acc else acc
+
+
+def above(acc, x):
+    return acc + (1 if x > 2 else 0)
+
+
+def digits(acc, x):
+    return acc * 3 + x
+
+
+def bits(acc, x):
+    return acc | x
+
+
+FOLDS = {
+    "squares": declared(squares, "zero", combine=add),
+    "farthest": declared(farthest, "zero", order="sum"),
+    "above": declared(above, "zero", combine=add),
+    "digits": declared(digits, "one", order="sequential"),
+}
+
+
+def hold(backend, fold, a, dims, out_way="dense", compute=np.int64):
+    """Hold one fold to the reference; whole numbers, so that every order of a sum gives the same bits."""
+    shape = tuple(1 if d in dims else n for d, n in enumerate(a[1].shape))
+    out = blank(shape, i64 if np.dtype(compute).kind == "i" else f64, out_way)
+    results = []
+    for device in (backend, REFERENCE):
+        memory = out[0].copy()
+        device.reduce(fold, np.dtype(compute), out[1], a[1], dims)(a[0], memory)
+        check_gaps(memory, out[1])
+        results.append(contents(memory, out[1]))
+    np.testing.assert_array_equal(*results)
+
+
+def numbers(shape):
+    return np.random.default_rng(1).integers(-4, 5, shape)
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The interpreted backend, and cuts so small that these sizes stand on both sides of every one."""
+    for name, size in {"PIECE": 40, "LANES": 12, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "SHORT": 4, "FEW": 4}.items():
+        monkeypatch.setattr(fold, name, size)
+    monkeypatch.setattr(family, "lanes", lambda compute: 16)
+    return interpreted(monkeypatch)[0]
+
+
+BOUNDARIES = sorted({n + k for n in (8, 12, 16, 20, 40, 80, 120) for k in (-1, 0, 1)} | {0, 1, 2, 333})
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_stretches_of_every_length_around_a_cut(short, name, threshold):
+    with override(parallel_threshold=threshold):
+        for n, way in itertools.product(BOUNDARIES, ("dense", "stepped", "flipped")):
+            hold(short, FOLDS[name], arrange(numbers((n,)), way=way), (0,))
+
+
+@pytest.mark.parametrize("compute", [np.int64, np.float64], ids=["integers", "floats"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_every_layout_over_every_set_of_dims(short, name, compute):
+    dtype = i32 if compute is np.int64 else f32
+    for shape in [(3, 5, 7), (2, 11, 30), (30, 2, 11), (1, 25, 3)]:
+        small = numbers(shape) if name != "digits" or compute is np.int64 else numbers(shape) % 2
+        for way, count in itertools.product(WAYS, range(4)):
+            for dims in itertools.combinations(range(3), count):
+                if name == "digits" and compute is np.float64 and math.prod(shape[d] for d in dims) > 30:
+                    continue  # 3**30 is as far as a float64 holds every whole number
+                hold(short, FOLDS[name], arrange(small, dtype, way), dims, "permuted", compute)
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_operands_with_strides_of_zero(short, name):
+    for shape, dims in [((7, 25), (0,)), ((7, 25), (1,)), ((7, 25), (0, 1)), ((50, 6), (0, 1)), ((3, 4, 30), (0, 2))]:
+        for d in range(len(shape)):
+            one = arrange(numbers(tuple(1 if k == d else n for k, n in enumerate(shape))))
+            hold(short, FOLDS[name], broadcast(one, shape), dims)
+
+
+# ---- compiled
+
+
+@mg.reduction(dtype=mg.rules.widen, identity="zero", combine=add, vjp=(lambda g, x: 2.0 * x * g,))
+def sum_of_squares(acc, x):
+    """The sum of all squares."""
+    return acc + x * x
+
+
+@mg.reduction(dtype=mg.rules.widen, identity="one", order="sequential")
+def horner(acc, x):
+    """A number from its digits."""
+    return acc * 2 + x
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
+def test_a_sum_of_squares_squares_each_element_once(threshold):
+    with override(parallel_threshold=threshold):
+        assert sum_of_squares(mg.full((1000,), 2.0)).item() == 4000
+        for n in (32_767, 65_537, 100_000):
+            assert sum_of_squares(mg.full((n,), 2.0)).item() == 4 * n
+        assert sum_of_squares(mg.full((70_001, 2), 2.0)[:, 0]).item() == 280_004
+        assert sum_of_squares(mg.full((20_011, 3), 2.0), 0).tolist() == [80_044.0] * 3
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
+def test_a_sequential_fold_takes_one_element_after_the_other(threshold):
+    bits = np.random.default_rng(2).integers(0, 2, (50, 60))
+    x = mg.tensor(bits)
+    with override(parallel_threshold=threshold):
+        wrapped = [int("1" + "".join(map(str, row)), 2) for row in bits]
+        assert horner(x, 1).tolist() == [n - (n >> 63 << 64) for n in wrapped]
+        assert horner(x).item() == horner(x.to("reference")).item()
+        assert horner(x[::-1, ::2], 0).tolist() == horner(x.to("reference")[::-1, ::2], 0).tolist()
+
+
+def test_large_half_precision_folds_accumulate_in_the_compute_dtype():
+    fold = declared(squares, "zero", combine=add)
+    a, out = arrange(np.full(5000, 2.0), f16), blank((1,), f32)
+    backend_of(as_device("cpu")).reduce(fold, np.dtype(np.float32), out[1], a[1], (0,))(a[0], out[0])
+    assert contents(*out) == 20_000
+
+
+# ---- declarations
+
+
+def wrong_fold(match, body, identity="zero", **how):
+    with pytest.raises(DeclarationError, match=match):
+        declared(body, identity, **how)
+
+
+def one_only(x):
+    return x
+
+
+def latest(acc, x):
+    return x
+
+
+def mean_of_two(acc, x):
+    return (acc + x) / 2
+
+
+def upper(acc, x):
+    return acc if acc > x else x
+
+
+def test_a_fold_says_how_partial_results_become_one():
+    wrong_fold('the fold squares does not say how partial results become one; write order="sum" if', squares)
+    wrong_fold("order='any'; write one of order=\"sum\"", add, order="any")
+    wrong_fold("and combine=", add, order="sum", combine=add)
+    wrong_fold("begins at identity='two'; there are 'zero', 'one', 'lowest', 'highest'", add, "two", order="sum")
+    wrong_fold(re.escape("needs two arguments for one_only, not (x)"), one_only, order="sum")
+
+
+def test_what_a_fold_says_is_tried_on_a_few_numbers():
+    wrong_fold('from identity="zero" the elements .* one after the other and squares', squares, order="sum")
+    wrong_fold('write order="sum"', latest, order="sum")
+    wrong_fold("in two parts", mean_of_two, combine=add)
+    wrong_fold("the elements nothing give 1 one after the other and add.1, 1. = 2", add, "one", order="sum")
+    assert declared(bits, "zero", order="sum").combine.name == "bits"
+
+
+def test_an_extreme_lets_nan_win_and_begins_at_an_end():
+    keeps = "of nan and -2 it keeps -2; write `return x if x > acc or x != x else acc`"
+    wrong_fold(keeps, upper, "lowest", order="extreme")
+    wrong_fold('begins at "lowest" or "highest" and not at \'zero\'', upper, order="extreme")
+
+
+def test_a_refused_fold_leaves_no_op_behind():
+    with pytest.raises(DeclarationError, match=r"test_folds.py:\d+: the fold half_declared does not say"):
+
+        @mg.reduction(dtype=mg.rules.widen, identity="zero")
+        def half_declared(acc, x):
+            """A sum of squares."""
+            return acc + x * x
+
+    assert not [name for name in schema if "half_declared" in name]
