@@ -13,8 +13,9 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
+from minigrad.autodiff.owning import Found, handed_out
+from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
-from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast, clone
@@ -39,12 +40,10 @@ def backward(
     retain = create_graph if retain_graph is None else retain_graph
     found = walk([y], [gradient], None, retain, create_graph, "backward")
     store = GradStore()
-    given: set[int] = set()
     with set_grad_enabled(create_graph):
-        for x, g in found:
-            g = own(g, gradient, given)
+        for x, g in handed_out(found, dense=True):
             store._put(x, g)
-            x.grad = g if x.grad is None else add(x.grad, g)
+            x._grad = g if x._grad is None else add(x._grad, g)
     return store
 
 
@@ -71,9 +70,23 @@ def grad(
         if not x.requires_grad:
             raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
     retain = create_graph if retain_graph is None else retain_graph
-    found = {x.id: g for x, g in walk(ys, given, xs, retain, create_graph, "grad", allow_unused)}
-    result = tuple(found.get(node_of(x).id) for x in xs)
+    found = walk(ys, given, xs, retain, create_graph, "grad", allow_unused)
+    with set_grad_enabled(create_graph):
+        result = in_order(xs, handed_out(found, dense=False))
     return result[0] if isinstance(inputs, Tensor) else result
+
+
+def in_order(xs: list[Tensor], found: Found) -> tuple[Tensor | None, ...]:
+    """The gradient of each x, None where there is none; what is asked for twice is given twice."""
+    by_id = {node.id: g for node, g in found}
+    result: list[Tensor | None] = []
+    given: set[int] = set()
+    for x in xs:
+        key = node_of(x).id
+        g = by_id.get(key)
+        result.append(clone(g) if key in given and g is not None else g)
+        given.add(key)
+    return tuple(result)
 
 
 # ---- the walk -------------------------------------------------------------------------------------------------------
@@ -149,6 +162,8 @@ def descend(
             fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
             if joint is not None:
                 partial = joint[k]
+            elif rule.foreign:
+                partial = watched(node, rule, k, fn, g, [saved[i] for i in pick], facts(node, rule, k))
             elif rule.facts:
                 partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
             elif not pick:
@@ -179,6 +194,8 @@ def at_once(
     op = node.op
     values = dict(zip(op.saves[node.mask], saved))
     given = [values[-1 if name == "y" else op.operands.index(name)] for name in rule.saves]
+    if rule.foreign:
+        return watched_joint(node, rule, g, given, facts(node, rule, 0))
     gradients: tuple[Tensor, ...] = rule.fn(g, *given, **facts(node, rule, 0))
     return gradients
 
@@ -264,13 +281,3 @@ def add_into(total: Tensor, g: Tensor) -> None:
     same = int(plan.numel >= VECTORS_PAY)
     launch = plan.into.get((total.layout, total.dtype, total.device, same)) or plan_into(op, plan, total, same)
     launch(total.storage.buffer, g.storage.buffer, total.storage.buffer)
-
-
-def own(g: Tensor, gradient: Tensor | None, given: set[int]) -> Tensor:
-    """A leaf's gradient as a dense tensor that nobody else writes: rules may pass one tensor on to several leaves."""
-    shared = gradient is not None and g.storage is gradient.storage
-    shared = shared or isinstance(g.storage, ConstantStorage)
-    if id(g.storage) in given or shared or not g.is_contiguous():
-        g = clone(g)
-    given.add(id(g.storage))
-    return g

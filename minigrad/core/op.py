@@ -50,13 +50,15 @@ class Rule:
     """One derivative rule: the function, the values that it wants saved, the static facts that it reads.
 
     fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
+    foreign: it was not written in this package, so what it gives is looked at.
     """
 
-    __slots__ = ("facts", "fn", "fused", "saves")
+    __slots__ = ("facts", "fn", "foreign", "fused", "saves")
 
     def __init__(self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...]) -> None:
         self.fn, self.saves, self.facts = fn, saves, facts
         self.fused: Callable[..., Any] | None = None
+        self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
 class Op:
