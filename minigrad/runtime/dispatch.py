@@ -27,7 +27,7 @@ from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from minigrad.runtime.graph import BackpropOp, ids, mode, user_line
 from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.writing import check_writable
+from minigrad.runtime.writing import check_writable, current
 
 SCALAR = Layout.contiguous(())
 _numbers: dict[Any, Tensor] = {}
@@ -254,8 +254,11 @@ def record(
     parents: list[Any] = []
     for x in operands:
         parent = x.op
-        if parent is None and x.is_variable:
-            parent = x
+        if parent is None:
+            if x.is_variable:
+                parent = x
+        elif x.storage.version:
+            parent = current(x)
         parents.append(parent)
         if parent is not None:
             mask |= bit
@@ -283,10 +286,16 @@ def record_binary(op: Op, plan: CallPlan, a: Tensor, b: Tensor, storage: Storage
         return None
     left: Any = a.op
     right: Any = b.op
-    if left is None and a.is_variable:
-        left = a
-    if right is None and b.is_variable:
-        right = b
+    if left is None:
+        if a.is_variable:
+            left = a
+    elif a.storage.version:
+        left = current(a)
+    if right is None:
+        if b.is_variable:
+            right = b
+    elif b.storage.version:
+        right = current(b)
     mask = 3 if left is not None and right is not None else 1 if left is not None else 2
     which = op.saves[mask]
     node: BackpropOp = _new_node(BackpropOp)
