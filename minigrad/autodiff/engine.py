@@ -13,12 +13,12 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
-from minigrad.autodiff.owning import Found, handed_out
+from minigrad.autodiff.owning import apart, handed_out
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
-from minigrad.ops.casting import cast, clone
+from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones
 from minigrad.ops.reduce import sum_to
 from minigrad.runtime.dispatch import SCALAR, VECTORS_PAY, number, plan_into, plan_of
@@ -41,7 +41,7 @@ def backward(
     found = walk([y], [gradient], None, retain, create_graph, "backward")
     store = GradStore()
     with set_grad_enabled(create_graph):
-        for x, g in handed_out(found, dense=True):
+        for x, g in handed_out(found, True, create_graph):
             store._put(x, g)
             x._grad = g if x._grad is None else add(x._grad, g)
     return store
@@ -70,23 +70,12 @@ def grad(
         if not x.requires_grad:
             raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
     retain = create_graph if retain_graph is None else retain_graph
-    found = walk(ys, given, xs, retain, create_graph, "grad", allow_unused)
-    with set_grad_enabled(create_graph):
-        result = in_order(xs, handed_out(found, dense=False))
-    return result[0] if isinstance(inputs, Tensor) else result
-
-
-def in_order(xs: list[Tensor], found: Found) -> tuple[Tensor | None, ...]:
-    """The gradient of each x, None where there is none; what is asked for twice is given twice."""
+    found = handed_out(walk(ys, given, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
     by_id = {node.id: g for node, g in found}
-    result: list[Tensor | None] = []
-    given: set[int] = set()
-    for x in xs:
-        key = node_of(x).id
-        g = by_id.get(key)
-        result.append(clone(g) if key in given and g is not None else g)
-        given.add(key)
-    return tuple(result)
+    result = [by_id.get(node_of(x).id) for x in xs]
+    if len(by_id) < len(xs):
+        result = apart(result, create_graph)
+    return result[0] if isinstance(inputs, Tensor) else tuple(result)
 
 
 # ---- the walk -------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage, Storage
 from minigrad.ops.casting import clone
+from minigrad.runtime.graph import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
 Found = list[tuple[Any, Tensor]]  # targets and their gradients
@@ -27,10 +28,11 @@ def holders(found: Found) -> tuple[int, int]:
 ALONE = holders([(None, Tensor(Storage.of(0.0), Layout.contiguous(())))])
 
 
-def handed_out(found: Found, dense: bool) -> Found:
+def handed_out(found: Found, dense: bool, create: bool) -> Found:
     """The same pairs, each gradient in memory that it alone holds; `found` is used up.
 
     dense: contiguous as well.  If not, a view of memory of its own may stay one, unless its elements share memory.
+    create: a copy is recorded.
     """
     found.reverse()
     result: Found = []
@@ -40,9 +42,25 @@ def handed_out(found: Found, dense: bool) -> Found:
         storage = g.storage
         # Without an allocator the memory is somebody else's, such as a NumPy array's.
         if shared or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
-            g = clone(g)
+            g = copied(g, create)
         result.append((target, g))
     return result
+
+
+def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
+    """The same gradients, one that comes again as a copy."""
+    result: list[Tensor | None] = []
+    seen: set[int] = set()
+    for g in gradients:
+        result.append(copied(g, create) if g is not None and id(g) in seen else g)
+        seen.add(id(g))
+    return result
+
+
+def copied(g: Tensor, create: bool) -> Tensor:
+    """A contiguous copy."""
+    with set_grad_enabled(create):
+        return clone(g)
 
 
 def tidy(layout: Layout, dense: bool) -> bool:
