@@ -11,6 +11,7 @@ from typing import Any
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.writing import WRITE, current
 
 Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their ids, which no two share
 
@@ -29,6 +30,8 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         raise GradientError(
             f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, or under mg.no_grad()"
         )
+    if y.op is not None and y.storage.version:
+        current(y)
     if gradient is None:
         return
     expect_tensors(f"{name}: the gradient", gradient)
@@ -94,10 +97,23 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
         if op.rules[0 if op.variadic else k] is not None or parent is None:
             continue
         if wanted is None or parent.id in wanted:
+            if op is WRITE:
+                raise written(parent, name)
             raise GradientError(
                 f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
                 f"detach() the operand if that is meant"
             )
+
+
+def written(node: BackpropOp, name: str) -> GradientError:
+    """The error for a result that was changed, and then used as if it were what `node` computed."""
+    while node.op.kind == "view":
+        node = node.parents[0]
+    return GradientError(
+        f"{name}: the result of {describe_node(node)} was changed in place, under mg.no_grad() or through detach(), "
+        f"before it was used, so no gradient would fit its values; compute a new tensor instead, as in y = y + 1, or "
+        f"detach() it if no gradient is meant to pass"
+    )
 
 
 def describe_node(node: BackpropOp) -> str:

@@ -13,11 +13,12 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
+from minigrad.autodiff.owning import apart, handed_out
+from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Rule, Spec
-from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
-from minigrad.ops.casting import cast, clone
+from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.reduce import sum_to
 from minigrad.runtime.dispatch import SCALAR, number
@@ -41,12 +42,10 @@ def backward(
     retain = create_graph if retain_graph is None else retain_graph
     found = walk([y], [gradient], None, retain, create_graph, "backward")
     store = GradStore()
-    given: set[int] = set()
     with set_grad_enabled(create_graph):
-        for x, g in found:
-            g = own(g, gradient, given)
+        for x, g in handed_out(found, True, create_graph):
             store._put(x, g)
-            x.grad = g if x.grad is None else add(x.grad, g)
+            x._grad = g if x._grad is None else add(x._grad, g)
     return store
 
 
@@ -73,9 +72,12 @@ def grad(
         if not x.requires_grad:
             raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
     retain = create_graph if retain_graph is None else retain_graph
-    found = {x.id: g for x, g in walk(ys, given, xs, retain, create_graph, "grad", allow_unused)}
-    result = tuple(found.get(node_of(x).id) for x in xs)
-    return result[0] if isinstance(inputs, Tensor) else result
+    found = handed_out(walk(ys, given, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
+    by_id = {node.id: g for node, g in found}
+    result = [by_id.get(node_of(x).id) for x in xs]
+    if len(by_id) < len(xs):
+        result = apart(result, create_graph)
+    return result[0] if isinstance(inputs, Tensor) else tuple(result)
 
 
 # ---- the walk -------------------------------------------------------------------------------------------------------
@@ -172,11 +174,15 @@ def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
         if joint is not None:
             partial = joint[k]
-        elif rule.facts or op.result is not None:
+        elif rule.facts or rule.foreign or op.result is not None:
             heads = heads_for(node, rule, gradients)
             if heads is None:
                 continue
-            partial = fn(*heads, *[saved[i] for i in pick], **facts(node, rule, k))
+            if rule.foreign:
+                given = [saved[i] for i in pick]
+                partial = watched(node, rule, k, fn, heads, given, facts(node, rule, k))
+            else:
+                partial = fn(*heads, *[saved[i] for i in pick], **facts(node, rule, k))
         elif not pick:
             partial = fn(gradients[0])
         elif len(pick) == 1:
@@ -217,7 +223,10 @@ def at_once(
     if heads is None:
         return None
     values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
-    found: tuple[Tensor, ...] = rule.fn(*heads, *[values[name] for name in rule.saves], **facts(node, rule, 0))
+    given = [values[name] for name in rule.saves]
+    if rule.foreign:
+        return watched_joint(node, rule, heads, given, facts(node, rule, 0))
+    found: tuple[Tensor, ...] = rule.fn(*heads, *given, **facts(node, rule, 0))
     return found
 
 
@@ -307,13 +316,3 @@ def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, c
 def add_into(total: Tensor, g: Tensor) -> None:
     """total += g, where nobody else knows `total`: no new buffer."""
     add(total, g, out=total)
-
-
-def own(g: Tensor, gradient: Tensor | None, given: set[int]) -> Tensor:
-    """A leaf's gradient as a dense tensor that nobody else writes: rules may pass one tensor on to several leaves."""
-    shared = gradient is not None and g.storage is gradient.storage
-    shared = shared or isinstance(g.storage, ConstantStorage)
-    if id(g.storage) in given or shared or not g.is_contiguous():
-        g = clone(g)
-    given.add(id(g.storage))
-    return g

@@ -3,31 +3,33 @@
 The rule of an elementwise op is called once with symbols in place of tensors.  Every elementwise op that it applies
 to them becomes a line of a scalar function, which is compiled by the same specialiser as any declaration.  The engine
 uses it wherever the graph of the backward pass is not wanted.  A rule that does anything else than elementwise ops,
-or only one of them, runs as it is.
+or only one of them, runs as it is; so does one that has read a number from outside which has changed since, and any
+rule over operands of several dtypes.  `sealed.py` says what may be traced at all.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.core.dtype import bool_, float32
+from minigrad.autodiff.sealed import Outside, Unfusable, seal
+from minigrad.core.dtype import DType, bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
 from minigrad.ops.declare import public_function, schema
-from minigrad.ops.rules import promote
+from minigrad.runtime.tensor import Tensor
 
 OPERATORS = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "floordiv": "floor_divide",
     "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+# What truth values may be combined by: a sum of two would be 2 in a kernel, and True as a tensor.
+LOGIC = ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "logical_not",
+         "eq", "ne", "where")  # fmt: skip
 LIMIT = 6  # operands of a fused kernel at most
-
-
-class Unfusable(Exception):
-    """The rule does something that is no elementwise op."""
+EXACT = 1 << 53  # whole numbers up to here are the same in every way of writing them
 
 
 class Trace:
@@ -39,20 +41,18 @@ class Trace:
         self.helpers: dict[str, ScalarFn] = {}
         self.cost = 1
 
-    def call(self, name: str, args: tuple[Any, ...]) -> Symbol:
+    def call(self, op: Op, args: tuple[Any, ...]) -> Symbol:
         """One elementwise op as a line `t3 = name(t1, t2)`."""
-        # `x.where(condition, other)` has another order than the op; rules speak candle's where_cond.
-        op = None if name == "where" else schema.get("where" if name == "where_cond" else name)
-        if op is None or op.scalar is None or op.kind != "elementwise" or len(args) != len(op.operands):
-            raise Unfusable(name)
-        specs = tuple(Spec(SCALAR, bool_ if isinstance(x, Symbol) and x.truth else float32) for x in args)
+        if op.scalar is None or op.kind != "elementwise" or len(args) != len(op.operands):
+            raise Unfusable(op.name)
+        specs = tuple(Spec(SCALAR, bool_ if isinstance(x, Symbol) and x._truth else float32) for x in args)
         assert op.dtype_rule is not None
         _, dtype = op.dtype_rule(op, specs)
         # In one loop everything has one compute dtype: truth values may be chosen by, and combined with each other.
         chosen = specs[1:] if op.name == "where" else specs
         truths = [spec.dtype is bool_ for spec in chosen]
-        if any(truths) and not (all(truths) and dtype is bool_):
-            raise Unfusable(f"{name} of truth values")
+        if dtype not in (bool_, float32) or (any(truths) and not (all(truths) and op.name in LOGIC)):
+            raise Unfusable(f"{op.name} of truth values")
         self.helpers[op.name] = op.scalar
         self.cost += op.scalar.cost
         target = f"t{len(self.lines)}"
@@ -60,39 +60,52 @@ class Trace:
             target += "_"
         value = ast.Call(ast.Name(op.name), [as_node(x) for x in args], [])
         self.lines.append(ast.Assign([ast.Name(target)], value, lineno=1))
-        return Symbol(self, ast.Name(target), dtype is bool_)
+        with_g = any(isinstance(x, Symbol) and x._with_g for x in args)
+        return Symbol(self, ast.Name(target), dtype is bool_, with_g)
 
 
 class Symbol:
-    """Stands for a tensor while a rule is traced.  truth: it is a bool."""
+    """Stands for a tensor while a rule is traced.  _truth: it is a bool; _with_g: the gradient is a part of it."""
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace, node: ast.expr, truth: bool = False) -> None:
-        self._trace, self._node, self.truth = trace, node, truth
+    def __init__(self, trace: Trace, node: ast.expr, truth: bool = False, with_g: bool = False) -> None:
+        self._trace, self._node, self._truth, self._with_g = trace, node, truth, with_g
 
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda *args: self._trace.call(name, (self, *args))
+        """A tensor's method, if that is an elementwise op; shapes, dtypes and values are nothing that a trace knows."""
+        op = method_op(name)
+        return lambda *args: self._trace.call(op, (self, *args))
 
     def __bool__(self) -> bool:
         raise Unfusable("a rule that asks for a value")
 
     def __neg__(self) -> Symbol:
-        return self._trace.call("neg", (self,))
+        return self._trace.call(schema["neg"], (self,))
 
     def __abs__(self) -> Symbol:
-        return self._trace.call("abs", (self,))
+        return self._trace.call(schema["abs"], (self,))
+
+
+def method_op(name: str) -> Op:
+    """The elementwise op that a tensor's method of this name is.  Raises Unfusable for any other attribute."""
+    # `x.where(condition, other)` has another order than the op; rules speak candle's where_cond.
+    if name == "where_cond":
+        return schema["where"]
+    method = getattr(Tensor, name, None)
+    op = getattr(method, "op", None)
+    if not isinstance(op, Op) or op.public is not method:
+        raise Unfusable(f"a rule that asks for {name}")
+    return op
 
 
 def _attach() -> None:
     """Python's operators, each as the op of its name."""
     for operator, name in OPERATORS.items():
-        setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.call(name, (a, b)))
-        setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.call(name, (a, b)))
+        setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
+        setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.call(schema[name], (a, b)))
     for name in COMPARISONS:
-        setattr(Symbol, f"__{name}__", lambda a, b, name=name: a._trace.call(name, (a, b)))
+        setattr(Symbol, f"__{name}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
 
 
 _attach()
@@ -105,20 +118,27 @@ def as_node(x: Any) -> ast.expr:
         return x._node
     if type(x) not in (int, float) or x != x or x in (float("inf"), float("-inf")):
         raise Unfusable(f"{x!r}")
+    if type(x) is int and not -EXACT <= x <= EXACT:
+        raise Unfusable(f"{x!r}")
     return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if x < 0 else ast.Constant(x)
 
 
-def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
-    """The rule as a scalar function of g and what it saves; None where that is not possible."""
+def trace(op: Op, rule: Rule, name: str, outside: Outside | None = None) -> ScalarFn | None:
+    """The rule as a scalar function of g and what it saves; None where that is not possible.
+
+    outside: notes what the rule has read that is not handed to it.
+    """
     args = ("g", *rule.saves)
     if rule.facts or op.kind != "elementwise" or len(args) > LIMIT:
         return None
     written = Trace(args)
     try:
-        value = rule.fn(*[Symbol(written, ast.Name(a)) for a in args])
-    except (Unfusable, TypeError, AttributeError):
+        sealed = seal(rule.fn, Outside() if outside is None else outside)
+        value = sealed(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
+    except Exception:  # whatever it is, the rule as it stands is what will say so
         return None
-    if not isinstance(value, Symbol) or value.truth or not written.lines:
+    # Without g in it the value has the shape of what was saved, and the kernel would give it that of g.
+    if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
         return None
     arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
     node = ast.FunctionDef(name, arguments, [*written.lines, ast.Return(value._node)], [])
@@ -141,13 +161,48 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
     rule = op.rules[operand]
     assert rule is not None
     name = f"{op.name}_vjp_{op.operands[operand]}"
-    scalar = trace(op, rule, name)
+    outside = Outside()
+    scalar = trace(op, rule, name, outside)
     if scalar is None or len(scalar.node.body) == 2:
         # One op needs no kernel of its own, and no lambda around it where its operands are the rule's.
-        rule.fused = (only_call(scalar) if scalar else None) or rule.fn
+        rule.fused = (only_call(scalar) if scalar and not outside else None) or rule.fn
     else:
-        hidden = Op(name, "elementwise", scalar.args, {}, op.where)
-        hidden.doc, hidden.scalar, hidden.dtype_rule = f"The derivative of {op.name}, as one loop.", scalar, promote
-        hidden.saves = ((),) * (1 << len(scalar.args))
-        hidden.public = rule.fused = public_function(hidden)
+        rule.fused = guarded(rule, kernel_of(op, scalar), outside)
     return rule.fused
+
+
+def kernel_of(op: Op, scalar: ScalarFn) -> Callable[..., Any]:
+    """The public function of an op that nobody declared: a rule of `op`, as one loop."""
+    hidden = Op(scalar.name, "elementwise", scalar.args, {}, op.where)
+    hidden.doc, hidden.scalar, hidden.dtype_rule = f"The derivative of {op.name}, as one loop.", scalar, one_dtype
+    hidden.saves = ((),) * (1 << len(scalar.args))
+    hidden.public = public_function(hidden)
+    return hidden.public
+
+
+def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
+    """The dtype that all operands have.  Raises Unfusable for several: in a loop, an inner step would have the widest,
+    and as tensor code the one that its own operands promote to."""
+    dtype = specs[0].dtype
+    if any(spec.dtype is not dtype for spec in specs):
+        raise Unfusable("operands of several dtypes")
+    return dtype.compute, dtype
+
+
+def guarded(rule: Rule, kernel: Callable[..., Any], outside: Outside) -> Callable[..., Any]:
+    """The kernel while what was traced is still what the rule does, else the rule."""
+    fn = rule.fn
+
+    def call(*operands: Any) -> Any:
+        try:
+            return kernel(*operands)
+        except Unfusable:
+            return fn(*operands)
+
+    def call_if_unchanged(*operands: Any) -> Any:
+        if outside.unchanged():
+            return call(*operands)
+        rule.fused = fn  # a number that changes once may change at every step, and each would be a kernel
+        return fn(*operands)
+
+    return call_if_unchanged if outside else call

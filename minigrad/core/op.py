@@ -51,15 +51,17 @@ class Rule:
 
     gradients: the results whose gradients it takes first, by number.
     fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
+    foreign: it was not written in this package, so what it gives is looked at.
     """
 
-    __slots__ = ("facts", "fn", "fused", "gradients", "saves")
+    __slots__ = ("facts", "fn", "foreign", "fused", "gradients", "saves")
 
     def __init__(
         self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...], gradients: tuple[int, ...] = (0,)
     ) -> None:
         self.fn, self.saves, self.facts, self.gradients = fn, saves, facts, gradients
         self.fused: Callable[..., Any] | None = None
+        self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
 class Op:

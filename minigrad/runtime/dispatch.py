@@ -32,7 +32,7 @@ from minigrad.runtime.operands import (
 )
 from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
-from minigrad.runtime.writing import check_writable
+from minigrad.runtime.writing import check_writable, current
 
 __all__ = ["SCALAR", "apply", "lane", "number", "run_view"]
 _planned: set[Op] = set()
@@ -137,8 +137,11 @@ def record(
     parents: list[Any] = []
     for x in operands:
         parent: Any = x.op
-        if parent is None and x.is_variable:
-            parent = x
+        if parent is None:
+            if x.is_variable:
+                parent = x
+        elif x.storage.version:
+            parent = current(x)
         parents.append(parent)
         if parent is not None:
             mask |= bit

@@ -47,8 +47,11 @@ def record(op, plan, {xs}, storage):
         return None
     mask = 0
     parent_{x} = {x}.op
-    if parent_{x} is None and {x}.is_variable:
-        parent_{x} = {x}
+    if parent_{x} is None:
+        if {x}.is_variable:
+            parent_{x} = {x}
+    elif {x}.storage.version:
+        parent_{x} = current({x})
     if parent_{x} is not None:
         mask |= {bit}
     which = op.saves[mask]

@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Spec
-from minigrad.errors import DTypeError, ShapeError, StorageError
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError, StorageError
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array, nested_shape, store
 
 
@@ -26,9 +26,9 @@ class Var(Tensor):
     name: how pictures and messages call it.
     """
 
-    __slots__ = ("grad", "name")
+    __slots__ = ("_grad", "name")
     is_variable = True
-    grad: Tensor | None
+    _grad: Tensor | None
     name: str | None
 
     def __init__(self, data: Any, dtype: Any = None, device: Any = None, name: str | None = None) -> None:
@@ -45,8 +45,38 @@ class Var(Tensor):
                 f"Var: gradients need a floating dtype, got {kind}; give dtype=mg.float32 or use mg.tensor", op="Var"
             )
         super().__init__(*store(data, kind, device))
-        self.grad = None
+        self._grad = None
         self.name = name
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The sum of the gradients so far, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        """None, or a gradient for this Var: raises unless shape, dtype and device are its own."""
+        if value is not None:
+            self._check_gradient(value)
+        self._grad = value
+
+    def _check_gradient(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            error: type[MinigradError] = GradientError
+        elif value.shape != self.shape:
+            error = ShapeError
+        elif value.dtype is not self.dtype:
+            error = DTypeError
+        elif value.device is not self.device:
+            error = DeviceError
+        else:
+            return
+        got = f"{describe(value)} on {value.device}" if error is DeviceError else describe(value)
+        raise error(
+            f"grad: {got} is no gradient of the Var {describe(self)} on {self.device}; give None or a tensor of its "
+            f"shape, dtype and device",
+            op="grad",
+        )
 
     def set(self, value: Any) -> Var:
         """Write `value` into this Var, in place; shape must agree, the dtype is cast.
@@ -78,12 +108,12 @@ class Var(Tensor):
 
     def __copy__(self) -> Tensor:
         twin: Any = super().__copy__()
-        twin.grad, twin.name = self.grad, self.name
+        twin._grad, twin.name = self._grad, self.name
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         twin: Any = super().__deepcopy__(memo)
-        twin.grad, twin.name = deepcopy(self.grad, memo), self.name
+        twin._grad, twin.name = deepcopy(self._grad, memo), self.name
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:

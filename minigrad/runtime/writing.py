@@ -1,7 +1,8 @@
 """May this memory be written?  The checks before every in-place form, `out=` and item assignment.
 
 A write may neither lose a gradient, nor change what other results share, nor read what it has just written.  What a
-recorded op saved is guarded by versions instead: see `autodiff/engine.py`.
+recorded op saved is guarded by versions instead: see `autodiff/checks.py`.  A write under `no_grad` into what a graph
+computed is allowed, and noticed when the value is used again: `current` gives it a node that no gradient passes.
 """
 
 from __future__ import annotations
@@ -9,10 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.core.layout import Layout
+from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError, StorageError
-from minigrad.runtime.graph import mode
+from minigrad.runtime.graph import BackpropOp, Output, mode
+from minigrad.runtime.planning import make_plan
 from minigrad.runtime.tensor import Tensor, describe
+
+# What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.
+# It shows the same memory, so it is a view.
+WRITE = Op("write", "view", ("x",), {}, f"{__file__}:1")
+WRITE.doc = "A write in place that was not recorded."
+WRITE.saves = WRITE.picks = ((), ())
+WRITE.prepare = lambda layout: layout
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
@@ -38,9 +48,18 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
 
 def check_untracked(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> None:
     """Raise if recording is on and a gradient would have to pass a write."""
-    if out.op is not None or out.is_variable:
-        what = "a Var" if out.is_variable else "a tensor that gradients flow through"
-        raise GradientError(f"{name}: cannot write into {what}, {describe(out)}; do it under mg.no_grad()", op=name)
+    if out.is_variable:
+        raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; do it under mg.no_grad()", op=name)
+    if out.op is not None and root_of(out.op) is None:
+        raise GradientError(
+            f"{name}: cannot write into a view of a Var, {describe(out)}; do it under mg.no_grad()", op=name
+        )
+    if out.op is not None:
+        raise GradientError(
+            f"{name}: cannot write into {describe(out)}, the result of {out.op.name} that gradients flow through; "
+            f"compute a new tensor, as in y = y + 1, or write into y.detach().clone()",
+            op=name,
+        )
     for x in operands:
         if x.op is not None or x.is_variable:
             raise GradientError(
@@ -60,3 +79,33 @@ def overlap(a: Layout, b: Layout) -> bool:
         return bool(np.shares_memory(views[0], views[1], max_work=100_000))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
+
+
+# ---- after a write --------------------------------------------------------------------------------------------------
+
+
+def root_of(node: BackpropOp) -> BackpropOp | None:
+    """The op that computed (or the write that changed) what a chain of views shows; None where that is a Var."""
+    while node.op.kind == "view" and node.op is not WRITE:
+        parent = node.parents[0]
+        if not isinstance(parent, (BackpropOp, Output)):
+            return None
+        node = parent  # type: ignore[assignment]
+    return node
+
+
+def current(x: Tensor) -> BackpropOp:
+    """The node of a result whose memory has been written some time: its own while its values are those that the graph
+    computed, else a new one, a write that no gradient passes.
+
+    Whoever used x before the write keeps the old node, and its gradient.  Views of a Var show it as it is now.
+    """
+    node: BackpropOp = x.op  # type: ignore[assignment]
+    root = root_of(node)
+    version = x.storage.version
+    # What an op computed was in fresh memory.
+    if root is None or (root.versions[0] if root.op is WRITE else 0) == version:
+        return node
+    x.op = written = BackpropOp(WRITE, make_plan(WRITE, (x,), {}), {}, (node,), 1, ())
+    written.versions = (version,)
+    return written

@@ -1,8 +1,8 @@
 """Is this derivative right?  Central differences in float64 against `mg.grad`, with random cotangents.
 
 A cotangent of ones would miss an error that sums to zero, so it is drawn.  Every element of every input is compared;
-on failure the worst one is named with both values, and whether the function has a kink there.  `gradgradcheck` does
-the same for the gradient itself.
+on failure the worst one is named with both values, and whether the function has a kink there; a function or a
+gradient that differs from one call to the next is called that.  `gradgradcheck` does the same for the gradient itself.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.var import Var
 
 Function = Callable[..., Any]
+CALLS = 4  # at one point, before a function is called deterministic: two draws may agree by chance
 
 
 class GradcheckError(GradientError, AssertionError):
@@ -48,7 +49,8 @@ def gradcheck(
     inputs: float64 Vars are checked; other tensors and plain values are passed on as they are.
     eps: the step; atol, rtol: |analytic - numeric| <= atol + rtol * |numeric| must hold for every element.
     names: of the arguments, for messages; read from the signature when omitted.
-    Returns True; raises GradcheckError with the worst element, DTypeError for a Var that is not float64.
+    Returns True; raises GradcheckError with the worst element, or where two calls at the same point differ, DTypeError
+    for a Var that is not float64.
     """
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(given))
@@ -61,15 +63,10 @@ def gradcheck(
     rng = np.random.default_rng(seed)
     outputs = [y for y in as_tuple(function(*given)) if y.dtype.is_float]
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
-    seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
-    tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
-    if not tracked:
-        raise GradientError("gradcheck: no output of the function requires a gradient")
-    analytic = grad([y for y, _ in tracked], [given[k] for k in checked], [s for _, s in tracked], allow_unused=True)
-    for k, got in zip(checked, analytic, strict=True):
-        a = np.zeros(given[k].shape) if got is None else host_array(got)
+    analytic = gradients_of(outputs, cotangents, [given[k] for k in checked])
+    for at, k in enumerate(checked):
         quotient = Quotients(function, given, k, cotangents, eps)
-        compare(labels[k], a, quotient, atol, rtol)
+        compare(labels[k], analytic[at], quotient, atol, rtol)
     return True
 
 
@@ -102,6 +99,16 @@ def gradgradcheck(
 
     everything = labels + [f"cotangent {k}" for k in range(len(cotangents))]
     return gradcheck(gradients, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything)
+
+
+def gradients_of(outputs: list[Tensor], cotangents: list[NDArray[Any]], wanted: list[Tensor]) -> list[NDArray[Any]]:
+    """The gradients of <cotangents, outputs>; zeros where there is none."""
+    seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
+    tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
+    if not tracked:
+        raise GradientError("gradcheck: no output of the function requires a gradient")
+    found = grad([y for y, _ in tracked], wanted, [s for _, s in tracked], allow_unused=True)
+    return [np.zeros(x.shape) if g is None else host_array(g) for x, g in zip(wanted, found, strict=True)]
 
 
 class Quotients:
@@ -141,6 +148,16 @@ class Quotients:
         left = (here - self.shifted(index, -self.eps)) / self.eps
         return abs(right - left) > 1e-3 * max(1.0, abs(right), abs(left))
 
+    def noise(self) -> float:
+        """By how much the central quotient differs from call to call when nothing is moved."""
+        values = [self.value(self.base) for _ in range(CALLS)]
+        return 0.0 if np.isnan(values).any() else (max(values) - min(values)) / (2 * self.eps)
+
+    def gradient(self) -> NDArray[Any]:
+        """The analytic gradient once more."""
+        outputs = [y for y in as_tuple(self.function(*self.given)) if y.dtype.is_float]
+        return gradients_of(outputs, self.cotangents, [self.given[self.position]])[0]
+
 
 def compare(label: str, analytic: NDArray[Any], quotients: Quotients, atol: float, rtol: float) -> None:
     """Raise GradcheckError for the worst element unless all are close."""
@@ -151,6 +168,7 @@ def compare(label: str, analytic: NDArray[Any], quotients: Quotients, atol: floa
     if excess.size == 0 or not np.any(excess > 0):
         return
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    expect_one_answer(label, index, analytic, quotients, atol + rtol * abs(float(numeric[index])))
     wrong = int(np.count_nonzero(excess > 0))
     kink = "; the function has a kink there, so move the point" if quotients.has_kink(index) else ""
     raise GradcheckError(
@@ -161,6 +179,25 @@ def compare(label: str, analytic: NDArray[Any], quotients: Quotients, atol: floa
         analytic=float(analytic[index]),
         numeric=float(numeric[index]),
     )
+
+
+def expect_one_answer(
+    label: str, index: tuple[int, ...], analytic: NDArray[Any], quotients: Quotients, tolerance: float
+) -> None:
+    """Raise GradcheckError if the function, or its gradient at `index`, differs from one call to the next by more than
+    the tolerance: then the comparison says nothing."""
+    noise = quotients.noise()
+    what = "function"
+    if not noise > tolerance:
+        what = f"gradient of {label!r} at {index}"
+        noise = max(abs(float(quotients.gradient()[index] - analytic[index])) for _ in range(CALLS))
+    if noise > tolerance:
+        raise GradcheckError(
+            f"gradcheck: the {what} is not deterministic: calls at the same point differ, which moves the comparison "
+            f"by up to {noise:.3g}; draw its random numbers outside, or seed them inside",
+            argument=label,
+            index=index,
+        )
 
 
 def as_tuple(result: Any) -> tuple[Tensor, ...]:

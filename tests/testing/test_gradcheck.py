@@ -77,3 +77,40 @@ def test_what_cannot_be_checked_is_refused() -> None:
         gradcheck(lambda x: x * 2.0, mg.tensor([1.0]))
     with pytest.raises(GradientError, match="no output"):
         gradcheck(lambda x: x.detach(), mg.Var([1.0], dtype="float64"))
+
+
+# ---- what differs from call to call ---------------------------------------------------------------------------------
+
+
+def test_a_random_function_is_called_not_deterministic() -> None:
+    rng = np.random.default_rng(0)
+    x = mg.Var([0.5, 2.0], dtype="float64")
+    for noisy in (
+        lambda x: x * mg.tensor(rng.uniform(size=2)),
+        lambda x: x * mg.tensor((rng.uniform(size=2) < 0.5).astype(np.float64)),
+        lambda x: x * 2.0 + float(rng.uniform()) * 1e-8,
+    ):
+        with pytest.raises(GradcheckError, match=r"the function is not deterministic: calls at the same point differ"):
+            gradcheck(noisy, x)
+        with pytest.raises(GradcheckError, match="not deterministic"):
+            gradgradcheck(lambda x, noisy=noisy: noisy(x) * x * x, x)
+
+
+def test_a_random_gradient_is_called_not_deterministic() -> None:
+    rng = np.random.default_rng(0)
+
+    @mg.elementwise(dtype=promote, vjp=(lambda g: g * float(rng.uniform(1.0, 3.0)),))
+    def doubled(x):
+        """Twice x, with a rule that draws."""
+        return x * 2.0
+
+    with pytest.raises(GradcheckError, match=r"the gradient of 'x' at \(0,\) is not deterministic"):
+        gradcheck(lambda x: doubled(x), mg.Var([0.5], dtype="float64"))
+
+
+def test_a_kink_and_a_wrong_gradient_are_still_called_so() -> None:
+    with pytest.raises(GradcheckError, match="has a kink") as kink:
+        gradcheck(lambda x: x.relu(), mg.Var([0.0], dtype="float64"))
+    with pytest.raises(GradcheckError, match="is worst at") as wrong:
+        gradcheck(slightly_wrong_cube, mg.Var([2.0], dtype="float64"))
+    assert "deterministic" not in str(kink.value) + str(wrong.value)

@@ -1,0 +1,68 @@
+"""Whose memory is this gradient?  What the engine hands out belongs to nobody else, whoever wrote the rules.
+
+A rule may give back what it was given: its g, which another operand or the caller's `gradient=` shares, or a saved
+value; or a tensor that it keeps somewhere.  Nothing in the result tells, but the count of references does: memory that
+only the gradient holds is its own, and is handed out without a copy.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+from minigrad.core.layout import Layout
+from minigrad.core.storage import ConstantStorage, Storage
+from minigrad.ops.casting import clone
+from minigrad.runtime.graph import set_grad_enabled
+from minigrad.runtime.tensor import Tensor
+
+Found = list[tuple[Any, Tensor]]  # targets and their gradients
+
+
+def holders(found: Found) -> tuple[int, int]:
+    """How many references there are to the last gradient, and to its storage."""
+    return getrefcount(found[-1][1]), getrefcount(found[-1][1].storage)
+
+
+# What an expression itself adds to the counts depends on the Python version, so it is seen once, at work.
+ALONE = holders([(None, Tensor(Storage.of(0.0), Layout.contiguous(())))])
+
+
+def handed_out(found: Found, dense: bool, create: bool) -> Found:
+    """The same pairs, each gradient in memory that it alone holds; `found` is used up.
+
+    dense: contiguous as well.  If not, a view of memory of its own may stay one, unless its elements share memory.
+    create: a copy is recorded.
+    """
+    found.reverse()
+    result: Found = []
+    while found:
+        shared = holders(found) != ALONE
+        target, g = found.pop()  # of two targets with one gradient, the second finds it its own
+        storage = g.storage
+        # Without an allocator the memory is somebody else's, such as a NumPy array's.
+        if shared or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
+            g = copied(g, create)
+        result.append((target, g))
+    return result
+
+
+def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
+    """The same gradients, one that comes again as a copy."""
+    result: list[Tensor | None] = []
+    seen: set[int] = set()
+    for g in gradients:
+        result.append(copied(g, create) if g is not None and id(g) in seen else g)
+        seen.add(id(g))
+    return result
+
+
+def copied(g: Tensor, create: bool) -> Tensor:
+    """A contiguous copy."""
+    with set_grad_enabled(create):
+        return clone(g)
+
+
+def tidy(layout: Layout, dense: bool) -> bool:
+    """Whether a gradient may have this layout."""
+    return layout.is_contiguous or not (dense or layout.may_overlap_itself())

@@ -1,0 +1,122 @@
+"""Calls a derivative rule that is not this package's own, and looks at what it gives and at what it did.
+
+The rules of `minigrad.ops` are held to their contract by tests.  Those of others are held to it at each call, in one
+sentence that says which op, which operand, the line of the rule, what came and what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.core.op import Op, Rule, Spec
+from minigrad.core.shape import broadcast_shapes
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def watched(
+    node: BackpropOp,
+    rule: Rule,
+    k: int,
+    fn: Callable[..., Any],
+    heads: list[Any],
+    given: list[Any],
+    facts: dict[str, Any],
+) -> Tensor:
+    """The gradient of operand k by its rule; fn is the rule or what it was fused to.
+
+    Raises GradientError, ShapeError, DTypeError or DeviceError for anything but a gradient of that operand.
+    """
+    partial = without_writing(node.op, rule, k, fn, heads, given, facts)
+    check_partial(node, rule, k, partial)
+    result: Tensor = partial
+    return result
+
+
+def watched_joint(
+    node: BackpropOp, rule: Rule, heads: list[Any], given: list[Any], facts: dict[str, Any]
+) -> tuple[Tensor, ...]:
+    """The gradients of all operands by the joint rule; raises as `watched`, and for another number of them."""
+    partials = without_writing(node.op, rule, None, rule.fn, heads, given, facts)
+    expected = len(node.parents)
+    if not isinstance(partials, (tuple, list)) or len(partials) != expected:
+        got = f"{len(partials)} gradients" if isinstance(partials, (tuple, list)) else describe(partials)
+        raise GradientError(
+            f"{who(node.op, rule, None)} gave {got}; expected a tuple of {expected}, one for each operand",
+            op=node.op.label,
+        )
+    for k, partial in enumerate(partials):
+        check_partial(node, rule, k, partial)
+    return tuple(partials)
+
+
+def without_writing(
+    op: Op,
+    rule: Rule,
+    k: int | None,
+    fn: Callable[..., Any],
+    heads: list[Any],
+    given: list[Any],
+    facts: dict[str, Any],
+) -> Any:
+    """What the rule gives.  Raises GradientError if it wrote into what it was given: others hold that as well."""
+    values = (*heads, *given)
+    versions = [None if x is None else x.storage.version for x in values]
+    result = fn(*values, **facts)
+    names = ["g"] if len(heads) == 1 else [f"g{i}" for i in rule.gradients]
+    for name, x, version in zip((*names, *rule.saves), values, versions):
+        if x is not None and x.storage.version != version:
+            raise GradientError(
+                f"{who(op, rule, k)} wrote into its argument {name!r}, {describe(x)}, which others share; "
+                f"compute a new tensor instead",
+                op=op.label,
+            )
+    return result
+
+
+def check_partial(node: BackpropOp, rule: Rule, k: int, partial: Any) -> None:
+    """Raise unless `partial` is a gradient of operand k: a float tensor on its device that sums to its shape."""
+    op, plan = node.op, node.plan
+    spec, device = plan.specs[k], plan.source
+    error: type[MinigradError]
+    if not isinstance(partial, Tensor):
+        error = GradientError
+    elif partial.device is not device:
+        error = DeviceError
+    elif not partial.dtype.is_float:
+        error = DTypeError
+    elif not fits(partial.shape, spec, plan.layout.shape if op.kind == "elementwise" else None):
+        error = ShapeError
+    else:
+        return
+    got = f"{describe(partial)} on {partial.device}" if error is DeviceError else describe(partial)
+    hint = "; where there is no gradient, give mg.zeros_like of the operand" if partial is None else ""
+    expected = f"expected a tensor {spec!r} on {device}, as the operand"
+    raise error(f"{who(op, rule, k)} gave {got}; {expected}{hint}", op=op.label)
+
+
+def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> bool:
+    """Whether a gradient of this shape is one for an operand: its own shape, or one that it broadcasts to, but no
+    larger than the op's result."""
+    if shape == spec.shape:
+        return True
+    try:
+        wide = broadcast_shapes("gradient", spec.shape, shape) == shape
+        return wide and (result is None or broadcast_shapes("gradient", shape, result) == result)
+    except ShapeError:
+        return False
+
+
+def who(op: Op, rule: Rule, k: int | None) -> str:
+    """The rule as messages name it, with the line where it was written."""
+    code = getattr(rule.fn, "__code__", None)
+    place = op.where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    what = "the joint derivative rule" if k is None else f"the derivative rule for {operand_name(op, k)!r}"
+    return f"{op.label}: {what} at {place}"
+
+
+def operand_name(op: Op, k: int) -> str:
+    """The name of an operand; an op over any number of operands has one name for all."""
+    return f"{op.operands[0]}[{k}]" if op.variadic else op.operands[k]

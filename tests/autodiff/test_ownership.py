@@ -1,0 +1,163 @@
+"""A gradient that is handed out shares memory with nothing else, whoever wrote the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+
+KEPT = mg.tensor([5.0, 5.0], device="reference")
+STASH: list[Any] = []
+ARRAY = np.array([5.0, 5.0], np.float32)
+
+
+def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(rule,))
+    def passed_on(x):
+        """Twice x."""
+        return x * 2.0
+
+    return passed_on
+
+
+def stashing(g, x):
+    STASH.append(g * x)
+    return STASH[-1]
+
+
+def var(*values: float) -> Any:
+    return mg.Var(list(values), device="reference")
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "output": lambda g, y: y,
+    "operand": lambda g, x: x,
+    "detached operand": lambda g, x: x.detach(),
+    "view of the operand": lambda g, x: x[::-1][::-1],
+    "gradient": lambda g: g,
+    "view of the gradient": lambda g: g.reshape(2, 1).reshape(2),
+    "kept tensor": lambda g: KEPT,
+    "stashed result": stashing,
+    "fused": lambda g, x, y: g * x * y,
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("create_graph", [False, True], ids=["plain", "recorded"])
+def test_zeroing_a_gradient_changes_nothing_else(name: str, create_graph: bool) -> None:
+    op = declare(RULES[name])
+    x, seed = var(1.0, 2.0), mg.tensor([3.0, 4.0], device="reference")
+    y = op(x)
+    y.backward(seed, retain_graph=True, create_graph=create_graph)
+    with mg.no_grad():
+        x.grad.zero_()
+    assert x.tolist() == [1.0, 2.0] and y.tolist() == [2.0, 4.0] and seed.tolist() == [3.0, 4.0]
+    assert KEPT.tolist() == [5.0, 5.0]
+    assert not STASH or STASH.pop().tolist() == [3.0, 8.0]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_setting_a_var_leaves_its_gradients_alone(name: str) -> None:
+    op = declare(RULES[name])
+    x = var(1.0, 2.0)
+    y = op(x)
+    y.backward(mg.tensor([3.0, 4.0], device="reference"), retain_graph=True)
+    result = mg.grad(y, x, mg.tensor([3.0, 4.0], device="reference"))
+    before = x.grad.tolist()
+    x.set([7.0, 7.0])
+    y.detach().zero_()
+    STASH.clear()
+    assert x.grad.tolist() == before and result.tolist() == before
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_grad_returns_is_the_callers(name: str) -> None:
+    op = declare(RULES[name])
+    x, seed = var(1.0, 2.0), mg.tensor([3.0, 4.0], device="reference")
+    y = op(x)
+    mg.grad(y, x, seed, retain_graph=True).zero_()
+    assert x.tolist() == [1.0, 2.0] and y.tolist() == [2.0, 4.0] and seed.tolist() == [3.0, 4.0]
+    assert KEPT.tolist() == [5.0, 5.0]
+    STASH.clear()
+
+
+def test_a_rule_may_give_back_the_memory_of_an_array() -> None:
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: mg.from_numpy(ARRAY),))
+    def from_an_array(x):
+        """Twice x."""
+        return x * 2.0
+
+    x = mg.Var([1.0, 2.0])
+    from_an_array(x).backward()
+    x.grad.zero_()
+    assert ARRAY.tolist() == [5.0, 5.0]
+
+
+def test_gradients_that_pass_unchanged_to_several_leaves_are_apart() -> None:
+    x, z, seed = var(1.0, 2.0), var(3.0, 4.0), mg.tensor([5.0, 6.0], device="reference")
+    for gradients in (mg.grad(x + z, [x, z], seed), mg.grad(x + z, [x, z]), mg.grad((x + z) + (x + z), [x, z])):
+        before = gradients[1].tolist()
+        gradients[0].zero_()
+        assert gradients[1].tolist() == before and seed.tolist() == [5.0, 6.0]
+    grads = (x + z).backward(seed)
+    x.grad.zero_()
+    assert z.grad.tolist() == grads[z].tolist() == seed.tolist() == [5.0, 6.0]
+
+
+def test_the_gradient_of_a_value_in_between_is_apart_from_that_of_the_leaf() -> None:
+    x = var(1.0, 2.0)
+    y = x + 0.0
+    z = y + 0.0
+    gz, gy, gx = mg.grad(z, [z, y, x], mg.tensor([5.0, 6.0], device="reference"))
+    gy.zero_()
+    assert gx.tolist() == gz.tolist() == [5.0, 6.0]
+
+
+def test_an_input_that_is_asked_for_twice_is_given_twice() -> None:
+    x = var(1.0, 2.0)
+    first, second = mg.grad(x * 3.0, [x, x])
+    first.zero_()
+    assert second.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(),
+        lambda x: x.expand(3, 2),
+        lambda x: x.reshape(2, 1).expand(2, 3).sum(1),
+        lambda x: x[::-1],
+        lambda x: x.reshape(1, 2).T,
+        lambda x: x[:1],
+        lambda x: x * 1.0,
+        lambda x: x,
+    ],
+)
+def test_every_gradient_may_be_written(function: Callable[[Any], Any]) -> None:
+    x = var(1.0, 2.0)
+    y = function(x)
+    result = mg.grad(y, x, retain_graph=True)
+    again = mg.grad(y, x, retain_graph=True)
+    y.backward()
+    expected = x.grad.tolist()
+    assert result.tolist() == expected
+    result.zero_()
+    assert x.grad.tolist() == expected == again.tolist()
+    x.grad.add_(1.0)
+    assert result.tolist() == [0.0, 0.0] and again.tolist() == expected
+
+
+def test_a_gradient_that_is_the_engines_own_is_not_copied() -> None:
+    x = mg.Var(np.ones(8, np.float32), device="reference")
+    seed = mg.ones(8, device="reference")
+    for y, results in ((x * 3.0, 1), (x * x, 3), ((x * 3.0) * 2.0, 2)):  # two products and their sum
+        before = mg.memory_stats().allocations
+        mg.grad(y, x, seed, retain_graph=True)
+        between = mg.memory_stats().allocations
+        x.grad = None
+        y.backward(seed)
+        assert (between - before, mg.memory_stats().allocations - between) == (results, results)

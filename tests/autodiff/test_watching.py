@@ -1,0 +1,162 @@
+"""A rule that gives what is no gradient is named: op, operand, line, what came and what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError
+
+ways = pytest.mark.parametrize("create_graph", [False, True], ids=["plain", "recorded"])
+
+
+def op_with(*rules: Callable[..., Any]) -> Callable[..., Any]:
+    if len(rules) == 2:
+
+        @mg.elementwise(dtype=mg.rules.promote, vjp=rules)
+        def product(a, b):
+            """a times b."""
+            return a * b
+
+        return product
+
+    @mg.elementwise(dtype=mg.rules.promote, vjp=rules)
+    def cube(x):
+        """x**3."""
+        return x * x * x
+
+    return cube
+
+
+def line_of(fn: Callable[..., Any]) -> str:
+    return re.escape(f"{fn.__code__.co_filename}:{fn.__code__.co_firstlineno}")
+
+
+WRONG: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
+    "number": (lambda g, x: 2.0, GradientError, "float 2.0"),
+    "none": (lambda g, x: None, GradientError, "NoneType None"),
+    "array": (lambda g, x: np.ones(3), GradientError, r"ndarray float64\(3,\)"),
+    "tuple": (lambda g, x: (g * x, g), GradientError, "tuple"),
+    "smaller": (lambda g, x: (g * x).sum(), ShapeError, r"float32\(\)"),
+    "shorter": (lambda g, x: (g * x)[:2], ShapeError, r"float32\(2,\)"),
+    "larger": (lambda g, x: (g * x).expand(4, 3) * 1.0, ShapeError, r"float32\(4, 3\)"),
+    "column": (lambda g, x: (g * x).reshape(3, 1), ShapeError, r"float32\(3, 1\)"),
+    "ints": (lambda g, x: (g * x).to(mg.int32), DTypeError, r"int32\(3,\)"),
+    "truths": (lambda g, x: x > 0.0, DTypeError, r"bool\(3,\)"),
+    "elsewhere": (lambda g, x: (g * x).to("cpu"), DeviceError, r"float32\(3,\) on cpu"),
+}
+
+
+@ways
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_gradient_is_named_with_its_rule(name: str, create_graph: bool) -> None:
+    rule, error, got = WRONG[name]
+    x = mg.Var([1.0, 2.0, 3.0], device="reference")
+    expected = r"expected a tensor float32\(3,\) on reference, as the operand"
+    message = f"cube: the derivative rule for 'x' at {line_of(rule)} gave {got}.*; {expected}"
+    for _ in range(2):
+        with pytest.raises(error, match=message):
+            op_with(rule)(x).backward(create_graph=create_graph)
+    assert x.grad is None
+
+
+def test_the_operand_is_named() -> None:
+    right, wrong = lambda g, b: g * b, lambda g, a: 3
+    a, b = mg.Var([1.0], device="reference"), mg.Var([2.0], device="reference")
+    with pytest.raises(GradientError, match=f"product: the derivative rule for 'b' at {line_of(wrong)} gave int 3"):
+        op_with(right, wrong)(a, b).backward()
+
+
+@ways
+def test_a_gradient_that_sums_to_its_operand_or_is_of_another_float_is_right(create_graph: bool) -> None:
+    a = mg.Var([2.0], device="reference")
+    b = mg.Var([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
+    op = op_with(lambda g, b: g * b, lambda g, a: g * a)
+    first, second = mg.grad(op(a, b), [a, b], create_graph=create_graph)
+    assert first.tolist() == [10.0] and first.dtype is mg.float32
+    assert second.tolist() == [[2.0, 2.0], [2.0, 2.0]] and second.dtype is mg.float64
+
+
+def joint_op(joint: Callable[..., Any]) -> Callable[..., Any]:
+    @mg.kernel(
+        dtype=mg.rules.floating, shape=mg.rules.same_shape, vjp=(lambda g, b: g * b, lambda g, a: g * a), joint=joint
+    )
+    def paired(backend, out, a, b):
+        """a times b, with one rule for both."""
+        return backend.elementwise(mg.mul.op.scalar, out.dtype.compute, out, [a, b])
+
+    return paired
+
+
+JOINT: dict[str, tuple[Callable[..., Any], str]] = {
+    "one": (lambda g, a, b: (g * b,), "gave 1 gradients; expected a tuple of 2"),
+    "three": (lambda g, a, b: (g * b, g * a, g), "gave 3 gradients; expected a tuple of 2"),
+    "tensor": (lambda g, a, b: g * b, r"gave float32\(2,\); expected a tuple of 2"),
+    "none": (lambda g, a, b: None, "gave NoneType None; expected a tuple of 2"),
+    "number": (lambda g, a, b: (g * b, 1.0), r"gave float 1.0; expected a tensor float32\(2,\)"),
+}
+
+
+@ways
+@pytest.mark.parametrize("name", JOINT)
+def test_a_joint_rule_gives_one_gradient_an_operand(name: str, create_graph: bool) -> None:
+    rule, message = JOINT[name]
+    a, b = mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
+    with pytest.raises(GradientError, match=f"paired: the .*rule.* at {line_of(rule)} {message}"):
+        joint_op(rule)(a, b).backward(create_graph=create_graph)
+
+
+def test_a_right_joint_rule_is_used() -> None:
+    a, b = mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
+    first, second = mg.grad(joint_op(lambda g, a, b: [g * b, g * a * 2.0])(a, b), [a, b])
+    assert first.tolist() == [3.0, 4.0] and second.tolist() == [2.0, 4.0]
+
+
+def writing(g, x):
+    g.mul_(2.0)
+    return g
+
+
+def writing_operand(g, x):
+    x.mul_(2.0)
+    return g * x
+
+
+@pytest.mark.parametrize(("rule", "name"), [(writing, "g"), (writing_operand, "x")])
+def test_a_rule_that_writes_into_what_it_was_given_is_named(rule: Callable[..., Any], name: str) -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    with pytest.raises(GradientError, match=f"rule for 'x' at {line_of(rule)} wrote into its argument '{name}'"):
+        op_with(rule)(x).backward(mg.tensor([3.0, 4.0], device="reference"))
+    assert x.grad is None
+
+
+# ---- .grad ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "got"),
+    [
+        (1.0, GradientError, "float 1.0"),
+        (np.ones(2, np.float32), GradientError, r"ndarray float32\(2,\)"),
+        (mg.ones(3, device="reference"), ShapeError, r"float32\(3,\)"),
+        (mg.ones(1, device="reference"), ShapeError, r"float32\(1,\)"),
+        (mg.ones(2, dtype="float64", device="reference"), DTypeError, r"float64\(2,\)"),
+        (mg.ones(2), DeviceError, r"float32\(2,\) on cpu"),
+    ],
+    ids=["number", "array", "shape", "broadcast", "dtype", "device"],
+)
+def test_grad_is_none_or_a_gradient(value: Any, error: type[Exception], got: str) -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    x.grad = kept = mg.ones(2, device="reference")
+    with pytest.raises(error, match=rf"grad: {got} is no gradient of the Var float32\(2,\) on reference; give None or"):
+        x.grad = value
+    assert x.grad is kept
+    (x * 2.0).backward()
+    assert x.grad.tolist() == [3.0, 3.0] and kept.tolist() == [1.0, 1.0]
+    x.grad = None
+    assert x.grad is None
