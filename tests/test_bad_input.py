@@ -201,7 +201,7 @@ REDUCTIONS: list[Row] = [
     ("amax-nothing", lambda o: o.empty.amax(), ShapeError, "amax: float32(0,) of nothing is undefined"),
     ("amin-nothing", lambda o: o.hollow.amin(1), ShapeError, "amin: float32(2, 0) (1,) of nothing is undefined"),
     ("argmax-nothing", lambda o: o.empty.argmax(), ShapeError, "argmax: float32(0,) no element"),
-    ("max-nothing", lambda o: o.hollow.max(1), ShapeError, "argmax: float32(2, 0) dim 1"),
+    ("max-nothing", lambda o: o.hollow.max(1), ShapeError, "max: float32(2, 0) dim 1"),
     ("max-dims", lambda o: o.x.max((0, 1)), ArgumentError, "max: dim must be an int (0, 1)"),
     ("argmin-dim", lambda o: o.x.argmin(3), IndexOutOfRange, f"argmin: dim 3 {F}"),
     ("argmax-list", lambda o: mg.argmax([1, 2]), DTypeError, f"argmax: list [1, 2] {LISTED}"),

@@ -22,7 +22,7 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
 from minigrad.ops.folds import declared
-from minigrad.runtime.dispatch import apply, keyed, lane, plan_for, run, run_view
+from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run, run_view
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
@@ -379,6 +379,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
 def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """An op along a dim of a tensor without dims, which is a row of one there; so are the results."""
+    params = canonical(op, operands, params)
     rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
     found = apply(op, rows, params)
     if op.result is None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from minigrad.core.roles import Dim
 from minigrad.core.rows import RowFn, Total
+from minigrad.core.shape import normalize_dim
 from minigrad.ops.declare import kernel, scalar
 from minigrad.ops.reduce import as_float, sum
 from minigrad.ops.rules import floating, same_shape
@@ -126,7 +127,9 @@ def log_softmax_backward(backend, out, dy, logs, *, dim: Dim):
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
     """A function of rows along a dim."""
-    result: Tensor = function(as_float(input, dtype, function.op.label), dim=dim)
+    x = as_float(input, dtype, function.op.label)
+    d = dim if x is input else normalize_dim(dim, input.ndim or 1, function.op.label, input)  # which it names
+    result: Tensor = function(x, dim=d)
     return result
 
 
