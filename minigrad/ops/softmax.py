@@ -127,9 +127,11 @@ def log_softmax_backward(backend, out, dy, logs, *, dim: Dim):
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
     """A function of rows along a dim."""
-    x = as_float(input, dtype, function.op.label)
-    d = dim if x is input else normalize_dim(dim, input.ndim or 1, function.op.label, input)  # which it names
-    result: Tensor = function(x, dim=d)
+    name = function.op.label
+    expect_tensors(name, input)
+    if dtype is not None or not input.dtype.is_float:  # checked before a copy is made
+        dim = normalize_dim(dim, input.ndim or 1, name, input)
+    result: Tensor = function(as_float(input, dtype, name), dim=dim)
     return result
 
 
