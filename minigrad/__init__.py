@@ -13,6 +13,7 @@ from minigrad.backends.base import Backend
 from minigrad.backends.parallel import get_num_threads, set_num_threads, threading_layer
 from minigrad.backends.registry import register_backend
 from minigrad.config import debug, override, settings
+from minigrad.core import requests
 from minigrad.core.allocator import Allocator, MemoryStats, empty_cache, get_allocator, memory_stats, set_allocator
 from minigrad.core.device import Device, default_device, set_default_device
 from minigrad.core.device import as_device as device
@@ -416,6 +417,7 @@ __all__ = [
     "relu6",
     "remainder",
     "repeat",
+    "requests",
     "reshape",
     "roll",
     "round",

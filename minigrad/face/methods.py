@@ -50,9 +50,12 @@ from minigrad.ops import (
     views,
 )  # fmt: skip
 from minigrad.ops.declare import schema
+from minigrad.runtime import dispatch
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
+FILL = creation.fill.op  # type: ignore[attr-defined]
 METHODS: dict[Any, str] = {
     arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "
     "maximum minimum",
@@ -253,8 +256,7 @@ def fill_(x: Tensor, value: float) -> Tensor:
     number = item(value) if isinstance(value, Tensor) else value
     creation.expect_numbers("fill_", value=number)
     creation.expect_fit("fill_", number, x.dtype)
-    creation.fill_in(x, number)
-    x.storage.bump()
+    dispatch.write(FILL, (dispatch.number(number, x.dtype, x.device),), {"shape": x.shape}, x)
     return x
 
 
@@ -318,6 +320,7 @@ def attach() -> None:
             setattr(Tensor, name, getattr(module, name))
     for function in (*VIEWS, t, item, tolist, size, fill_, zero_, copy_, requires_grad_):
         setattr(Tensor, function.__name__, function)
+    Var.set = subscript.set_value  # type: ignore[attr-defined]
     Tensor.as_strided = views.strided_view  # type: ignore[attr-defined]
     for name, op in schema.items():
         if op.kind == "elementwise":

@@ -7,6 +7,7 @@ from typing import Any
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Copy
 from minigrad.core.roles import Target
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.ops.declare import kernel
@@ -30,13 +31,13 @@ def cast(backend, out, x, *, dtype):
     `!= 0`; floats round to nearest even.
     Gradient: g cast back; none through an integer dtype.
     """
-    return backend.copy(out, x)
+    return backend.prepare(Copy(), out, x)
 
 
 @kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True)
 def clone(backend, out, x):
     """A row-major copy in storage of its own.  Gradient: g."""
-    return backend.copy(out, x)
+    return backend.prepare(Copy(), out, x)
 
 
 def contiguous(x: Tensor) -> Tensor:
@@ -87,4 +88,4 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 @kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)
 def transfer(backend, out, x, *, device: Target):
     """A copy on another device.  Gradient: g, sent back."""
-    return backend.copy(out, x)
+    return backend.prepare(Copy(), out, x)

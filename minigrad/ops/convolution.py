@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Convolve
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.reduce import sum
@@ -71,7 +72,7 @@ def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation,
     Gradient: `conv_input_with`, `conv_weight_with`, and g summed over all but the channels.
     """
     row = Spec(bias.layout.expand((weight.shape[0],)), bias.dtype)
-    return backend.conv(out, x, weight, row, stride, padding, dilation, groups)
+    return backend.prepare(Convolve("output", stride, padding, dilation, groups), out, x, weight, row)
 
 
 @kernel(
@@ -91,7 +92,7 @@ def conv_input_with(backend, out, output, weight, *, size, stride, padding, dila
 
     Gradient: `conv_with` and `conv_weight_with`.
     """
-    return backend.conv_input(out, output, weight, stride, padding, dilation, groups)
+    return backend.prepare(Convolve("input", stride, padding, dilation, groups), out, output, weight)
 
 
 @kernel(
@@ -111,7 +112,7 @@ def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation
 
     Gradient: `conv_with` and `conv_input_with`.
     """
-    return backend.conv_weight(out, output, x, stride, padding, dilation, groups)
+    return backend.prepare(Convolve("weight", stride, padding, dilation, groups), out, output, x)
 
 
 def zero(like: Tensor) -> Tensor:

@@ -13,12 +13,16 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, int64
+from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Arange, Fill
+from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.declare import kernel
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape, store
 from minigrad.runtime.var import Var
 
@@ -83,9 +87,28 @@ def full(
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     expect_fit("full", fill_value, kind)
-    x = empty(as_shape((shape,), "full"), dtype=kind, device=device, requires_grad=requires_grad)
-    fill_in(x, fill_value)
-    return x
+    where = default_device() if device is None else as_device(device)
+    return leaf(fill(number(fill_value, kind, where), shape=as_shape((shape,), "full")), requires_grad)
+
+
+def leaf(x: Tensor, requires_grad: bool) -> Tensor:
+    """x, as a Var on the same storage where it is to have a gradient.  Raises DTypeError for integers."""
+    return Var.of(x) if requires_grad else x
+
+
+def _value_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    return specs[0].dtype
+
+
+@kernel(
+    dtype=_value_dtype,
+    shape=lambda op, value, *, shape: shape,
+    vjp=(lambda g: g.sum(),),
+    linear=True,
+)
+def fill(backend, out, value, *, shape: Shape):
+    """A tensor of one value, which is a scalar.  Gradient: the sum of g."""
+    return backend.prepare(Fill(), out, value)
 
 
 def expect_numbers(name: str, **values: Any) -> None:
@@ -103,20 +126,12 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
         raise DTypeError(f"{name}: {error}", op=name) from None
 
 
-def fill_in(x: Tensor, value: float) -> None:
-    """Write one value into every element; no checks, no version: for fresh tensors."""
-    if x.numel():
-        backend_of(x.device).fill(Spec(x.layout, x.dtype))(x.storage.buffer, value)
-
-
 def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes; read it only after writing it."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
     layout = Layout.contiguous(as_shape(shape, "empty"))
-    if requires_grad:
-        return Var(np.empty(layout.shape, kind.numpy), kind, where)
-    return Tensor(backend_of(where).allocate(layout.numel, kind, where), layout)
+    return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
 def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -185,10 +200,16 @@ def arange(
     if whole and dtype.is_int and count:
         expect_fit("arange", start, dtype)
         expect_fit("arange", start + (count - 1) * step, dtype)
-    x = empty(count, dtype=dtype, device=device, requires_grad=requires_grad)
-    if count:
-        backend_of(x.device).arange(Spec(x.layout, x.dtype))(x.storage.buffer, start, step)
-    return x
+    where = default_device() if device is None else as_device(device)
+    wide = float64 if dtype.is_float else int64
+    first, by = (number(v if dtype.is_float else int(v), wide, where) for v in (start, step))
+    return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
+
+
+@kernel(dtype=lambda op, specs, *, count, dtype: dtype, shape=lambda op, start, step, *, count, dtype: (count,))
+def count_up(backend, out, start, step, *, count: Size, dtype):
+    """start + i * step for i = 0 .. count - 1: what `arange` calls."""
+    return backend.prepare(Arange(), out, start, step)
 
 
 def linspace(

@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from minigrad.core.op import Op, Rule
+from minigrad.core.requests import Reduce
 from minigrad.core.roles import Dims, Flag, role_of
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
@@ -289,7 +290,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
 
         def prepare(backend: Any, out: Any, a: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
             kept = rules.with_kept_dims(out, a.shape, dims)
-            return backend.reduce(fold, dtype(op, (a,))[0], kept, a, dims)
+            return backend.prepare(Reduce(fold, dtype(op, (a,))[0], dims), kept, a)
 
         op.prepare = prepare
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Select
 from minigrad.core.shape import as_int
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
@@ -44,7 +45,7 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
 )
 def embedding_with(backend, out, x, index, share):
     """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
-    launch = backend.index_select(out, x, index, 0)
+    launch = backend.prepare(Select(0), out, x, index)
     return watched(embedding_with, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
 
 

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.base import Backend, IndexLaunch, Launch
-from minigrad.core.dtype import DType
+from minigrad.core.device import CPU
+from minigrad.core.dtype import DType, int64
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Bounds, Gather, ScatterAdd, Select, SelectAdd
 from minigrad.core.roles import Dim
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.declare import kernel
@@ -38,15 +41,28 @@ def watched(op: Callable[..., Any], backend: Backend, launch: IndexLaunch, x: Sp
     """A launch over (x, index, ..., out) that raises where the backend's says that a position does not exist."""
     size, label = x.shape[dim], op.op.label  # type: ignore[attr-defined]
     if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):
-        bounds = backend.index_bounds(index)  # nothing is moved, so no kernel looks
+        bounds = bounds_of(backend, index)  # nothing is moved, so no kernel looks
         launch = lambda *buffers: not all(-size <= k < size for k in bounds(buffers[1]))  # noqa: E731
 
     def run(*buffers: Any) -> None:
         if launch(*buffers):
-            low, high = backend.index_bounds(index)(buffers[1])
+            low, high = bounds_of(backend, index)(buffers[1])
             raise out_of_range(label, low if low < -size else high, x, dim)
 
     return run
+
+
+def bounds_of(backend: Backend, index: Spec) -> Callable[[Any], tuple[int, int]]:
+    """A look at the lowest and highest element of an index tensor's buffer."""
+    look = backend.prepare(Bounds(), Spec(Layout.contiguous((2,)), int64), index)
+
+    def bounds(buffer: Any) -> tuple[int, int]:
+        found = backend.allocate(2, int64, CPU)
+        look(buffer, found.buffer)
+        low, high = backend.to_host(found)[:2].tolist()
+        return low, high
+
+    return bounds
 
 
 def out_of_range(label: str, wrong: int, x: Spec, dim: int) -> IndexOutOfRange:
@@ -114,7 +130,7 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
 )
 def gather_along(backend, out, x, index, *, dim: Dim):
     """out[i, j, k] = x[i, index[i, j, k], k] for dim 1.  Gradient: g added where it was read."""
-    return watched(gather_along, backend, backend.gather(out, x, index, dim), x, index, dim)
+    return watched(gather_along, backend, backend.prepare(Gather(dim), out, x, index), x, index, dim)
 
 
 @kernel(
@@ -125,7 +141,7 @@ def gather_along(backend, out, x, index, *, dim: Dim):
 )
 def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with src added at the positions of `gather`.  Gradient: g, and g gathered."""
-    return watched(scatter_add_along, backend, backend.scatter_add(out, x, index, src, dim), x, index, dim)
+    return watched(scatter_add_along, backend, backend.prepare(ScatterAdd(dim), out, x, index, src), x, index, dim)
 
 
 @kernel(
@@ -136,7 +152,7 @@ def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
 )
 def index_select_along(backend, out, x, index, *, dim: Dim):
     """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
-    return watched(index_select_along, backend, backend.index_select(out, x, index, dim), x, index, dim)
+    return watched(index_select_along, backend, backend.prepare(Select(dim), out, x, index), x, index, dim)
 
 
 @kernel(
@@ -147,7 +163,7 @@ def index_select_along(backend, out, x, index, *, dim: Dim):
 )
 def index_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""
-    return watched(index_add_along, backend, backend.index_add(out, x, index, src, dim), x, index, dim)
+    return watched(index_add_along, backend, backend.prepare(SelectAdd(dim), out, x, index, src), x, index, dim)
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Join
 from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
@@ -50,7 +51,7 @@ def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: i
 )
 def cat_along(backend, out, *tensors, dim):
     """The operands one after another along `dim`.  Gradient: each gets its part of g."""
-    return backend.join(out, tensors, dim)
+    return backend.prepare(Join(dim), out, *tensors)
 
 
 def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -14,6 +14,7 @@ from minigrad.backends.base import Backend, Launch
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Product
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import DTypeError, ShapeError
@@ -103,7 +104,8 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
 )
 def matmul_nd(backend, out, a, b):
     """The product of matrices and vectors: what `matmul` calls.  Gradient: g @ b.T and a.T @ g."""
-    return backend.matmul(*as_matrices(out, a, b))
+    result, left, right = as_matrices(out, a, b)
+    return backend.prepare(Product(), result, left, right)
 
 
 _multiply = lane(matmul_nd.op)  # type: ignore[attr-defined]
@@ -198,7 +200,10 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         layout = layout.unsqueeze(-1 if len(b.shape) == 1 else -2)
     if len(b.shape) == 1:
         layout = layout.unsqueeze(-1)
-    launch = backend.addmm(result, left, right, Spec(layout, c.dtype), alpha, beta)
+    if not beta:
+        product = backend.prepare(Product(alpha), result, left, right)
+        return lambda z, x, y, buffer: product(x, y, buffer)
+    launch = backend.prepare(Product(alpha, beta), result, left, right, Spec(layout, c.dtype))
     return lambda z, x, y, buffer: launch(x, y, z, buffer)
 
 

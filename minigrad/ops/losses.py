@@ -13,12 +13,13 @@ from typing import Any
 from minigrad.backends.base import Backend
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Pick, PickBack
 from minigrad.core.shape import as_int
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
-from minigrad.ops.indexing import gather, index_select
+from minigrad.ops.indexing import bounds_of, gather, index_select
 from minigrad.ops.reduce import sum
 from minigrad.ops.rules import common, refuse
 from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
@@ -53,7 +54,7 @@ def _slope_shape(op: Op, dy: Spec, x: Spec, target: Spec, *, ignore: int, reduct
 def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
     """A look at the classes before the op allocates: each must exist or be the ignored one."""
     target, classes, ignore = specs[-1], specs[-2].shape[-1], params["ignore"]
-    bounds = backend.index_bounds(target)
+    bounds = bounds_of(backend, target)
 
     def check(*operands: Tensor) -> None:
         low, high = bounds(operands[-1].storage.buffer)
@@ -113,7 +114,7 @@ def _slope_by_x(g: Tensor, dy: Tensor, x: Tensor, target: Tensor, ignore: int, r
 )
 def cross_entropy_along(backend, out, x, target, *, ignore, reduction):
     """-log_softmax(x) at the class of each row of the last dim.  Gradient: softmax(x), minus 1 at the class."""
-    return backend.pick(LOG_SOFTMAX, out, x, target, ignore, reduction)
+    return backend.prepare(Pick(LOG_SOFTMAX, ignore, reduction), out, x, target)
 
 
 @kernel(
@@ -128,7 +129,7 @@ def cross_entropy_along(backend, out, x, target, *, ignore, reduction):
 )
 def cross_entropy_backward(backend, out, dy, x, target, *, ignore, reduction):
     """The gradient of cross_entropy in x."""
-    return backend.pick_backward(SOFTMAX, out, dy, x, target, ignore, reduction)
+    return backend.prepare(PickBack(SOFTMAX, ignore, reduction), out, dy, x, target)
 
 
 # ---- the public forms -----------------------------------------------------------------------------------------------

@@ -7,52 +7,54 @@ positions are written; from there on they are an index like any other, and readi
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
-from minigrad.backends.registry import backend_of
-from minigrad.config import listeners
-from minigrad.core.device import Device
-from minigrad.core.dtype import bool_, int64
-from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
+from minigrad.core.dtype import bool_
+from minigrad.core.plan import CHUNK, pieces
+from minigrad.core.requests import Locate, Tally
+from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.errors import DTypeError, MinigradError, ShapeError
 from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.compare import ne, where
+from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import sum
+from minigrad.ops.rules import index_dtype
 from minigrad.ops.scan import cumsum
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
-@lru_cache(maxsize=1024)
-def _finder(device: Device, layout: Layout) -> Any:
-    """The prepared search of a mask's layout."""
-    return backend_of(device).nonzero(Spec(layout, bool_))
+def _parts(mask: Tensor) -> int:
+    """Into how many parts a mask is counted, so that many threads find work: from its shape alone."""
+    return pieces(mask.numel(), CHUNK)[1]
 
 
-listeners.append(_finder.cache_clear)  # a search is prepared for a threshold and a backend
+@kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,))
+def tally(backend, out, mask, *, parts: Size):
+    """How many elements of a mask hold before each of equal parts of it, and at the end how many there are."""
+    return backend.prepare(Tally(parts), out, mask)
+
+
+@kernel(dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count,))
+def locate(backend, out, mask, starts, *, count: Size):
+    """Row-major positions of the `count` elements of a mask that hold; `starts` is its tally."""
+    return backend.prepare(Locate(), out, mask, starts)
 
 
 def count_true(mask: Tensor) -> int:
     """How many elements of a mask hold."""
-    count, _ = _finder(mask.device, mask.layout)
-    return int(count(mask.storage.buffer)[0])
+    return int(tally(mask, parts=_parts(mask))[-1].item())
 
 
 def places_of(mask: Tensor) -> Tensor:
     """Row-major positions (int64, 1-d) of the elements that hold."""
-    count, write = _finder(mask.device, mask.layout)
-    total, parts = count(mask.storage.buffer)
-    storage = backend_of(mask.device).allocate(total, int64, mask.device)
-    if total:
-        write(mask.storage.buffer, parts, storage.buffer)
-    return Tensor(storage, Layout.contiguous((total,)))
+    starts = tally(mask, parts=_parts(mask))
+    return locate(mask, starts, count=int(starts[-1].item()))
 
 
 def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Copy, MapRows, SumColumns
 from minigrad.core.shape import as_shape
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.casting import clone
@@ -100,7 +101,7 @@ def _rms_norm_backward_by_x(g: Tensor, v: Tensor, x: Tensor, eps: float) -> Tens
 def layer_norm_with(backend, out, x, params, *, eps):
     """Rows of the last dim, minus their mean, over their deviation, times params[0] plus params[1]."""
     rows = (x, _along_rows(params, x.shape, 0), _along_rows(params, x.shape, 1))
-    launch = backend.map_rows(LAYER_NORM, out, rows, len(x.shape) - 1, eps)
+    launch = backend.prepare(MapRows(LAYER_NORM, len(x.shape) - 1, eps), out, *rows)
     return lambda values, lines, result: launch(values, lines, lines, result)
 
 
@@ -115,7 +116,8 @@ def layer_norm_with(backend, out, x, params, *, eps):
 )
 def layer_norm_backward(backend, out, x, dy, weight, *, eps):
     """The gradient of layer_norm in x."""
-    return backend.map_rows(LAYER_NORM_BACKWARD, out, (x, dy, _along_rows(weight, x.shape)), len(x.shape) - 1, eps)
+    request = MapRows(LAYER_NORM_BACKWARD, len(x.shape) - 1, eps)
+    return backend.prepare(request, out, x, dy, _along_rows(weight, x.shape))
 
 
 def _sums_shape(op: Op, x: Spec, dy: Spec, *, eps: float) -> tuple[int, ...]:
@@ -132,7 +134,7 @@ def _sums_shape(op: Op, x: Spec, dy: Spec, *, eps: float) -> tuple[int, ...]:
 )
 def layer_norm_sums(backend, out, x, dy, *, eps):
     """The gradient of layer_norm in its weight and bias: sums over all rows, as two lines."""
-    return backend.sum_columns(LAYER_NORM_SUMS, out, (x, dy), eps)
+    return backend.prepare(SumColumns(LAYER_NORM_SUMS, eps), out, x, dy)
 
 
 @kernel(
@@ -146,7 +148,7 @@ def layer_norm_sums(backend, out, x, dy, *, eps):
 )
 def rms_norm_with(backend, out, x, weight, *, eps):
     """Rows of the last dim over the root of their mean square, times a weight."""
-    return backend.map_rows(RMS_NORM, out, (x, _along_rows(weight, x.shape)), len(x.shape) - 1, eps)
+    return backend.prepare(MapRows(RMS_NORM, len(x.shape) - 1, eps), out, x, _along_rows(weight, x.shape))
 
 
 @kernel(
@@ -160,7 +162,7 @@ def rms_norm_with(backend, out, x, weight, *, eps):
 )
 def rms_norm_backward(backend, out, x, dy, weight, *, eps):
     """The gradient of rms_norm in x."""
-    return backend.map_rows(RMS_NORM_BACKWARD, out, (x, dy, _along_rows(weight, x.shape)), len(x.shape) - 1, eps)
+    return backend.prepare(MapRows(RMS_NORM_BACKWARD, len(x.shape) - 1, eps), out, x, dy, _along_rows(weight, x.shape))
 
 
 def _gradients_shape(lines: int) -> Callable[..., tuple[int, ...]]:
@@ -202,7 +204,7 @@ def _parted(both: Tensor, x: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
 )
 def layer_norm_gradients(backend, out, x, dy, weight, *, eps):
     """All gradients of layer_norm from one reading: the rows of x's, then the lines of the weight's and the bias's."""
-    return backend.sum_columns(LAYER_NORM_GRADIENTS, out, (x, dy, _along_rows(weight, x.shape)), eps)
+    return backend.prepare(SumColumns(LAYER_NORM_GRADIENTS, eps), out, x, dy, _along_rows(weight, x.shape))
 
 
 @kernel(
@@ -218,7 +220,7 @@ def layer_norm_gradients(backend, out, x, dy, weight, *, eps):
 )
 def rms_norm_gradients(backend, out, x, dy, weight, *, eps):
     """Both gradients of rms_norm from one reading: the rows of x's, then the line of the weight's."""
-    return backend.sum_columns(RMS_NORM_GRADIENTS, out, (x, dy, _along_rows(weight, x.shape)), eps)
+    return backend.prepare(SumColumns(RMS_NORM_GRADIENTS, eps), out, x, dy, _along_rows(weight, x.shape))
 
 
 def _line_shape(op: Op, x: Spec, dy: Spec, *, eps: float) -> tuple[int, ...]:
@@ -235,7 +237,7 @@ def _line_shape(op: Op, x: Spec, dy: Spec, *, eps: float) -> tuple[int, ...]:
 )
 def rms_norm_sums(backend, out, x, dy, *, eps):
     """The gradient of rms_norm in its weight: a sum over all rows."""
-    return backend.sum_columns(RMS_NORM_SUMS, out, (x, dy), eps)
+    return backend.prepare(SumColumns(RMS_NORM_SUMS, eps), out, x, dy)
 
 
 @kernel(
@@ -246,7 +248,8 @@ def rms_norm_sums(backend, out, x, dy, *, eps):
 )
 def two_lines(backend, out, weight, bias):
     """Two vectors as the lines of a matrix: the parameters of a normalisation, whose gradients are summed together."""
-    lines = [backend.copy(Spec(out.layout.select(0, k), out.dtype), line) for k, line in enumerate((weight, bias))]
+    places = [Spec(out.layout.select(0, k), out.dtype) for k in range(2)]
+    lines = [backend.prepare(Copy(), place, line) for place, line in zip(places, (weight, bias))]
 
     def launch(first: Any, second: Any, result: Any) -> None:
         lines[0](first, result)

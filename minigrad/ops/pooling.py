@@ -14,6 +14,7 @@ import numpy as np
 
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import AvgPool, MaxPool
 from minigrad.core.shape import pooled_size
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
@@ -65,13 +66,13 @@ def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
 )
 def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
     """The largest element of each window.  Gradient: g where the first largest is."""
-    return backend.max_pool(out, x, window, stride, padding, dilation)
+    return backend.prepare(MaxPool("values", window, stride, padding, dilation), out, x)
 
 
 @kernel(dtype=_positions, shape=_sized)
 def max_pool_indices(backend, out, x, *, size, window, stride, padding, dilation):
     """Where in its plane, counted row by row, the first largest element of each window is."""
-    return backend.max_pool_indices(out, x, window, stride, padding, dilation)
+    return backend.prepare(MaxPool("places", window, stride, padding, dilation), out, x)
 
 
 @kernel(
@@ -87,7 +88,7 @@ def max_pool_indices(backend, out, x, *, size, window, stride, padding, dilation
 )
 def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dilation):
     """Zeros, with each element of `output` added where x has the first largest of its window."""
-    return backend.max_pool_back(out, output, x, window, stride, padding, dilation)
+    return backend.prepare(MaxPool("back", window, stride, padding, dilation), out, output, x)
 
 
 @kernel(
@@ -103,7 +104,7 @@ def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dil
 )
 def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation):
     """The elements of h that lie where x has the first largest of each window."""
-    return backend.max_pool_pick(out, h, x, window, stride, padding, dilation)
+    return backend.prepare(MaxPool("pick", window, stride, padding, dilation), out, h, x)
 
 
 # ---- the mean -------------------------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation
 )
 def avg_pool_with(backend, out, x, *, size, window, stride, padding, pad_counts, divisor):
     """The mean of each window.  Gradient: g, divided likewise, all over its window."""
-    return backend.avg_pool(out, x, window, stride, padding, pad_counts, divisor)
+    return backend.prepare(AvgPool("values", window, stride, padding, pad_counts, divisor), out, x)
 
 
 @kernel(
@@ -137,7 +138,7 @@ def avg_pool_with(backend, out, x, *, size, window, stride, padding, pad_counts,
 )  # fmt: skip
 def avg_pool_back(backend, out, output, *, size, window, stride, padding, pad_counts, divisor):
     """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
-    return backend.avg_pool_back(out, output, window, stride, padding, pad_counts, divisor)
+    return backend.prepare(AvgPool("back", window, stride, padding, pad_counts, divisor), out, output)
 
 
 # ---- under PyTorch's names ------------------------------------------------------------------------------------------

@@ -10,13 +10,22 @@ import math
 import os
 from typing import Any
 
+import numpy as np
+
 from minigrad.backends.registry import backend_of
-from minigrad.core.dtype import as_dtype, default_float, int64
-from minigrad.core.op import Spec
-from minigrad.core.shape import as_int, as_shape
+from minigrad.core.device import as_device, default_device
+from minigrad.core.dtype import DType, as_dtype, default_float, float64, int64
+from minigrad.core.layout import Layout
+from minigrad.core.requests import Random
+from minigrad.core.roles import Shape
+from minigrad.core.shape import as_int, as_shape, numel
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.ops.creation import empty, expect_numbers, tensor
+from minigrad.ops.creation import expect_numbers, leaf, tensor
+from minigrad.ops.declare import kernel
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+
+STATE = Layout.contiguous((2,))
 
 
 class Generator:
@@ -49,13 +58,29 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def _draw(kind: str, x: Tensor, low: float, high: float, generator: Generator | None) -> Tensor:
+@kernel(
+    dtype=lambda op, specs, *, kind, shape, dtype: dtype,
+    shape=lambda op, state, low, high, *, kind, shape, dtype: shape,
+)
+def draw(backend, out, state, low, high, *, kind, shape: Shape, dtype):
+    """Random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
+    return backend.prepare(Random(kind), out, state, low, high)
+
+
+def _drawn(
+    kind: str, shape: tuple[int, ...], dtype: DType, device: Any, low: float, high: float, generator: Generator | None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The next numbers of a generator."""
     source = default_generator if generator is None else generator
-    n = x.numel()
-    if n:
-        first = source.take((n + 1) // 2)
-        backend_of(x.device).random(kind, Spec(x.layout, x.dtype))(x.storage.buffer, source.seed, first, low, high)
-    return x
+    where = default_device() if device is None else as_device(device)
+    words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
+    state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
+    if kind == "integer":  # 2**63, which may be the end of a range, has the bits of -2**63
+        limits = [number((int(v) + 2**63) % 2**64 - 2**63, int64, where) for v in (low, high)]
+    else:
+        limits = [number(v, float64, where) for v in (low, high)]
+    return leaf(draw(state, *limits, kind=kind, shape=shape, dtype=dtype), requires_grad)
 
 
 def _floating(name: str, dtype: Any, generator: Any) -> Any:
@@ -72,8 +97,7 @@ def rand(
 ) -> Tensor:
     """Uniform in [0, 1)."""
     kind = _floating("rand", dtype, generator)
-    x = empty(as_shape(shape, "rand"), dtype=kind, device=device, requires_grad=requires_grad)
-    return _draw("uniform", x, 0.0, 1.0, generator)
+    return _drawn("uniform", as_shape(shape, "rand"), kind, device, 0.0, 1.0, generator, requires_grad)
 
 
 def randn(
@@ -81,8 +105,7 @@ def randn(
 ) -> Tensor:
     """Normal with mean 0 and deviation 1."""
     kind = _floating("randn", dtype, generator)
-    x = empty(as_shape(shape, "randn"), dtype=kind, device=device, requires_grad=requires_grad)
-    return _draw("normal", x, 0.0, 1.0, generator)
+    return _drawn("normal", as_shape(shape, "randn"), kind, device, 0.0, 1.0, generator, requires_grad)
 
 
 def uniform(
@@ -94,8 +117,7 @@ def uniform(
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(f"uniform: low <= high must hold and both be finite, got {low} and {high}", op="uniform")
     kind = _floating("uniform", dtype, generator)
-    x = empty(as_shape((shape,), "uniform"), dtype=kind, device=device, requires_grad=requires_grad)
-    return _draw("uniform", x, low, high, generator)
+    return _drawn("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator, requires_grad)
 
 
 def normal(
@@ -107,8 +129,7 @@ def normal(
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(f"normal: a finite mean and std >= 0 are needed, got {mean} and {std}", op="normal")
     kind = _floating("normal", dtype, generator)
-    x = empty(as_shape((shape,), "normal"), dtype=kind, device=device, requires_grad=requires_grad)
-    return _draw("normal", x, mean, std, generator)
+    return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
 
 
 def randint(
@@ -127,7 +148,7 @@ def randint(
         raise ArgumentError(f"randint: no integer lies in [{low}, {high}); low < high must hold", op="randint")
     if not kind.is_int or low < kind.lowest or high - 1 > kind.highest:
         raise DTypeError(f"randint: {kind} does not hold the integers of [{low}, {high})", op="randint")
-    return _draw("integer", empty(as_shape((size,), "randint"), dtype=kind, device=device), low, high, generator)
+    return _drawn("integer", as_shape((size,), "randint"), kind, device, low, high, generator)
 
 
 def rand_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

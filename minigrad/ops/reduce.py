@@ -10,6 +10,7 @@ from typing import Any
 
 from minigrad.core.dtype import DType, as_dtype, default_float, float32, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import ArgReduce, Extreme
 from minigrad.core.roles import Dim
 from minigrad.core.shape import normalize_dim, normalize_dims
 from minigrad.core.strides import stretched_strides
@@ -216,13 +217,13 @@ GREATER, LESS = parse(greater), parse(less)
 @kernel(dtype=index_dtype, shape=_arg_shape)
 def argmax_along(backend, out, x, *, dim: Dim):
     """Position of the largest element along one dim; ties give the first, nan wins."""
-    return backend.argreduce(GREATER, _kept(out, x, dim), x, dim)
+    return backend.prepare(ArgReduce(GREATER, dim), _kept(out, x, dim), x)
 
 
 @kernel(dtype=index_dtype, shape=_arg_shape)
 def argmin_along(backend, out, x, *, dim: Dim):
     """Position of the smallest element along one dim; ties give the first, nan wins."""
-    return backend.argreduce(LESS, _kept(out, x, dim), x, dim)
+    return backend.prepare(ArgReduce(LESS, dim), _kept(out, x, dim), x)
 
 
 def _positions(along: Any, name: str, x: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
@@ -272,7 +273,7 @@ def _to_places(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int) -> 
 )
 def max_along(backend, values, indices, x, *, dim: Dim):
     """The largest element along one dim and its position; ties give the first, nan wins."""
-    return backend.extreme(GREATER, _kept(values, x, dim), _kept(indices, x, dim), x, dim)
+    return backend.prepare(Extreme(GREATER, dim), (_kept(values, x, dim), _kept(indices, x, dim)), x)
 
 
 @kernel(
@@ -283,7 +284,7 @@ def max_along(backend, values, indices, x, *, dim: Dim):
 )
 def min_along(backend, values, indices, x, *, dim: Dim):
     """The smallest element along one dim and its position; ties give the first, nan wins."""
-    return backend.extreme(LESS, _kept(values, x, dim), _kept(indices, x, dim), x, dim)
+    return backend.prepare(Extreme(LESS, dim), (_kept(values, x, dim), _kept(indices, x, dim)), x)
 
 
 def _extremes(along: Any, x: Tensor, dim: int, keepdim: bool) -> Any:

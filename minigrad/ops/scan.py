@@ -14,6 +14,7 @@ import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import RunningExtreme, Scan
 from minigrad.core.roles import Dim, Flag
 from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
@@ -91,7 +92,7 @@ LINE = declared(running_line, "zero", order="sequential")
 def cumsum_along(backend, out, x, *, dim: Dim, reverse: Flag = False):
     """Sums of all elements up to each along `dim`, or from each on.  Gradient: the sum of g the other way."""
     compute = np.dtype(x.dtype.accumulator)
-    return backend.scan(SUM, compute, _flipped(out, dim, reverse), [_flipped(x, dim, reverse)], dim)
+    return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, reverse), _flipped(x, dim, reverse))
 
 
 def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
@@ -112,7 +113,7 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
 def recurrence(backend, out, x, factor, *, dim: Dim, reverse: Flag = False):
     """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
-    return backend.scan(LINE, np.dtype(out.dtype.accumulator), _flipped(out, dim, reverse), rows, dim)
+    return backend.prepare(Scan(LINE, np.dtype(out.dtype.accumulator), dim), _flipped(out, dim, reverse), *rows)
 
 
 def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -124,7 +125,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),))
 def cumprod_along(backend, out, x, *, dim: Dim):
     """Products of all elements up to each along `dim`.  Gradient: exact with zeros too."""
-    return backend.scan(PRODUCT, np.dtype(x.dtype.accumulator), out, [x], dim)
+    return backend.prepare(Scan(PRODUCT, np.dtype(x.dtype.accumulator), dim), out, x)
 
 
 def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -139,7 +140,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),))
 def logcumsumexp_along(backend, out, x, *, dim: Dim):
     """log(cumsum(exp(x))) along `dim`, without leaving the logarithm."""
-    return backend.scan(LOG, out.dtype.compute, out, [x], dim)
+    return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, x)
 
 
 # ---- running extremes -----------------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ def _to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
 )
 def cummax_along(backend, values, indices, x, *, dim: Dim):
     """The largest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
-    return backend.running_extreme(NOT_LESS, values, indices, x, dim)
+    return backend.prepare(RunningExtreme(NOT_LESS, dim), (values, indices), x)
 
 
 @kernel(
@@ -190,7 +191,7 @@ def cummax_along(backend, values, indices, x, *, dim: Dim):
 )
 def cummin_along(backend, values, indices, x, *, dim: Dim):
     """The smallest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
-    return backend.running_extreme(NOT_GREATER, values, indices, x, dim)
+    return backend.prepare(RunningExtreme(NOT_GREATER, dim), (values, indices), x)
 
 
 # ---- the public forms -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.requests import MapRows
 from minigrad.core.roles import Dim
 from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import normalize_dim
@@ -90,7 +91,7 @@ def _softmax_backward_by_y(g: Tensor, dy: Tensor, y: Tensor, dim: int) -> Tensor
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, y, *, dim: softmax_backward(g, y, dim=dim),))
 def softmax_along(backend, out, x, *, dim: Dim):
     """exp(x) / sum(exp(x)) along `dim`, in one kernel.  Gradient: y * (g - sum(g * y))."""
-    return backend.map_rows(SOFTMAX, out, (x,), dim, 0.0)
+    return backend.prepare(MapRows(SOFTMAX, dim), out, x)
 
 
 @kernel(
@@ -103,13 +104,13 @@ def softmax_along(backend, out, x, *, dim: Dim):
 )
 def softmax_backward(backend, out, dy, probs, *, dim: Dim):
     """The gradient of softmax: (dy - sum(dy * probs)) * probs."""
-    return backend.map_rows(SOFTMAX_BACKWARD, out, (dy, probs), dim, 0.0)
+    return backend.prepare(MapRows(SOFTMAX_BACKWARD, dim), out, dy, probs)
 
 
 @kernel(dtype=floating, shape=same_shape, vjp=(lambda g, y, *, dim: log_softmax_backward(g, y, dim=dim),))
 def log_softmax_along(backend, out, x, *, dim: Dim):
     """x - log(sum(exp(x))) along `dim`, in one kernel.  Gradient: g - exp(y) * sum(g)."""
-    return backend.map_rows(LOG_SOFTMAX, out, (x,), dim, 0.0)
+    return backend.prepare(MapRows(LOG_SOFTMAX, dim), out, x)
 
 
 @kernel(
@@ -122,7 +123,7 @@ def log_softmax_along(backend, out, x, *, dim: Dim):
 )
 def log_softmax_backward(backend, out, dy, logs, *, dim: Dim):
     """The gradient of log_softmax: dy - exp(logs) * sum(dy)."""
-    return backend.map_rows(LOG_SOFTMAX_BACKWARD, out, (dy, logs), dim, 0.0)
+    return backend.prepare(MapRows(LOG_SOFTMAX_BACKWARD, dim), out, dy, logs)
 
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:

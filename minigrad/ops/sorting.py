@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag
@@ -35,7 +36,7 @@ def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType,
 @kernel(dtype=index_dtype, shape=_first_shape)
 def argsort_along(backend, out, x, *, dim: Dim, descending: Flag = False, count=None):
     """Positions of the elements along `dim` in their order, or of the first `count` of them."""
-    return backend.argsort(out, x, dim, descending)
+    return backend.prepare(requests.Sort(dim, descending), out, x)
 
 
 @kernel(
@@ -46,7 +47,7 @@ def argsort_along(backend, out, x, *, dim: Dim, descending: Flag = False, count=
 )
 def sort_along(backend, values, indices, x, *, dim: Dim, descending: Flag = False, count=None):
     """The elements along `dim` in their order and where they stood, or the first `count` of them."""
-    return backend.sort(values, indices, x, dim, descending)
+    return backend.prepare(requests.Ordered(dim, descending), (values, indices), x)
 
 
 Ordered = sort_along.op.result  # type: ignore[attr-defined]

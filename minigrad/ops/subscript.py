@@ -11,17 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import bool_
-from minigrad.core.op import Spec
 from minigrad.core.strides import stretched_strides
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, StorageError
+from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose, count_true, put
 from minigrad.ops.views import select, slice_, unsqueeze
+from minigrad.runtime.dispatch import write
+from minigrad.runtime.graph import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_numbers, nested_shape
+from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
+
+CAST = cast.op  # type: ignore[attr-defined]
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:
@@ -166,12 +170,32 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     check_writable(name, y, tuple(tensors_in(value)))
     expect_room(y, name, x, value, y.shape)
     source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
-    layout = source.layout.expand(y.shape)
-    if y.numel():
-        backend_of(y.device).copy(Spec(y.layout, y.dtype), Spec(layout, source.dtype))(
-            source.storage.buffer, y.storage.buffer
+    write(CAST, (Tensor(source.storage, source.layout.expand(y.shape)),), {"dtype": y.dtype}, y)
+
+
+def set_value(x: Var, value: Any) -> Var:
+    """Write `value` into this Var, in place; shape must agree, the dtype is cast.
+
+    Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
+    """
+    if isinstance(value, Tensor) and value.storage is x.storage:
+        raise StorageError(
+            f"set: the Var {describe(x)} cannot be set to a tensor that is derived from its own value and "
+            f"shares its storage; clone() it first",
+            op="set",
         )
-    y.storage.bump()
+    shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    if shape != x.shape:
+        raise ShapeError(
+            f"set: a value of shape {shape} does not fit the Var {describe(x)}; shapes must agree",
+            op="set", lhs=x.shape, rhs=shape,
+        )  # fmt: skip
+    given = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
+    if given.device is not x.device:
+        given = tensor(given, x.dtype, x.device)
+    with no_grad():
+        write(CAST, (given,), {"dtype": x.dtype}, x)
+    return x
 
 
 def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import PutBack
 from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
@@ -47,7 +48,7 @@ def put_back(backend, out, g, *, shape, view, params):
 
     Gradient: the view of g.
     """
-    return backend.view_add(out, g, Spec(_look(shape, view, params), out.dtype))
+    return backend.prepare(PutBack(_look(shape, view, params)), out, g)
 
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:

@@ -16,8 +16,9 @@ from typing import Any
 from minigrad.backends.base import Launch
 from minigrad.config import listeners, settings
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Elementwise
 from minigrad.core.storage import Storage
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from minigrad.errors import DeviceError, DTypeError, ShapeError
 from minigrad.runtime import lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids, mode, user_line
 from minigrad.runtime.operands import (
@@ -63,8 +64,18 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     return run(op, plan, operands)
 
 
-def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS) -> CallPlan:
-    """The plan of a call, found under its parameters as they were written, or made."""
+def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
+    """Run an op with a kernel into what exists; nothing is recorded."""
+    return run_into(op, plan_of(op, operands, params, fresh=False), operands, out)
+
+
+def plan_of(
+    op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True
+) -> CallPlan:
+    """The plan of a call, found under its parameters as they were written, or made.
+
+    fresh: for a result of its own; False: for `write`, which prepares for each layout that it writes to.
+    """
     if len(operands) == 1:
         x = operands[0]
         key: tuple[Any, ...] = (x.layout, x.dtype, x.device)
@@ -76,7 +87,9 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
         except TypeError:  # an array, say, of which a role makes a tuple
             params = canonical(op, operands, params)
             key = (*key, *map(keyed, params.values()))
-    return op.plans.get(key) or plan_for(op, operands, params, key)
+    if not fresh:
+        key = (*key, write)
+    return op.plans.get(key) or plan_for(op, operands, params, key, fresh)
 
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
@@ -169,9 +182,11 @@ def lane(op: Op) -> Callable[..., Any]:
     return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "weak_number": weak_number})
 
 
-def plan_for(op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...]) -> CallPlan:
+def plan_for(
+    op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
+) -> CallPlan:
     """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
-    plan = make_plan(op, operands, canonical(op, operands, params) if params else params)
+    plan = make_plan(op, operands, canonical(op, operands, params) if params else params, fresh)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)
@@ -194,7 +209,7 @@ listeners.append(forget_plans)
 
 
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
-    """Run an elementwise op into `out` (the `out=` and `name_` forms): checks, launch, version."""
+    """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version."""
     if not isinstance(out, Tensor):
         raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
     storage, layout = out.storage, out.layout
@@ -219,8 +234,6 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
     same: a bit mask of the operands that are `out` itself.
     Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
     """
-    if op.kind != "elementwise":
-        raise ArgumentError(f"{op.label}: out= is offered by elementwise ops only", op=op.label)
     result = Spec(plan.layout, plan.dtype)
     if out.layout.shape != plan.layout.shape:
         raise ShapeError(
@@ -236,11 +249,14 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
             op=op.label,
         )
     target = Spec(out.layout, out.dtype)
-    expanded = [
-        target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
-    ]
-    compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-    launch = plan.backend.elementwise(op.scalar, compute, target, expanded)  # type: ignore[arg-type]
+    if op.kind == "elementwise":
+        expanded = [
+            target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
+        ]
+        compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
+        launch = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
+    else:
+        launch = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
     if len(plan.into) >= INTO_LIMIT:
         plan.into.clear()
     plan.into[out.layout, out.dtype, out.device, same] = launch

@@ -14,6 +14,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Elementwise
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
 from minigrad.runtime.tensor import Tensor, describe
@@ -68,8 +69,11 @@ class CallPlan:
         return {"shape": spec.layout.shape, "dtype": spec.dtype, "layout": spec.layout}[what]
 
 
-def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> CallPlan:
-    """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape."""
+def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fresh: bool = True) -> CallPlan:
+    """Run the op's rules and prepare its launch.  Order of the checks: device, then dtype, then shape.
+
+    fresh: False leaves the launch out, for a plan that only writes into what exists.
+    """
     device = operands[0].device
     for x in operands[1:]:
         if x.device is not device:
@@ -80,7 +84,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> C
             )
     specs = tuple(Spec(x.layout, x.dtype) for x in operands)
     backend = backend_of(device)
-    plan = PLANNERS[op.kind](op, backend, device, specs, params)
+    plan = (PLANNERS[op.kind] if fresh else plan_write)(op, backend, device, specs, params)
     plan.params = params
     if op.check is not None:
         plan.check = op.check(op, backend, specs, params)
@@ -96,7 +100,8 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
         raise with_dtypes(error, specs) from None
     out = Spec(Layout.contiguous(shape), dtype)
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    return CallPlan(backend, device, specs, backend.elementwise(op.scalar, compute, out, expanded), out)  # type: ignore[arg-type]
+    launch = backend.prepare(Elementwise(op.scalar, compute), out, *expanded)  # type: ignore[arg-type]
+    return CallPlan(backend, device, specs, launch, out)
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
@@ -120,6 +125,13 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     plan = CallPlan(backend, target, specs, op.prepare(backend, *outs, *specs, **params), *outs)  # type: ignore[misc]
     plan.source = device
     return plan
+
+
+def plan_write(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
+    """What an op with a kernel would give, without a launch."""
+    dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
+    return CallPlan(backend, device, specs, None, Spec(Layout.contiguous(shape), dtype))
 
 
 def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of
-from minigrad.core.dtype import as_dtype, default_float
-from minigrad.core.op import Spec
-from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError, StorageError
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array, nested_shape, store
+from minigrad.core.dtype import DType, as_dtype, default_float
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array, store
 
 
 class Var(Tensor):
@@ -40,10 +38,7 @@ class Var(Tensor):
         if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
             dtype = default_float()
         kind = as_dtype(dtype if dtype is not None else data.dtype)
-        if not kind.is_float:
-            raise DTypeError(
-                f"Var: gradients need a floating dtype, got {kind}; give dtype=mg.float32 or use mg.tensor", op="Var"
-            )
+        self._check_dtype(kind)
         super().__init__(*store(data, kind, device))
         self._grad = None
         self.name = name
@@ -78,29 +73,21 @@ class Var(Tensor):
             op="grad",
         )
 
-    def set(self, value: Any) -> Var:
-        """Write `value` into this Var, in place; shape must agree, the dtype is cast.
+    @classmethod
+    def of(cls, x: Tensor) -> Var:
+        """A Var on the storage of x, which must be nobody else's.  Raises DTypeError for another dtype than a float."""
+        twin = cls.__new__(cls)
+        Tensor.__init__(twin, x.storage, x.layout)
+        cls._check_dtype(x.dtype)
+        twin._grad, twin.name = None, None
+        return twin
 
-        Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
-        """
-        if isinstance(value, Tensor) and value.storage is self.storage:
-            raise StorageError(
-                f"set: the Var {describe(self)} cannot be set to a tensor that is derived from its own value and "
-                f"shares its storage; clone() it first",
-                op="set",
+    @staticmethod
+    def _check_dtype(kind: DType) -> None:
+        if not kind.is_float:
+            raise DTypeError(
+                f"Var: gradients need a floating dtype, got {kind}; give dtype=mg.float32 or use mg.tensor", op="Var"
             )
-        shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
-        if shape != self.shape:
-            raise ShapeError(
-                f"set: a value of shape {shape} does not fit the Var {describe(self)}; shapes must agree",
-                op="set", lhs=self.shape, rhs=shape,
-            )  # fmt: skip
-        storage, layout = store(value, self.dtype, self.device)
-        spec = Spec(self.layout, self.dtype)
-        copy = backend_of(self.device).copy(spec, Spec(layout, self.dtype))
-        copy(storage.buffer, self.storage.buffer)
-        self.storage.bump()
-        return self
 
     def as_tensor(self) -> Tensor:
         """The value as a plain tensor that shares the storage: no gradient flows through it."""

@@ -34,8 +34,8 @@ def _shapes(op: Any, x: Any, **params: Any) -> Any:
 
 
 def _both(backend: Any, s: Any, c: Any, x: Any) -> Any:
-    first = backend.elementwise(_sine, s.dtype.compute, s, [x])
-    second = backend.elementwise(_cosine, c.dtype.compute, c, [x])
+    first = backend.prepare(mg.requests.Elementwise(_sine, s.dtype.compute), s, x)
+    second = backend.prepare(mg.requests.Elementwise(_cosine, c.dtype.compute), c, x)
 
     def launch(a: Any, sine: Any, cosine: Any) -> None:
         first(a, sine)

@@ -88,7 +88,7 @@ def joint_op(joint: Callable[..., Any]) -> Callable[..., Any]:
     )
     def paired(backend, out, a, b):
         """a times b, with one rule for both."""
-        return backend.elementwise(mg.mul.op.scalar, out.dtype.compute, out, [a, b])
+        return backend.prepare(mg.requests.Elementwise(mg.mul.op.scalar, out.dtype.compute), out, a, b)
 
     return paired
 

@@ -4,21 +4,23 @@ Integers, truth values, copies and basic arithmetic must agree to the last bit, 
 design allows.  Buffers travel through `from_host` and `to_host`, so a backend with memory of its own runs them too.
 """
 
-import inspect
 import itertools
 import math
 
 import numpy as np
 import pytest
+from asking import Asking
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
-from minigrad.backends.base import Backend
+from minigrad.backends.base import Backend, lowerings
 from minigrad.backends.registry import backend_of, registered_kinds
 from minigrad.config import override
+from minigrad.core import requests
 from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.errors import DeviceError
 from minigrad.ops import norm_rows, rules, scan, softmax
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
@@ -34,7 +36,7 @@ INF, NAN = np.inf, np.nan
 def on(kind, prepare, out, operands=(), args=()):
     """Run prepare(backend) on one device with copies of the buffers; what `out` then holds."""
     device = as_device(kind)
-    backend = backend_of(device)
+    backend = Asking(backend_of(device))
     stores = [backend.from_host(buffer, spec.dtype, device) for buffer, spec in (*operands, out)]
     prepare(backend)(*(store.buffer for store in stores), *args)
     backend.synchronize()
@@ -69,11 +71,23 @@ def hold(kind, prepare, out, operands=(), args=(), *, ulp=0, rtol=0.0, atol=0.0)
 # ---- the interface
 
 
-@pytest.mark.parametrize("name", sorted(Backend.__abstractmethods__))
-def test_every_abstract_method_is_there_with_the_same_signature(kind, name):
-    method = getattr(type(backend_of(as_device(kind))), name)
-    assert not getattr(method, "__isabstractmethod__", False), f"{name} is missing"
-    assert inspect.signature(method) == inspect.signature(getattr(Backend, name))
+def test_a_backend_serves_every_request_itself_or_by_simpler_ones(kind):
+    served = backend_of(as_device(kind)).served
+    kinds = {each for each in vars(requests).values() if isinstance(each, type) and issubclass(each, requests.Request)}
+    assert served.keys() | lowerings.keys() >= kinds - {requests.Request}
+
+
+def test_what_no_backend_serves_is_a_device_error_that_says_what_is_served(kind):
+    class Unheard(requests.Request):
+        pass
+
+    spec = Spec(Layout.contiguous((2,)), f32)
+    with pytest.raises(DeviceError, match=r"does not serve Unheard.*Gather"):
+        backend_of(as_device(kind)).prepare(Unheard(), spec, spec)
+
+
+def test_a_device_has_few_methods_to_write(kind):
+    assert Backend.__abstractmethods__ == {"allocate", "from_host", "to_host"}
 
 
 # ---- elementwise
@@ -439,10 +453,10 @@ def test_view_add_through_any_view(kind, strides, dtype):
 def test_index_bounds(kind, dtype, way):
     buffer, spec = arrange(np.random.default_rng(0).integers(3, 90, (3, 50)), dtype, way)
     device = as_device(kind)
-    backend = backend_of(device)
+    backend = Asking(backend_of(device))
     store = backend.from_host(buffer, dtype, device)
     found = backend.index_bounds(spec)(store.buffer)
-    assert tuple(map(int, found)) == backend_of(as_device("reference")).index_bounds(spec)(buffer)
+    assert tuple(map(int, found)) == Asking(backend_of(as_device("reference"))).index_bounds(spec)(buffer)
 
 
 # ---- rows
@@ -520,7 +534,7 @@ def test_scans_along_every_dim_of_every_layout(kind, dim, dtype, way):
     compute, total = np.dtype(dtype.accumulator), blank(shape, dtype.sum_dtype, "permuted")
     hold(kind, lambda b: b.scan(scan.SUM, compute, total[1], [a[1]], dim), total, [a])
     extreme, places = blank(shape, dtype), blank(shape, i64)
-    for better, step in ((scan.NOT_LESS, scan.LARGEST), (scan.NOT_GREATER, scan.SMALLEST)):
+    for better, step in ((scan.NOT_LESS, schema["amax"].fold), (scan.NOT_GREATER, schema["amin"].fold)):
         prepare = lambda b, step=step: b.scan(step, dtype.compute, extreme[1], [a[1]], dim)
         hold(kind, prepare, extreme, [a])
         hold(kind, lambda b, better=better: b.argscan(better, places[1], a[1], dim), places, [a])
@@ -541,7 +555,7 @@ def test_long_scans(kind, shape, threshold):
         for dim in range(len(shape)):
             prepare = lambda b, dim=dim: b.scan(scan.SUM, np.dtype(np.float64), out[1], [whole[1]], dim)
             hold(kind, prepare, out, [whole])
-            prepare = lambda b, dim=dim: b.scan(scan.LARGEST, np.dtype(np.float32), out[1], [a[1]], dim)
+            prepare = lambda b, dim=dim: b.scan(schema["amax"].fold, np.dtype(np.float32), out[1], [a[1]], dim)
             hold(kind, prepare, out, [a])
             prepare = lambda b, dim=dim: b.scan(scan.LOG, np.dtype(np.float32), out[1], [a[1]], dim)
             hold(kind, prepare, out, [a], rtol=2e-5, atol=1e-6)
@@ -558,7 +572,7 @@ def test_what_holds_of_every_layout(kind, shape, way, threshold):
     values = np.random.default_rng(0).random(shape) < 0.4
     buffer, spec = arrange(values, bool_, way)
     device = as_device(kind)
-    backend = backend_of(device)
+    backend = Asking(backend_of(device))
     with override(parallel_threshold=threshold):
         count, write = backend.nonzero(spec)
     mask = backend.from_host(buffer, bool_, device)

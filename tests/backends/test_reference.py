@@ -7,6 +7,7 @@ import sys
 import ml_dtypes
 import numpy as np
 import pytest
+from asking import Asking
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents, run
 
 from minigrad.backends import registry
@@ -26,7 +27,7 @@ from minigrad.ops.reduce import GREATER, LESS
 from minigrad.runtime.tensor import Tensor, host_array, store
 
 pytestmark = pytest.mark.filterwarnings("error")
-backend = ReferenceBackend()
+backend = Asking(ReferenceBackend())
 INF, NAN = math.inf, math.nan
 
 

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+from asking import Asking
 from numpy.lib.stride_tricks import as_strided
 
 import minigrad.backends.cpu.conv as module
@@ -13,7 +14,7 @@ from minigrad.core.dtype import bf16, f16, f32, f64, i32, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
-backend, reference = (backend_of(as_device(name)) for name in ("cpu", "reference"))
+backend, reference = (Asking(backend_of(as_device(name))) for name in ("cpu", "reference"))
 
 
 def whole(shape, dtype, seed=0):

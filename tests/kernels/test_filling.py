@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+from asking import Asking
 
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
@@ -12,7 +13,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels import philox
 
-backend = backend_of(as_device("cpu"))
+backend = Asking(backend_of(as_device("cpu")))
 
 
 def draw(kind, dtype, n, key=7, counter=0, low=0.0, high=1.0):

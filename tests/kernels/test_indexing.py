@@ -5,6 +5,7 @@ import threading
 import numba
 import numpy as np
 import pytest
+from asking import Asking
 from strided import WAYS, arrange, blank, contents
 
 from minigrad.backends.registry import backend_of
@@ -14,7 +15,7 @@ from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, f64, i8, i
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
-backend = backend_of(as_device("cpu"))
+backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(1)
 
 

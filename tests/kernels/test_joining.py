@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from asking import Asking
 from strided import WAYS, arrange, blank, contents
 
 from minigrad.backends.registry import backend_of
@@ -9,7 +10,7 @@ from minigrad.config import override
 from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, bool_, f32, f64, i32
 
-backend = backend_of(as_device("cpu"))
+backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(2)
 
 

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 import pytest
+from asking import Asking
 from numpy.lib.stride_tricks import as_strided
 
 from minigrad.backends.cpu.matmul import PACKED
@@ -14,7 +15,7 @@ from minigrad.core.dtype import ALL, bfloat16, bool_, f16, f32, f64, i8, i32, i6
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
-backend = backend_of(as_device("cpu"))
+backend = Asking(backend_of(as_device("cpu")))
 rng = np.random.default_rng(0)
 
 

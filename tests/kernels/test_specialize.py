@@ -113,7 +113,7 @@ from minigrad.core.dtype import f16, f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
-backend = backend_of(as_device("cpu"))
+backend = Asking(backend_of(as_device("cpu")))
 a = Layout.contiguous((25, 30))
 for dtype in (f32, f16):
     x = (np.arange(750) % 5).astype(dtype.numpy)

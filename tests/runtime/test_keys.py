@@ -77,8 +77,7 @@ def test_the_two_zeros_are_two_parameters() -> None:
     @mg.kernel(dtype=lambda op, specs, *, n: specs[0].dtype, shape=lambda op, x, *, n: x.shape)
     def filled(backend, out, x, *, n):
         """The sign of n everywhere."""
-        fill = backend.fill(out)
-        return lambda _x, y: fill(y, math.copysign(1.0, n))
+        return lambda _x, y: y.fill(math.copysign(1.0, n))
 
     x = mg.zeros(2, device="reference")
     assert [filled(x, n=n).tolist()[0] for n in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0]
@@ -88,8 +87,7 @@ def test_the_two_zeros_are_two_parameters() -> None:
 def test_a_parameter_of_a_users_kernel_may_have_any_name(name: str) -> None:
     def filled(backend, y, x, **params):
         """A number everywhere."""
-        fill = backend.fill(y)
-        return lambda a, b: fill(b, params[name])
+        return lambda a, b: b.fill(params[name])
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parts = [inspect.Parameter(p, inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in ("backend", "y", "x")]
@@ -123,7 +121,7 @@ def test_a_role_makes_a_parameter_canonical_or_refuses_it(name: str) -> None:
     def seen(backend, out, x, *, p):
         """Nothing but what it was given."""
         found.append(p)
-        return backend.copy(out, x)
+        return backend.prepare(mg.requests.Copy(), out, x)
 
     seen.op.roles = {"p": role_of(annotation)}
     x = mg.zeros(2, 3, device="reference")
@@ -140,7 +138,7 @@ def test_a_list_where_no_role_copies_it_is_refused() -> None:
     @mg.kernel(dtype=lambda op, specs, *, p: specs[0].dtype, shape=lambda op, x, *, p: x.shape)
     def kept(backend, out, x, *, p):
         """A copy."""
-        return backend.copy(out, x)
+        return backend.prepare(mg.requests.Copy(), out, x)
 
     with pytest.raises(ArgumentError, match="kept: p is list"):
         kept(mg.zeros(2, device="reference"), p=[1, 2])
@@ -150,7 +148,7 @@ def test_a_role_is_read_from_the_annotation() -> None:
     @mg.kernel(dtype=lambda op, specs, *, dim: promote(op, specs)[1], shape=same_shape)
     def along(backend, out, x, *, dim: Dim):
         """A copy, told along which dim."""
-        return backend.copy(out, x)
+        return backend.prepare(mg.requests.Copy(), out, x)
 
     assert along.op.roles["dim"].name == "Dim"
     x = mg.zeros(2, 3, device="reference")

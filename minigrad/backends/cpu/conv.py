@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Ints, Launch
+from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import nothing
 from minigrad.backends.cpu.matmul import WORK, Matmul, dense_like, memory_of, tile_hash
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -60,6 +61,10 @@ class Field:
 
 class Conv(Matmul):
     """The preparers of convolution."""
+
+    @serves(requests.Convolve)
+    def convolve(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+        return PARTS[part](self, out, *operands, **numbers)
 
     def conv(
         self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
@@ -132,9 +137,9 @@ class Conv(Matmul):
             return prepare(out, *operands)
         result = out if out.dtype is dtype else Spec(Layout.contiguous(out.shape), dtype)
         dense = [x if x.dtype is dtype else Spec(dense_like(x.layout), dtype) for x in operands]
-        casts = [None if d is x else self.copy(d, x) for d, x in zip(dense, operands, strict=True)]
+        casts = [None if d is x else self.prepare(requests.Copy(), d, x) for d, x in zip(dense, operands, strict=True)]
         launch = prepare(result, *dense)
-        back = None if result is out else self.copy(out, result)
+        back = None if result is out else self.prepare(requests.Copy(), out, result)
 
         def run(*buffers: NDArray[Any]) -> None:
             stores, given = [], []
@@ -368,3 +373,6 @@ def write(
     tile_sizes[dtype.name] = module.MR, module.NR
     launch: Launch = module.kernel
     return launch
+
+
+PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

@@ -7,14 +7,14 @@ avoids the parallel region and its compile time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import plan_elementwise
@@ -26,7 +26,8 @@ from minigrad.kernels.store import load
 class Elementwise(Family):
     """The preparer of elementwise loops."""
 
-    def elementwise(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec]) -> Launch:
+    @serves(requests.Elementwise)
+    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         if out.layout.numel == 0:
             return nothing
         plan = plan_elementwise(out.layout, [a.layout for a in operands])

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, nothing
 from minigrad.config import settings
-from minigrad.core.dtype import DType, cast_array, fit_number
+from minigrad.core import requests
+from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces
@@ -23,69 +24,67 @@ from minigrad.kernels.cpu import filling
 from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
-ONE = Layout.contiguous(())
-
 
 class Filling(Family):
     """The preparers of creation functions."""
 
-    def fill(self, out: Spec) -> Launch:
-        layout, dtype = out.layout, out.dtype
+    @serves(requests.Fill)
+    def fill(self, out: Spec, a: Spec) -> Launch:
+        layout = out.layout
         if layout.numel == 0:
             return nothing
         if layout.is_contiguous and layout.numel < settings.parallel_threshold:
-            start, end = layout.offset, layout.offset + layout.numel
+            start, end, at = layout.offset, layout.offset + layout.numel, a.layout.offset
 
             # A short run needs no compiled loop, so that `zeros` costs no compile time.
-            def write(buffer: NDArray[Any], value: float) -> None:
-                buffer[start:end] = stored_number(value, dtype)
+            def write(value: NDArray[Any], buffer: NDArray[Any]) -> None:
+                buffer[start:end] = value[at]
 
             return write
-        copy = self.copy(out, Spec(ONE.expand(layout.shape), dtype))
-        return lambda buffer, value: copy(stored_number(value, dtype).reshape(1), buffer)
+        return self.prepare(requests.Copy(), out, Spec(a.layout.expand(layout.shape), a.dtype))
 
-    def arange(self, out: Spec) -> Launch:
+    @serves(requests.Arange)
+    def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
         n = out.layout.numel
         if n == 0:
             return nothing
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
         kernel = self.kernel(write_arange, compute, out.dtype, parallel=n >= settings.parallel_threshold)
         numbers = np.array([n, out.layout.offset, out.layout.strides[0], *pieces(n, CHUNK)], np.int64)
-        scalar = compute.type
-        return lambda buffer, start, step: kernel(buffer, scalar(start), scalar(step), numbers)
+        at, by = start.layout.offset, step.layout.offset
+        return lambda first, second, buffer: kernel(buffer, first[at], second[by], numbers)
 
-    def random(self, kind: str, out: Spec) -> Launch:
+    @serves(requests.Random)
+    def random(self, out: Spec, state: Spec, low: Spec, high: Spec, *, kind: str) -> Launch:
         layout, dtype = out.layout, out.dtype
         n = layout.numel
         if n == 0:
             return nothing
         if not layout.is_contiguous:
-            return self._random_through_a_copy(kind, out)
+            return self._random_through_a_copy(kind, out, (state, low, high))
         blocks = philox.blocks(kind, dtype, n)
         kernel = self.kernel(write_random, kind, dtype, parallel=n >= settings.parallel_threshold)
         numbers = np.array([n, layout.offset, blocks, *pieces(blocks, CHUNK // 4)], np.int64)
 
-        def launch(buffer: NDArray[Any], key: int, counter: int, low: float, high: float) -> None:
-            seed, place = np.uint64(key & philox.MASK64), np.uint64(counter & philox.MASK64)
-            kernel(buffer, seed, place, philox.limits(kind, dtype, low, high), numbers)
+        at, first, last = state.layout.offset, low.layout.offset, high.layout.offset
+
+        def launch(words: NDArray[Any], bottom: NDArray[Any], top: NDArray[Any], buffer: NDArray[Any]) -> None:
+            key, counter = words[at : at + 2].view(np.uint64)
+            kernel(buffer, key, counter, philox.limits(kind, dtype, bottom[first].item(), top[last].item()), numbers)
 
         return launch
 
-    def _random_through_a_copy(self, kind: str, out: Spec) -> Launch:
+    def _random_through_a_copy(self, kind: str, out: Spec, operands: tuple[Spec, ...]) -> Launch:
         dense = Spec(Layout.contiguous(out.layout.shape), out.dtype)
-        draw, copy = self.random(kind, dense), self.copy(out, dense)
+        draw = self.prepare(requests.Random(kind), dense, *operands)
+        copy = self.prepare(requests.Copy(), out, dense)
 
-        def launch(buffer: NDArray[Any], key: int, counter: int, low: float, high: float) -> None:
+        def launch(*buffers: NDArray[Any]) -> None:
             values = np.empty(dense.layout.numel, out.dtype.storage)
-            draw(values, key, counter, low, high)
-            copy(values, buffer)
+            draw(*buffers[:-1], values)
+            copy(values, buffers[-1])
 
         return launch
-
-
-def stored_number(value: float, dtype: DType) -> NDArray[Any]:
-    """A Python number as it lies in memory."""
-    return cast_array(np.asarray(fit_number(value, dtype)), dtype)
 
 
 def write_arange(compute: np.dtype[Any], out: DType, parallel: bool) -> Launch:

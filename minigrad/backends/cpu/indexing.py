@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import IndexLaunch, Launch
+from minigrad.backends.base import IndexLaunch, Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.backends.cpu.joining import moving_header
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -36,7 +37,8 @@ Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]  # dims, strides
 class Indexing(Family):
     """The preparers of everything that takes an index tensor."""
 
-    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
+    @serves(requests.Gather)
+    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
         if out.layout.numel == 0:
             return nothing
         size, axis = a.layout.shape[dim], a.layout.strides[dim]
@@ -53,12 +55,14 @@ class Indexing(Family):
         kernel = self.kernel(write_gather, a.dtype, index.dtype, way, parallel=parallel)
         return bind(kernel, numbers, 2)
 
-    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
-        return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim)
+    @serves(requests.Select)
+    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
+        return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim=dim)
 
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
+    @serves(requests.ScatterAdd)
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
         if index.layout.numel == 0:
-            copy = self.copy(out, a)
+            copy = self.prepare(requests.Copy(), out, a)
             return lambda x, _index, _src, result: copy(x, result)
         if out.layout.shape[dim] == 0:
             return nowhere
@@ -69,8 +73,9 @@ class Indexing(Family):
             return self._lines(out, a, index, src, dim)
         return self._columns(out, a, index, src, dim, (dims, strides, offsets))
 
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
-        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim)
+    @serves(requests.SelectAdd)
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
+        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
     def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
         whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
@@ -87,7 +92,7 @@ class Indexing(Family):
         bound = np.array(numbers, np.int64)
         if fresh:
             return lambda x, i, y, result: kernel(x, y, i, result, bound)
-        copy = self.copy(out, a)
+        copy = self.prepare(requests.Copy(), out, a)
 
         def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> Any:
             copy(x, result)
@@ -97,7 +102,7 @@ class Indexing(Family):
 
     def _columns(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, walked: Walk) -> IndexLaunch:
         dims, strides, offsets = walked
-        copy = self.copy(out, a)
+        copy = self.prepare(requests.Copy(), out, a)
         size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
         cols = dims[-1] if dims else 1
         parallel = index.layout.numel >= settings.parallel_threshold
@@ -118,13 +123,14 @@ class Indexing(Family):
 
         return launch
 
-    def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
+    @serves(requests.PutBack)
+    def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:
         start, end = out.layout.offset, out.layout.offset + out.layout.numel
         if g.layout.numel == 0:
             return lambda _g, result: result[start:end].fill(0)
-        units, numbers = view_numbers(view.layout, g.layout)
+        units, numbers = view_numbers(view, g.layout)
         if numbers is None:
-            add = self.copy(Spec(view.layout, out.dtype), g)
+            add = self.prepare(requests.Copy(), Spec(view, out.dtype), g)
         else:
             parallel = units > 1 and g.layout.numel >= settings.parallel_threshold
             add = bind(self.kernel(write_view_add, out.dtype, parallel=parallel), numbers, 1)
@@ -135,16 +141,19 @@ class Indexing(Family):
 
         return launch
 
-    def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:
-        layout = index.layout
-        if layout.numel == 0:
-            return lambda _: (0, -1)
+    @serves(requests.Bounds)
+    def index_bounds(self, out: Spec, index: Spec) -> Launch:
+        layout, at = index.layout, out.layout.offset
         dims, (steps,) = merge_dims(layout.shape, [layout.strides])
         cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
         head = [prod(dims[:-1]), cols, max(len(dims) - 1, 0), layout.offset, step]
         numbers = np.array([*head, *dims[:-1], *steps[:-1]], np.int64)
         kernel: Callable[..., Any] = self.kernel(write_bounds, index.dtype, parallel=False)
-        return lambda buffer: kernel(buffer, numbers)
+
+        def launch(buffer: NDArray[Any], result: NDArray[Any]) -> None:
+            result[at : at + 2] = kernel(buffer, numbers) if layout.numel else (0, -1)
+
+        return launch
 
 
 def nowhere(*buffers: Any) -> bool:

@@ -6,7 +6,6 @@ The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from ctypes import addressof, c_char
 from functools import cache
 from itertools import accumulate
@@ -17,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends import lowering
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
@@ -33,11 +34,12 @@ PIECE = 1 << 15  # bytes of a chunk
 class Joining(Family):
     """The preparer of joins."""
 
-    def join(self, out: Spec, parts: Sequence[Spec], dim: int) -> Launch:
+    @serves(requests.Join)
+    def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
         dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
         # A few small operands are copied in less time than it takes to find their addresses.
         if not dense or out.layout.numel < settings.parallel_threshold or out.layout.numel == 0:
-            return super().join(out, parts, dim)
+            return lowering.join(self, requests.Join(dim), (out,), parts)
         size = out.dtype.itemsize
         used = [k for k, x in enumerate(parts) if x.layout.numel]
         ends = [size * n for n in accumulate(prod(parts[k].shape[dim:]) for k in used)]

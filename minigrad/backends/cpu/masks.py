@@ -11,41 +11,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
-from minigrad.backends.cpu.family import Family
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import merge
 from minigrad.core.op import Spec
-from minigrad.core.plan import CHUNK, pieces
 from minigrad.kernels.cpu import masks
 from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
 
 class Masks(Family):
-    """The preparer of searches for what holds."""
+    """The preparers of searches for what holds."""
 
-    def nonzero(self, mask: Spec) -> tuple[Callable[[Any], tuple[int, Any]], Callable[[Any, Any, Any], None]]:
-        n = mask.layout.numel
-        dims, (steps,) = merge([mask.layout])
-        cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
-        length, units = pieces(n, CHUNK)
-        numbers = np.array([n, length, units, cols, max(len(dims) - 1, 0), *dims[:-1], mask.layout.offset, step,
-                            *steps[:-1]], np.int64)  # fmt: skip
-        parallel = units > 1 and n >= settings.parallel_threshold
-        if n == 0:
-            return lambda _: (0, None), lambda _mask, _parts, _out: None
-        tally = self.kernel(write_masks, masks.count, parallel=parallel)
-        write = self.kernel(write_masks, masks.places, parallel=parallel)
+    @serves(requests.Tally)
+    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
+        if mask.layout.numel == 0:
+            return lambda _mask, found: found[: parts + 1].fill(0)
+        numbers, parallel = stretches(mask, parts)
+        kernel = self.kernel(write_masks, masks.count, parallel=parallel)
 
-        def count(buffer: NDArray[Any]) -> tuple[int, NDArray[np.int64]]:
-            counts = np.empty(units, np.int64)
-            tally(buffer, counts, numbers)
-            starts = np.cumsum(counts)
-            return int(starts[-1]), starts - counts
+        def launch(buffer: NDArray[Any], found: NDArray[np.int64]) -> None:
+            counts = found[1 : parts + 1]
+            kernel(buffer, counts, numbers)
+            found[0] = 0
+            np.cumsum(counts, out=counts)
 
-        return count, lambda buffer, starts, out: write(buffer, starts, out, numbers)
+        return launch
+
+    @serves(requests.Locate)
+    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        numbers, parallel = stretches(mask, starts.layout.numel - 1)
+        return bind(self.kernel(write_masks, masks.places, parallel=parallel), numbers, 2)
+
+
+def stretches(mask: Spec, parts: int) -> tuple[NDArray[np.int64], bool]:
+    """What the loops over equal parts of a mask read, and whether threads share them."""
+    n = mask.layout.numel
+    dims, (steps,) = merge([mask.layout])
+    cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
+    numbers = [n, -(-n // parts), parts, cols, max(len(dims) - 1, 0), *dims[:-1], mask.layout.offset, step, *steps[:-1]]
+    return np.array(numbers, np.int64), parts > 1 and n >= settings.parallel_threshold
 
 
 def write_masks(template: Callable[..., Any], parallel: bool) -> Launch:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, nothing
 from minigrad.backends.cpu.product import (
     Ints,
@@ -31,6 +31,7 @@ from minigrad.backends.cpu.product import (
     work_of,
 )
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
@@ -49,12 +50,10 @@ tile_sizes: dict[str, tuple[int, int]] = {}
 class Matmul(Family):
     """The preparers of matrix products."""
 
-    def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
-        launch = self.product(out, a, b, None, 1, 0)
-        return lambda x, y, z: launch(x, y, z, z)
-
-    def addmm(self, out: Spec, a: Spec, b: Spec, c: Spec, alpha: float, beta: float) -> Launch:
-        return self.product(out, a, b, c if beta else None, alpha, beta)
+    @serves(requests.Product)
+    def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
+        launch = self.product(out, a, b, c, alpha, beta)
+        return launch if c else lambda x, y, z: launch(x, y, z, z)
 
     def product(self, out: Spec, a: Spec, b: Spec, c: Spec | None, alpha: float, beta: float) -> Launch:
         """launch(a, b, c, out): alpha * a @ b + beta * c in whatever dtypes; without c, its buffer is not looked at."""
@@ -80,7 +79,7 @@ class Matmul(Family):
         """The transpose of the product of the transposes: what has to be packed then is the left operand."""
         result = Spec(Layout.contiguous(out.shape[::-1]), out.dtype)
         multiply = self.product(result, turned(b), turned(a), c and turned(c), alpha, beta)
-        turn_back = self.copy(out, turned(result))
+        turn_back = self.prepare(requests.Copy(), out, turned(result))
         results_of = self.maker(out.layout.numel, out.dtype, CPU)
 
         def launch(x: NDArray[Any], y: NDArray[Any], z: NDArray[Any], buffer: NDArray[Any]) -> None:
@@ -109,12 +108,13 @@ class Matmul(Family):
         casts = []
         for x in (a, b, c):
             dense = x and (x if x.dtype is dtype else Spec(dense_like(x.layout), dtype))
-            casts.append((dense, self.copy(dense, x) if dense and x and dense is not x else None))
+            cast = self.prepare(requests.Copy(), dense, x) if dense and x and dense is not x else None
+            casts.append((dense, cast))
         result = out if out.dtype is dtype else Spec(Layout.contiguous(out.shape), dtype)
         left, right, added = (dense for dense, _ in casts)
         assert left is not None and right is not None
         multiply = self.product(result, left, right, added, alpha, beta)
-        back = None if result is out else self.copy(out, result)
+        back = None if result is out else self.prepare(requests.Copy(), out, result)
 
         def launch(*buffers: NDArray[Any]) -> None:
             stores = []

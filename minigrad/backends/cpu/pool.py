@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Ints, Launch
+from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -27,6 +28,14 @@ TASK = 4096  # elements of the image that a task reads, about
 
 class Pool(Family):
     """The preparers of pooling."""
+
+    @serves(requests.MaxPool)
+    def largest(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+        return MAX_PARTS[part](self, out, *operands, **numbers)
+
+    @serves(requests.AvgPool)
+    def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+        return AVG_PARTS[part](self, out, *operands, **numbers)
 
     def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
         if out.layout.numel == 0:
@@ -139,3 +148,9 @@ def write(
     short = "_".join(d.short for d in (*operands, out))
     launch: Launch = load(f"pool_{name}_{short}_{label}", text).kernel
     return launch
+
+
+MAX_PARTS: dict[str, Callable[..., Launch]] = {
+    "values": Pool.max_pool, "places": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
+}  # fmt: skip
+AVG_PARTS: dict[str, Callable[..., Launch]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

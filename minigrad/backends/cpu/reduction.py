@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold, FoldPlan, plan_argfold, plan_fold
 from minigrad.core.op import ScalarFn, Spec
@@ -29,7 +30,8 @@ from minigrad.kernels.store import load
 class Reduction(Family):
     """The preparers of folds and of positions of extremes."""
 
-    def reduce(self, fold: Fold, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
+    @serves(requests.Reduce)
+    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
         if out.layout.numel == 0:
             return nothing
         stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
@@ -48,7 +50,8 @@ class Reduction(Family):
             launches.append(bind(kernel, plan.numbers, 1))
         return launches[0] if len(launches) == 1 else chained(launches, stages, compute)
 
-    def argreduce(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+    @serves(requests.ArgReduce)
+    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         if out.layout.numel == 0:
             return nothing
         plan, choice = plan_argfold(out.layout, a.layout, dim)

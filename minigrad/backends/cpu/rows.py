@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import Spec
@@ -54,7 +55,8 @@ ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a s
 class Rows(Family):
     """The preparers of softmax, normalisation and their like."""
 
-    def map_rows(self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float) -> Launch:
+    @serves(requests.MapRows)
+    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
         if out.layout.numel == 0:
             return nothing
         n = out.shape[dim]
@@ -74,7 +76,8 @@ class Rows(Family):
         kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, parallel=parallel)
         return bind(kernel, np.array(numbers, np.int64), fn.operands)
 
-    def sum_columns(self, fn: RowFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+    @serves(requests.SumColumns)
+    def sum_columns(self, out: Spec, *operands: Spec, fn: RowFn, value: float) -> Launch:
         shape = operands[0].shape
         n, count = shape[-1], prod(shape[:-1])
         if n == 0:
@@ -101,15 +104,17 @@ class Rows(Family):
         kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, streamed, parallel=parallel)
         return bind(kernel, np.array(numbers, np.int64), fn.operands)
 
-    def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:
+    @serves(requests.Pick)
+    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
         losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
         numbers, parallel = pick_numbers(losses, 0, x, (target.layout,), ignore)
         dtypes = (x.dtype, target.dtype)
         kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], parallel=parallel)
         return bind(kernel, numbers, 2)
 
+    @serves(requests.PickBack)
     def pick_backward(
-        self, fn: RowFn, out: Spec, dy: Spec, x: Spec, target: Spec, ignore: int, reduction: str
+        self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
     ) -> Launch:
         if out.layout.numel == 0:
             return lambda _g, _x, _t, _out: None

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.backends.cpu.rows import helper
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
@@ -47,7 +48,8 @@ Chain = tuple[ScalarFn, ScalarFn | None, str, np.dtype[Any]]
 class Scan(Family):
     """The preparers of scans and of running extremes."""
 
-    def scan(self, fold: Fold, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int) -> Launch:
+    @serves(requests.Scan)
+    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
         if out.layout.numel == 0:
             return nothing
         chain = (fold.scalar, fold.combine, neutral_text(fold.identity, compute), compute)
@@ -75,7 +77,8 @@ class Scan(Family):
 
         return launch
 
-    def argscan(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+    @serves(requests.ArgScan)
+    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         if out.layout.numel == 0:
             return nothing
         across, numbers, units = scan_numbers(out, (a,), dim, False)

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.rows import helper
 from minigrad.config import settings
+from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
@@ -31,7 +32,8 @@ PART = 4  # `first_few` looks at the digits of a row: it pays where at most a qu
 class Sorting(Family):
     """The preparers of orders."""
 
-    def argsort(self, out: Spec, a: Spec, dim: int, descending: bool) -> Launch:
+    @serves(requests.Sort)
+    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
         n, wanted = a.shape[dim], out.shape[dim]
         if out.layout.numel == 0:
             return nothing

@@ -6,15 +6,16 @@ The three are one trilinear form, the sum over all such triples of y * x * w, di
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Ints, Launch
+from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import Buffer, collect, quiet, write, write_integers
+from minigrad.core import requests
 from minigrad.core.op import Spec
 
 
@@ -41,6 +42,10 @@ def index(places: Ints, shape: Ints) -> int:
 
 class Conv(HostMemory):
     """The preparers of convolution."""
+
+    @serves(requests.Convolve)
+    def convolve(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+        return PARTS[part](self, out, *operands, **numbers)
 
     def conv(
         self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
@@ -89,3 +94,6 @@ def folded(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Launch:
             write_integers(buffers[-1], out, sums(*given))
 
     return quiet(launch)
+
+
+PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import Buffer, places, quiet, write
 from minigrad.backends.reference.scalars import compute_type
-from minigrad.core.dtype import cast_array, fit_number, int64
+from minigrad.core import requests
+from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
 from minigrad.kernels import philox
 
@@ -18,30 +19,34 @@ from minigrad.kernels import philox
 class Filling(HostMemory):
     """The preparers of constants, ranges and random numbers."""
 
-    def fill(self, out: Spec) -> Launch:
-        def launch(z: Buffer, value: float) -> None:
-            z[places(out.layout)] = cast_array(np.asarray(fit_number(value, out.dtype)), out.dtype)
+    @serves(requests.Fill)
+    def fill(self, out: Spec, a: Spec) -> Launch:
+        def launch(x: Buffer, z: Buffer) -> None:
+            z[places(out.layout)] = x[a.layout.offset]
 
         return launch
 
-    def arange(self, out: Spec) -> Launch:
+    @serves(requests.Arange)
+    def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
         number = compute_type(compute)
 
-        def launch(z: Buffer, start: float, step: float) -> None:
-            first, by = number(start), number(step)
+        def launch(x: Buffer, y: Buffer, z: Buffer) -> None:
+            first, by = number(x[start.layout.offset].item()), number(y[step.layout.offset].item())
             write(z, out, [first + number(i) * by for i in range(out.layout.numel)], compute)
 
         return quiet(launch)
 
-    def random(self, kind: str, out: Spec) -> Launch:
+    @serves(requests.Random)
+    def random(self, out: Spec, state: Spec, low: Spec, high: Spec, *, kind: str) -> Launch:
         dtype, n = out.dtype, out.layout.numel
         values, per = philox.value_function(kind, dtype), philox.per_block(kind, dtype)
         compute = int64.compute if kind == "integer" else dtype.compute
         low32, half, zero = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0)
 
-        def launch(z: Buffer, key: int, counter: int, low: float, high: float) -> None:
-            limits = philox.limits(kind, dtype, low, high)
+        def launch(s: Buffer, x: Buffer, y: Buffer, z: Buffer) -> None:
+            key, counter = (int(word) for word in s[state.layout.offset : state.layout.offset + 2])
+            limits = philox.limits(kind, dtype, x[low.layout.offset].item(), y[high.layout.offset].item())
             numbers: list[Any] = []
             for block in range(philox.blocks(kind, dtype, n)):
                 place = np.uint64((counter + block) & philox.MASK64)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from minigrad.backends.base import IndexLaunch, Launch
+from minigrad.backends.base import IndexLaunch, Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, along, picked, places, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
+from minigrad.core import requests
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
@@ -18,7 +16,8 @@ from minigrad.core.op import Spec
 class Indexing(HostMemory):
     """The preparers of gathers, scatters and index checks."""
 
-    def gather(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
+    @serves(requests.Gather)
+    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
         def launch(x: Buffer, i: Buffer, z: Buffer) -> bool:
             chosen = picked(a.layout, index, i, dim)
             if chosen is None:
@@ -28,7 +27,8 @@ class Indexing(HostMemory):
 
         return launch
 
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
+    @serves(requests.ScatterAdd)
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
         compute = out.dtype.compute
         number, row_major = compute_type(compute), Layout.contiguous(out.shape)
 
@@ -44,28 +44,32 @@ class Indexing(HostMemory):
 
         return quiet(launch)
 
-    def index_select(self, out: Spec, a: Spec, index: Spec, dim: int) -> IndexLaunch:
-        return self.gather(out, a, along(index, out.shape, dim), dim)
+    @serves(requests.Select)
+    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
+        return self.gather(out, a, along(index, out.shape, dim), dim=dim)
 
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
-        return self.scatter_add(out, a, along(index, src.shape, dim), src, dim)
+    @serves(requests.SelectAdd)
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
+        return self.scatter_add(out, a, along(index, src.shape, dim), src, dim=dim)
 
-    def view_add(self, out: Spec, g: Spec, view: Spec) -> Launch:
+    @serves(requests.PutBack)
+    def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:
         compute = out.dtype.compute
         number = compute_type(compute)
 
         def launch(x: Buffer, z: Buffer) -> None:
             sums = dict.fromkeys(out.layout.offsets(), number(0))
-            for place, value in zip(view.layout.offsets(), read(x, g, compute), strict=True):
+            for place, value in zip(view.offsets(), read(x, g, compute), strict=True):
                 sums[place] = number(sums[place] + value)
             write(z, out, list(sums.values()), compute)
 
         return quiet(launch)
 
-    def index_bounds(self, index: Spec) -> Callable[[Any], tuple[int, int]]:
-        def look(buffer: Buffer) -> tuple[int, int]:
+    @serves(requests.Bounds)
+    def index_bounds(self, out: Spec, index: Spec) -> Launch:
+        def look(buffer: Buffer, result: Buffer) -> None:
             chosen = [int(i) for i in read(buffer, index, INT64)]
             # Of nothing, an empty range that is inside every dim.
-            return (min(chosen), max(chosen)) if chosen else (0, -1)
+            result[places(out.layout)] = (min(chosen), max(chosen)) if chosen else (0, -1)
 
         return look

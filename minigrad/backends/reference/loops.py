@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import (
     INT64,
@@ -22,6 +21,7 @@ from minigrad.backends.reference.elements import (
     write_integers,
 )
 from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
+from minigrad.core import requests
 from minigrad.core.dtype import cast_array, to_logical
 from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout
@@ -31,7 +31,8 @@ from minigrad.core.op import ScalarFn, Spec
 class Loops(HostMemory):
     """The preparers of elementwise loops, copies, folds and matrix products."""
 
-    def elementwise(self, scalar: ScalarFn, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec]) -> Launch:
+    @serves(requests.Elementwise)
+    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         f = python_function(scalar, compute)
 
         def launch(*buffers: Buffer) -> None:
@@ -40,13 +41,15 @@ class Loops(HostMemory):
 
         return quiet(launch)
 
+    @serves(requests.Copy)
     def copy(self, out: Spec, a: Spec) -> Launch:
         def launch(x: Buffer, z: Buffer) -> None:
             z[places(out.layout)] = cast_array(to_logical(x, a.dtype)[places(a.layout)], out.dtype)
 
         return launch
 
-    def reduce(self, fold: Fold, compute: np.dtype[Any], out: Spec, a: Spec, dims: tuple[int, ...]) -> Launch:
+    @serves(requests.Reduce)
+    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
         """Every fold in the order of its elements, whatever else it would allow."""
         f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
         number = compute_type(compute)
@@ -61,7 +64,8 @@ class Loops(HostMemory):
 
         return quiet(launch)
 
-    def argreduce(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+    @serves(requests.ArgReduce)
+    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         compute = a.dtype.compute
         f = python_function(better, compute)
         # A layout whose offsets are the index along `dim`.
@@ -77,19 +81,17 @@ class Loops(HostMemory):
 
         return quiet(launch)
 
-    def matmul(self, out: Spec, a: Spec, b: Spec) -> Launch:
-        launch = self.addmm(out, a, b, out, 1, 0)
-        return lambda x, y, z: launch(x, y, z, z)
-
-    def addmm(self, out: Spec, a: Spec, b: Spec, c: Spec, alpha: float, beta: float) -> Launch:
+    @serves(requests.Product)
+    def product(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
         """Python's own numbers: floats sum in float64 and round once, integers are exact and wrap once."""
         compute = out.dtype.compute
         *_, m, n = out.shape
         k = a.shape[-1]
 
-        def launch(x: Buffer, y: Buffer, w: Buffer, z: Buffer) -> None:
+        def launch(x: Buffer, y: Buffer, *others: Buffer) -> None:
             lhs, rhs = collect(x, a, compute).tolist(), collect(y, b, compute).tolist()
-            added = collect(w, c, compute).tolist() if beta else []
+            added = collect(others[0], c, compute).tolist() if c else []
+            z = others[-1]
             cells = []
             for cell in range(out.layout.numel):
                 batch, i, j = cell // (m * n), cell // n % m, cell % n
@@ -97,7 +99,7 @@ class Loops(HostMemory):
                 for p in range(k):
                     total += lhs[(batch * m + i) * k + p] * rhs[(batch * k + p) * n + j]
                 total *= alpha
-                cells.append(total + beta * added[cell] if beta else total)
+                cells.append(total + beta * added[cell] if c else total)
             if compute.kind == "f":
                 write(z, out, cells, np.dtype(np.float64))
             else:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
-from minigrad.backends.reference.elements import Buffer, read
+from minigrad.backends.reference.elements import INT64, Buffer, read, write
+from minigrad.core import requests
 from minigrad.core.op import Spec
 
 
 class Masks(HostMemory):
-    """The preparer of searches for what holds."""
+    """The preparers of searches for what holds."""
 
-    def nonzero(self, mask: Spec) -> tuple[Callable[[Any], tuple[int, Any]], Callable[[Any, Any, Any], None]]:
-        def count(buffer: Buffer) -> tuple[int, list[int]]:
-            found = [i for i, holds in enumerate(read(buffer, mask, mask.dtype.compute)) if holds]
-            return len(found), found
+    @serves(requests.Tally)
+    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
+        n = mask.layout.numel
+        length = -(-n // parts)
 
-        def write(buffer: Buffer, found: list[int], out: Buffer) -> None:
-            out[: len(found)] = found
+        def launch(buffer: Buffer, z: Buffer) -> None:
+            holds = [bool(value) for value in read(buffer, mask, mask.dtype.compute)]
+            counts = [sum(holds[: min(n, k * length)]) for k in range(parts + 1)]
+            write(z, out, counts, INT64)
 
-        return count, write
+        return launch
+
+    @serves(requests.Locate)
+    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
+        def launch(buffer: Buffer, _starts: Buffer, z: Buffer) -> None:
+            found = [i for i, value in enumerate(read(buffer, mask, mask.dtype.compute)) if value]
+            write(z, out, found, INT64)
+
+        return launch

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Ints, Launch
+from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.conv import index
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
+from minigrad.core import requests
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 
@@ -43,6 +44,14 @@ def first_largest(values: list[Any], places: list[int]) -> int:
 
 class Pool(HostMemory):
     """The preparers of pooling."""
+
+    @serves(requests.MaxPool)
+    def largest(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+        return MAX_PARTS[part](self, out, *operands, **numbers)
+
+    @serves(requests.AvgPool)
+    def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+        return AVG_PARTS[part](self, out, *operands, **numbers)
 
     def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
         compute = x.dtype.compute
@@ -140,3 +149,9 @@ def divisors(
     ]
     counts = [int(np.prod(cell)) if divisor is None else divisor for cell in product(*along)]
     return counts * (outputs[0] * outputs[1])
+
+
+MAX_PARTS: dict[str, Callable[..., Launch]] = {
+    "values": Pool.max_pool, "places": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
+}  # fmt: skip
+AVG_PARTS: dict[str, Callable[..., Launch]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type, python_function
+from minigrad.core import requests
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
@@ -58,7 +59,8 @@ def rows_of(shape: tuple[int, ...], dim: int) -> Iterator[list[int]]:
 class Rows(HostMemory):
     """The preparers of softmax, normalisation and their like."""
 
-    def map_rows(self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float) -> Launch:
+    @serves(requests.MapRows)
+    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
         compute = out.dtype.compute
         find, result = totals_of(fn.totals, compute, value), first_arguments(fn.result, compute)
 
@@ -73,7 +75,8 @@ class Rows(HostMemory):
 
         return quiet(launch)
 
-    def pick(self, fn: RowFn, out: Spec, x: Spec, target: Spec, ignore: int, reduction: str) -> Launch:
+    @serves(requests.Pick)
+    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
         compute, n = out.dtype.compute, x.shape[-1]
         find, result = totals_of(fn.totals, compute, 0.0), first_arguments(fn.result, compute)
         number = compute_type(compute)
@@ -92,8 +95,9 @@ class Rows(HostMemory):
 
         return quiet(launch)
 
+    @serves(requests.PickBack)
     def pick_backward(
-        self, fn: RowFn, out: Spec, dy: Spec, x: Spec, target: Spec, ignore: int, reduction: str
+        self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
     ) -> Launch:
         compute, n = out.dtype.compute, x.shape[-1]
         find, result = totals_of(fn.totals, compute, 0.0), first_arguments(fn.result, compute)
@@ -116,7 +120,8 @@ class Rows(HostMemory):
 
         return quiet(launch)
 
-    def sum_columns(self, fn: RowFn, out: Spec, operands: Sequence[Spec], value: float) -> Launch:
+    @serves(requests.SumColumns)
+    def sum_columns(self, out: Spec, *operands: Spec, fn: RowFn, value: float) -> Launch:
         compute, n = out.dtype.compute, out.shape[-1]
         number, find = compute_type(compute), totals_of(fn.totals, compute, value)
         result = first_arguments(fn.result, compute)

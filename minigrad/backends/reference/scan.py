@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.rows import rows_of
 from minigrad.backends.reference.scalars import first_accumulator, python_function
+from minigrad.core import requests
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 
@@ -19,7 +19,8 @@ from minigrad.core.op import ScalarFn, Spec
 class Scan(HostMemory):
     """The preparers of scans and of running extremes."""
 
-    def scan(self, fold: Fold, compute: np.dtype[Any], out: Spec, operands: Sequence[Spec], dim: int) -> Launch:
+    @serves(requests.Scan)
+    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
         f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
 
         def launch(*buffers: Buffer) -> None:
@@ -33,7 +34,8 @@ class Scan(HostMemory):
 
         return quiet(launch)
 
-    def argscan(self, better: ScalarFn, out: Spec, a: Spec, dim: int) -> Launch:
+    @serves(requests.ArgScan)
+    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         compute = a.dtype.compute
         f = python_function(better, compute)
 

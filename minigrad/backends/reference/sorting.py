@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.backends.base import Launch
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.rows import rows_of
+from minigrad.core import requests
 from minigrad.core.op import Spec
 
 
 class Sorting(HostMemory):
     """The preparers of orders."""
 
-    def argsort(self, out: Spec, a: Spec, dim: int, descending: bool) -> Launch:
+    @serves(requests.Sort)
+    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
         def launch(buffer: Buffer, z: Buffer) -> None:
             elements = read(buffer, a, a.dtype.compute)
 

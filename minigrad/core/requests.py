@@ -1,0 +1,337 @@
+"""What an op may want of a device: one small record a kind, without the loops that serve it.
+
+The body of a declaration asks with one of these, `backend.prepare(Gather(dim), out, x, index)`; a backend serves it
+with loops of its own, or it is made of simpler requests (`backends/lowering.py`).  Operands and results are Specs, the
+fields everything else.  Two equal requests on equal Specs are the same launch, so records are frozen and hashable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.fold import Fold
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn
+from minigrad.core.rows import RowFn
+
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Base of the records."""
+
+    def fields(self) -> dict[str, Any]:
+        """The fields by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+# ---- element by element ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise(Request):
+    """out[i] = scalar(operands[i]...) in `compute`; up to six operands, expanded to the shape of out.
+
+    An operand whose Spec is that of `out`, the same object, is the output's memory: it is read before it is written.
+    """
+
+    scalar: ScalarFn
+    compute: np.dtype[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy(Request):
+    """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Request):
+    """out = the operands one after another along dim, cast."""
+
+    dim: int
+
+
+# ---- along dims -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Request):
+    """Fold a over dims in `compute`; `out` has the shape of a with length 1 at each of them."""
+
+    fold: Fold
+    compute: np.dtype[Any]
+    dims: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class ArgReduce(Request):
+    """out (int64, of length 1 at `dim`) = index along `dim` of the first element for which better(best, x) never holds
+    later."""
+
+    better: ScalarFn
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Request):
+    """out[i] = the fold of out[i - 1] and operands[i]... along `dim` in `compute`, from the identity on.
+
+    With one operand and a function that joins partial results, long rows may be folded in blocks first.
+    """
+
+    fold: Fold
+    compute: np.dtype[Any]
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArgScan(Request):
+    """out (int64) = where the best element so far is along `dim`: an element x takes its place if better(best, x)."""
+
+    better: ScalarFn
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(Request):
+    """out (int64) = positions along `dim` of the elements in their order: stable, nan the greatest, -0.0 equal to 0.0.
+
+    Where out is shorter along `dim`, the first of them.
+    """
+
+    dim: int
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme(Request):
+    """`ArgReduce` with two results: the elements that were found, and their places."""
+
+    better: ScalarFn
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunningExtreme(Request):
+    """`ArgScan` with two results: the elements that were found, and their places."""
+
+    better: ScalarFn
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(Request):
+    """`Sort` with two results: the elements in their order, and their places."""
+
+    dim: int
+    descending: bool
+
+
+# ---- products -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Request):
+    """out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c; batch dims and c have been expanded to out's.
+
+    Operands: a, b, and c unless beta is 0.  The buffer of out may be that of c, with the same layout: so a product is
+    added to a sum.
+    """
+
+    alpha: float = 1
+    beta: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Convolve(Request):
+    """y * x * w meet where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
+
+    Dims are (N, channels, 1 to 3 spatial ones); the weight's (output channels, image channels / groups, taps).
+    part "output": of x, w and a bias, one element a channel: bias + the sum of x * w over channels of the group and
+    taps.  part "input": of y and w: the sum over output channels and taps.  part "weight": of y and x: the sum over the
+    batch and all positions.
+    """
+
+    part: str
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+    groups: int
+
+
+# ---- by index -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Request):
+    """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
+
+    A launch of this record and the next three returns True if an index was out of range.  Then the result means
+    nothing, but nothing outside of the operands was read or written, even if another thread writes to the index
+    meanwhile.
+    """
+
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterAdd(Request):
+    """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
+
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Request):
+    """out[i, j, k] = a[i, index[j], k] for dim 1; operands: a, index."""
+
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class SelectAdd(Request):
+    """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
+
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack(Request):
+    """out (contiguous) = 0, then the operand is added into it through the layout `view`, overlaps summed.
+
+    The offset of `view` counts from the beginning of out's buffer.
+    """
+
+    view: Layout
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MapRows(Request):
+    """Each element of out from the elements of its row along `dim`, in the compute dtype of out.
+
+    Operands have out's shape (strides of 0 where they repeat); `value` is the parameter of the finishing functions.
+    """
+
+    fn: RowFn
+    dim: int
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SumColumns(Request):
+    """Dense lines: fn's rows along the last dim, if it makes any; then a line for each of its terms, whose elements are
+    sums over all rows.  The sum of no rows is 0."""
+
+    fn: RowFn
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Request):
+    """Minus fn's result at the element of each row (last dim) that a target names, 0 where it is `ignore`.
+
+    Operands: x, target.  reduction: "none", or all rows as one number, their "sum", or their "mean" over the rows that
+    count.
+    """
+
+    fn: RowFn
+    ignore: int
+    reduction: str
+
+
+@dataclass(frozen=True, slots=True)
+class PickBack(Request):
+    """dy * (fn's result - 1 at the element that the target names) in each row; for a mean, over the rows that count.
+
+    Operands: dy, x, target.  dy is that of `Pick`: one number a row, or one for all.  Rows whose target is `ignore`
+    get 0.
+    """
+
+    fn: RowFn
+    ignore: int
+    reduction: str
+
+
+# ---- pooling --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPool(Request):
+    """Windows begin at position of out * stride - padding, and what of them lies outside of the image is left out.
+
+    part "values": of x, the largest element of each window, nan if there is one, the lowest number where there is none.
+    part "places": of x, the row-major position in the plane of the first largest element (int64).
+    part "pick": of h and x, the element of h at the position of the first largest element of x.
+    part "back": of g and x: 0, then each element of g is added at that position.
+    """
+
+    part: str
+    window: Ints
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class AvgPool(Request):
+    """Windows as in `MaxPool`.
+
+    part "values": of x, the sum of each window over `divisor`, or over its size, with its padding if `pad_counts`.
+    part "back": of g: 0, then each element of g, divided likewise, is added all over its window.
+    """
+
+    part: str
+    window: Ints
+    stride: Ints
+    padding: Ints
+    pad_counts: bool
+    divisor: int | None
+
+
+# ---- out of nothing, and out of values ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(Request):
+    """Every element of out = the one of the operand, which has its dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arange(Request):
+    """out[i] = start + i * step, 1-d; operands: start and step, float64 for floats, else int64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Random(Request):
+    """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of unsigned ones), low and high.
+
+    kind: "uniform" in [low, high), "normal" with mean `low` and deviation `high`, both float64, or "integer" in
+    [low, high), int64.  Element i (row-major) uses block counter + i // 4 (i // 2 for 64-bit values), whatever runs it.
+    """
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally(Request):
+    """Of a mask, how many elements hold: out (int64, `1 + parts` elements) = how many there are before each of equal
+    parts of it, row-major, and at the end how many there are."""
+
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Locate(Request):
+    """Row-major positions (int64) of the elements of a mask that hold; operands: the mask, and what `Tally` says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds(Request):
+    """out (int64, 2 elements) = the lowest and the highest element of an index tensor; 0 and -1 where it has none."""
