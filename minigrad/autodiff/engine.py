@@ -14,6 +14,7 @@ from minigrad.autodiff.checks import Node, check, check_reached, check_seed, nod
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.autodiff.owning import apart, handed_out
+from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.errors import GradientError
@@ -149,18 +150,21 @@ def descend(
             rule: Any = op.rules[at]
             # A fused rule is one kernel; what it does cannot be differentiated again.
             fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
-            if joint is not None:
-                partial = joint[k]
-            elif rule.foreign:
-                partial = watched(node, rule, k, fn, g, [saved[i] for i in pick], facts(node, rule, k))
-            elif rule.facts:
-                partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
-            elif not pick:
-                partial = fn(g)
-            elif len(pick) == 1:
-                partial = fn(g, saved[pick[0]])
-            else:
-                partial = fn(g, *[saved[i] for i in pick])
+            try:
+                if joint is not None:
+                    partial = joint[k]
+                elif rule.foreign:
+                    partial = watched(node, rule, k, fn, g, [saved[i] for i in pick], facts(node, rule, k))
+                elif rule.facts:
+                    partial = fn(g, *[saved[i] for i in pick], **facts(node, rule, k))
+                elif not pick:
+                    partial = fn(g)
+                elif len(pick) == 1:
+                    partial = fn(g, saved[pick[0]])
+                else:
+                    partial = fn(g, *[saved[i] for i in pick])
+            except Unfusable:
+                partial = rule.fn(g, *[saved[i] for i in pick])
             spec = specs[k]
             if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
                 partial = fitted(partial, spec)

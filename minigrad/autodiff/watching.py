@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.autodiff.sealed import Unfusable
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
@@ -52,7 +53,10 @@ def without_writing(
     """What the rule gives.  Raises GradientError if it wrote into what it was given: others hold that as well."""
     values = (g, *given)
     versions = [x.storage.version for x in values]
-    result = fn(*values, **facts)
+    try:
+        result = fn(*values, **facts)
+    except Unfusable:
+        result = rule.fn(*values, **facts)
     for name, x, version in zip(("g", *rule.saves), values, versions):
         if x.storage.version != version:
             raise GradientError(
