@@ -14,6 +14,7 @@ from minigrad.autodiff.checks import Node, check, check_reached, check_seed, nod
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.autodiff.owning import apart, handed_out
+from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Rule, Spec
 from minigrad.errors import GradientError
@@ -178,17 +179,18 @@ def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create
             heads = heads_for(node, rule, gradients)
             if heads is None:
                 continue
-            if rule.foreign:
-                given = [saved[i] for i in pick]
-                partial = watched(node, rule, k, fn, heads, given, facts(node, rule, k))
-            else:
-                partial = fn(*heads, *[saved[i] for i in pick], **facts(node, rule, k))
-        elif not pick:
-            partial = fn(gradients[0])
-        elif len(pick) == 1:
-            partial = fn(gradients[0], saved[pick[0]])
+            given, known = [saved[i] for i in pick], facts(node, rule, k)
+            partial = watched(node, rule, k, fn, heads, given, known) if rule.foreign else fn(*heads, *given, **known)
         else:
-            partial = fn(gradients[0], *[saved[i] for i in pick])
+            try:
+                if not pick:
+                    partial = fn(gradients[0])
+                elif len(pick) == 1:
+                    partial = fn(gradients[0], saved[pick[0]])
+                else:
+                    partial = fn(gradients[0], *[saved[i] for i in pick])
+            except Unfusable:
+                partial = rule.fn(gradients[0], *[saved[i] for i in pick])
         spec = specs[k]
         if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
             partial = fitted(partial, spec)

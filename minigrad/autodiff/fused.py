@@ -157,17 +157,23 @@ def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
 
 
 def fuse(op: Op, operand: int) -> Callable[..., Any]:
-    """What the engine calls for the rule of one operand: a fused kernel, or the rule itself.  Kept with the rule."""
+    """What the engine calls for the rule of one operand: a fused kernel, or the rule itself.  Kept with the rule.
+
+    A kernel raises Unfusable where it would not do what the rule does; then the rule is to be called.
+    """
     rule = op.rules[operand]
     assert rule is not None
     name = f"{op.name}_vjp_{op.operands[operand]}"
     outside = Outside()
     scalar = trace(op, rule, name, outside)
+    # What this package's own rules read from outside are its constants.
+    guard = outside if rule.foreign else Outside()
     if scalar is None or len(scalar.node.body) == 2:
         # One op needs no kernel of its own, and no lambda around it where its operands are the rule's.
-        rule.fused = (only_call(scalar) if scalar and not outside else None) or rule.fn
+        rule.fused = (only_call(scalar) if scalar and not guard else None) or rule.fn
     else:
-        rule.fused = guarded(rule, kernel_of(op, scalar), outside)
+        kernel = kernel_of(op, scalar)
+        rule.fused = guarded(rule, kernel, guard) if guard else kernel
     return rule.fused
 
 
@@ -190,19 +196,12 @@ def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
 
 
 def guarded(rule: Rule, kernel: Callable[..., Any], outside: Outside) -> Callable[..., Any]:
-    """The kernel while what was traced is still what the rule does, else the rule."""
-    fn = rule.fn
+    """The kernel while what the rule has read from outside is what it was, else Unfusable is raised."""
 
     def call(*operands: Any) -> Any:
-        try:
-            return kernel(*operands)
-        except Unfusable:
-            return fn(*operands)
-
-    def call_if_unchanged(*operands: Any) -> Any:
         if outside.unchanged():
-            return call(*operands)
-        rule.fused = fn  # a number that changes once may change at every step, and each would be a kernel
-        return fn(*operands)
+            return kernel(*operands)
+        rule.fused = rule.fn  # a number that changes once may change at every step, and each would be a kernel
+        raise Unfusable("what was read from outside has changed")
 
-    return call_if_unchanged if outside else call
+    return call

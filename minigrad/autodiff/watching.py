@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.autodiff.sealed import Unfusable
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
@@ -64,7 +65,10 @@ def without_writing(
     """What the rule gives.  Raises GradientError if it wrote into what it was given: others hold that as well."""
     values = (*heads, *given)
     versions = [None if x is None else x.storage.version for x in values]
-    result = fn(*values, **facts)
+    try:
+        result = fn(*values, **facts)
+    except Unfusable:
+        result = rule.fn(*values, **facts)
     names = ["g"] if len(heads) == 1 else [f"g{i}" for i in rule.gradients]
     for name, x, version in zip((*names, *rule.saves), values, versions):
         if x is not None and x.storage.version != version:

@@ -199,6 +199,15 @@ def test_a_sum_of_truth_values_is_no_line_of_a_loop() -> None:
     assert trace(mg.schema["sin"], Rule(fn, ("x",), ()), "rule") is None
 
 
+@pytest.mark.parametrize(("left", "right"), MIXED, ids=["-".join(pair) for pair in MIXED])
+def test_a_rule_of_this_package_over_two_dtypes_means_the_same_both_ways(left: str, right: str) -> None:
+    a = mg.Var([0.5, 1.5, 2.5], dtype=left, device="reference")
+    values = mg.tensor([1, 5, 12], device="reference").to(right)
+    b = mg.Var(values, device="reference") if values.dtype.is_float else values
+    for op in (mg.div, mg.mul) if right == "bool" else (mg.div, mg.pow, mg.hypot, mg.maximum):
+        assert_same(*both_ways(op, a, b))
+
+
 # ---- what is read from outside --------------------------------------------------------------------------------------
 
 
