@@ -17,7 +17,7 @@ from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
-from minigrad.kernels.store import cache_folder
+from minigrad.kernels.store import cache_folder, source
 from minigrad.ops.declare import schema
 from minigrad.viz.explain import kernel_files
 
@@ -91,7 +91,7 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool) -> int:
         print(f"kernel: {error}", file=sys.stderr)
         return 2
     for path in files:
-        print(f"# {path}\n{Path(path).read_text()}")
+        print(f"# {path}\n{source(path)}")
     return 0
 
 
