@@ -12,8 +12,10 @@ import ast
 import linecache
 import re
 import textwrap
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from contextlib import suppress
+from types import CodeType, MappingProxyType
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -32,6 +34,7 @@ CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf",
 # library or one of the slow operators, 1.5 to 10 ns.
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow")
+BUILTINS = ("abs", "round")
 CONSTANTS = ("pi", "e", "inf", "nan")
 # The ending of a pasted name while the words around it are not all known yet.
 MARK = "__pasted"
@@ -50,29 +53,68 @@ BINARY = (
 def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     """The parsed `def` of a function, and "file:line".  Works for files and notebook cells.
 
-    Raises DeclarationError where Python keeps no source, as at a bare `python` prompt.
+    Raises DeclarationError where Python keeps no source, as at a bare `python` prompt, or another one than it runs.
     """
-    code = function.__code__
-    where = f"{code.co_filename}:{code.co_firstlineno}"
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        raise DeclarationError(f"{function!r} is no function of Python, so it has no source to compile")
+    name, where = code.co_name, f"{code.co_filename}:{code.co_firstlineno}"
+    if name == "<lambda>":
+        raise DeclarationError(f"{where}: a lambda has no name to declare; write `def name(...):`", op=name)
+    node = find(code, linecache.getlines(code.co_filename, function.__globals__))
+    if node is None:  # the file may have been edited since its lines were read, and loaded again
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename, function.__globals__)
+        if not lines:
+            raise DeclarationError(
+                f"{name} has no source to compile ({where}); declare ops in a file or a notebook cell", op=name
+            )
+        node = find(code, lines)
+    if node is None:
         raise DeclarationError(
-            f"{function.__name__} has no source to compile ({where}); declare ops in a file or a notebook cell",
-            op=function.__name__,
+            f"the text of {name} at {where} is not what Python runs; the file has changed since it was loaded, or "
+            f"another tool has rewritten the function",
+            op=name,
         )
+    return node, where
+
+
+def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
+    """The `def` among the lines of a file that some code was compiled from; None if that is not there."""
     # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
-    first = code.co_firstlineno - 1
-    while first < len(lines) and not lines[first].lstrip().startswith(f"def {function.__name__}"):
+    name, free = code.co_name, code.co_freevars
+    first, head = code.co_firstlineno - 1, re.compile(rf"\s*def\s+{re.escape(name)}\b")
+    while first < len(lines) and not head.match(lines[first]):
         first += 1
+    # The same text gives the same code inside of a function that knows the names of its closure.
+    around = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n"
     last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
     for end in range(last, min(last + CLOSING, len(lines)) + 1):
+        text = "".join(lines[first:end])
+        source = around + f" if True:\n{text if text[:2].isspace() else textwrap.indent(text, '  ')}"
         try:
-            node = ast.parse(textwrap.dedent("".join(lines[first:end]))).body[0]
-        except (SyntaxError, IndexError):
+            outer: Any = ast.parse(source).body[0]
+        except SyntaxError:
             continue
-        if isinstance(node, ast.FunctionDef):
-            return ast.increment_lineno(node, first), where
-    raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
+        node = outer.body[1].body[0]
+        # Python compiles a call of math.exp otherwise where math is imported in the same file.
+        if isinstance(node, ast.FunctionDef) and any(is_text(text + source, code) for text in ("import math\n", "")):
+            return ast.increment_lineno(node, first - 3)
+        return None
+    return None
+
+
+def is_text(source: str, code: CodeType) -> bool:
+    """Whether some code comes from the text of a function that stands inside of another."""
+    (outer,) = (value for value in compile(source, "", "exec").co_consts if isinstance(value, CodeType))
+    inner = (value for value in outer.co_consts if isinstance(value, CodeType) and value.co_name == code.co_name)
+    return any(fingerprint(value) == fingerprint(code) for value in inner)
+
+
+def fingerprint(code: CodeType) -> tuple[Any, ...]:
+    """What codes that do the same have in common."""
+    values = [repr(value) for value in code.co_consts if not isinstance(value, (str, CodeType))]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, values
 
 
 def parse(function: Callable[..., Any]) -> ScalarFn:
@@ -85,16 +127,26 @@ def parse(function: Callable[..., Any]) -> ScalarFn:
             f"make a bound or an exponent an operand",
             op=node.name,
         )
-    args = tuple(a.arg for a in spec.args)
+    args = tuple(a.arg for a in (*spec.posonlyargs, *spec.args))
     scalar = ScalarFn(node.name, args, node, {}, where)
-    _Check(scalar, function.__globals__).body()
+    _Check(scalar, ChainMap(closure_of(function), function.__globals__)).body()
     return scalar
+
+
+def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The names around a function that was declared inside of another."""
+    names, cells = function.__code__.co_freevars, getattr(function, "__closure__", None) or ()
+    found = {}
+    for name, cell in zip(names, cells, strict=True):
+        with suppress(ValueError):  # assigned later, such as the function's own name
+            found[name] = cell.cell_contents
+    return dict.fromkeys(names) | found
 
 
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 
-    def __init__(self, scalar: ScalarFn, names: dict[str, Any]) -> None:
+    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any]) -> None:
         self.scalar, self.names = scalar, names
         self.locals = set(scalar.args)
 
@@ -143,6 +195,7 @@ class _Check:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expressions([test, body, orelse])
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
+                self.not_local(node, "math")
                 if attr not in CONSTANTS:
                     self.fail(node, f"math.{attr} is no constant of the dialect ({', '.join(CONSTANTS)})")
             case ast.Call(func=func, args=args, keywords=[]):
@@ -155,22 +208,28 @@ class _Check:
         for node in nodes:
             self.expression(node)
 
+    def not_local(self, node: ast.AST, name: str) -> None:
+        if name in self.locals:
+            self.fail(node, f"{name} is an operand or a local name, which cannot be called or asked,")
+
     def callee(self, func: ast.expr) -> None:
         match func:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
+                self.not_local(func, "math")
                 if attr not in MATH:
                     self.fail(func, f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})")
                 self.scalar.cost += 0 if attr in CHEAP else SLOW_COST if attr in SLOW else CALL_COST
-            case ast.Name(id="abs" | "round"):
-                pass
             case ast.Name(id=name):
+                self.not_local(func, name)
                 helper = self.names.get(name)
                 helper = getattr(helper, "scalar", helper)
-                if not isinstance(helper, ScalarFn):
-                    self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
-                else:
+                if isinstance(helper, ScalarFn):
+                    if name == self.scalar.name:
+                        self.fail(func, f"{name} calls itself, and its text would not end,")
                     self.scalar.helpers[name] = helper
                     self.scalar.cost += helper.cost - 1
+                elif name not in BUILTINS:
+                    self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
             case _:
                 self.fail(func, f"a call of {kind_of(func)} is outside the scalar dialect")
 
@@ -234,6 +293,12 @@ class _Render(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         args = [self.visit(a) for a in node.args]
         match node.func:
+            case ast.Name(id=name) if name in self.scalar.helpers:
+                lines, expr = render(
+                    self.scalar.helpers[name], args, self.kind, self.used, f"{name.strip('_')}_", self.calls
+                )
+                self.out.extend(lines)
+                return expr
             case ast.Attribute(attr="floor" | "ceil" | "trunc" | "rint") | ast.Name(id="round") if self.kind != "float":
                 return args[0]  # whole already, and float64 would not hold all of them
             case ast.Attribute(attr=attr):
@@ -242,12 +307,6 @@ class _Render(ast.NodeTransformer):
                 return self.narrow(ast.Call(ast.Name("abs"), args, []))
             case ast.Name(id="round"):
                 return ast.Call(ast.parse("np.rint", mode="eval").body, args, [])
-            case ast.Name(id=name):
-                lines, expr = render(
-                    self.scalar.helpers[name], args, self.kind, self.used, f"{name.strip('_')}_", self.calls
-                )
-                self.out.extend(lines)
-                return expr
         raise AssertionError(ast.dump(node))
 
 

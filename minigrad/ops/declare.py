@@ -28,6 +28,7 @@ FACTS = ("shape", "dtype", "layout", "device")
 VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
 # Ops behind a function of another signature have a longer name: `gather` calls `gather_along`.
 INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
+TAKEN = frozenset({"op", "out"})  # arguments of `dispatch.apply`
 PLAIN_DIMS = (type(None), int)  # not bool, which is equal to an int as a key
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
@@ -43,7 +44,7 @@ def new_op(function: FunctionType, kind: str, operands: tuple[str, ...], params:
     name = function.__name__.rstrip("_")
     if not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
-    ours = function.__module__.startswith("minigrad.")
+    ours = (function.__module__ or "").startswith("minigrad.")
     if ours and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     op = Op(name, kind, operands, params, where)
@@ -83,6 +84,11 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
                     f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
                 )
             facts.append(name)
+        elif name == "y" and name in op.operands:
+            raise DeclarationError(
+                f"{op.where}: `y` in a rule of {op.name} could be the output or its operand; rename the operand",
+                op=op.name,
+            )
         elif name == "y" or name in op.operands:
             saves.append(name)
         else:
@@ -134,7 +140,7 @@ def publish(op: Op, function: FunctionType, public: Function) -> Function:
     """Give the public function its name, docstring and record."""
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
-    public.__module__ = function.__module__
+    public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
     public.op = op  # type: ignore[attr-defined]
     op.public = public
     return public
@@ -270,6 +276,12 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         given = inspect.signature(function).parameters.values()
         names = [p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY]
         params = keyword_params(function)
+        if len(names) < 2:
+            raise DeclarationError(
+                f"{where_of(function)}: the kernel {function.__name__} takes ({', '.join(names)}); it is given the "
+                f"backend, the result's Spec and the operands'",
+                op=function.__name__,
+            )
         op = new_op(function, "kernel", tuple(names[2:]), params, vjp)
         op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
         if joint is not None:
@@ -286,8 +298,20 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     return declare
 
 
+def where_of(function: FunctionType) -> str:
+    """File and line of a declaration."""
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
 def keyword_params(function: FunctionType) -> dict[str, Any]:
     """The keyword-only parameters with their defaults (None where there is none)."""
+    for name in TAKEN.intersection(inspect.signature(function).parameters):
+        if inspect.signature(function).parameters[name].kind is inspect.Parameter.KEYWORD_ONLY:
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has a parameter {name!r}, which every op is called with; "
+                f"choose another name",
+                op=function.__name__,
+            )
     return {
         p.name: None if p.default is inspect.Parameter.empty else p.default
         for p in inspect.signature(function).parameters.values()
