@@ -13,6 +13,7 @@ from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 import minigrad as mg
 from minigrad.backends.cpu import reduction as family
+from minigrad.backends.cpu import scan as scan_family
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core import fold
@@ -113,6 +114,19 @@ def test_operands_with_strides_of_zero(short, name):
         for d in range(len(shape)):
             one = arrange(numbers(tuple(1 if k == d else n for k, n in enumerate(shape))))
             hold(short, FOLDS[name], broadcast(one, shape), dims)
+
+
+@pytest.mark.parametrize("name", ["squares", "digits"])
+def test_scans_are_cut_only_where_totals_combine(short, name, monkeypatch):
+    monkeypatch.setattr(scan_family, "BLOCK", 10)
+    for n, way in itertools.product((19, 20, 21, 99, 320), ("dense", "stepped", "flipped")):
+        a, out = arrange(numbers((2, n)), way=way), blank((2, n), i64)
+        results = []
+        for device in (short, REFERENCE):
+            memory = out[0].copy()
+            device.scan(FOLDS[name], np.dtype(np.int64), out[1], [a[1]], 1)(a[0], memory)
+            results.append(contents(memory, out[1]))
+        np.testing.assert_array_equal(*results)
 
 
 # ---- compiled
