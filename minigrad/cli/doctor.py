@@ -70,7 +70,10 @@ def vector_text() -> str:
 
 def cache_text() -> str:
     """The cache folder, what is in it, and its size."""
-    folder = cache_folder()
+    try:
+        folder = cache_folder()
+    except MinigradError as error:
+        return f"none, each process compiles its own kernels: {error}"
     files = [f for f in folder.rglob("*") if f.is_file()]
     kernels = sum(1 for f in files if f.suffix == ".py")
     return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
