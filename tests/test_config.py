@@ -36,9 +36,9 @@ def test_a_backend_that_is_registered_again_runs_the_next_call() -> None:
     calls = []
 
     class Counting(ReferenceBackend):
-        def elementwise(self, *args):  # type: ignore[no-untyped-def]
-            calls.append(args[0].name)
-            return super().elementwise(*args)
+        def prepare(self, request, outs, *operands):  # type: ignore[no-untyped-def]
+            calls.append(request.scalar.name)
+            return super().prepare(request, outs, *operands)
 
     x = mg.tensor([1.0], device="reference")
     _ = x * x

@@ -17,7 +17,7 @@ from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
-from minigrad.kernels.store import cache_folder
+from minigrad.kernels.store import cache_folder, source
 from minigrad.ops.declare import schema
 from minigrad.viz.explain import kernel_files
 
@@ -70,7 +70,10 @@ def vector_text() -> str:
 
 def cache_text() -> str:
     """The cache folder, what is in it, and its size."""
-    folder = cache_folder()
+    try:
+        folder = cache_folder()
+    except MinigradError as error:
+        return f"none, each process compiles its own kernels: {error}"
     files = [f for f in folder.rglob("*") if f.is_file()]
     kernels = sum(1 for f in files if f.suffix == ".py")
     return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
@@ -91,7 +94,7 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool) -> int:
         print(f"kernel: {error}", file=sys.stderr)
         return 2
     for path in files:
-        print(f"# {path}\n{Path(path).read_text()}")
+        print(f"# {path}\n{source(path)}")
     return 0
 
 

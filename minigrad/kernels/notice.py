@@ -2,6 +2,7 @@
 
 A kernel that is not in the cache takes some tenths of a second, a large one a few seconds.  Where somebody is
 watching, a terminal or a notebook, the first that takes long says what is being done and that it is done only once.
+A cache that cannot be used is told of wherever it is: it costs every process its time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from minigrad.config import settings
 
 PATIENCE = 0.3  # seconds before anything is said
 _said = False
+_forgone = False
 
 
 def watched() -> bool:
@@ -54,3 +56,13 @@ def say(name: str) -> None:
         file=sys.stderr,
         flush=True,
     )
+
+
+def forgo(reason: str) -> None:
+    """Say why kernels are not kept on disk, the first time in a process, whoever is watching."""
+    global _forgone
+    if _forgone or sys.stderr is None:
+        return
+    _forgone = True
+    message = f"minigrad: {reason}.  Kernels are kept in memory, so each process compiles its own"
+    print(message, file=sys.stderr, flush=True)

@@ -1,23 +1,23 @@
 """The scalar dialect: which Python may stand in the innermost line of a loop, and how it is written into one.
 
-A declaration's body is parsed from its source file, checked at import, and kept as a `ScalarFn`.  `render` turns it
-into statements and one expression for a given compute dtype: literals take that dtype, `math.*` becomes what Numba
-compiles well, helper functions are expanded in place.  The CPU kernels, the CUDA kernels and the reference backend
-all render from here, so there is one meaning of an op.
+A declaration's body is parsed from its text, which `declaration.py` finds, checked at import, and kept as a
+`ScalarFn`.  `render` turns it into statements and one expression for a given compute dtype: literals take that dtype,
+`math.*` becomes what Numba compiles well, helper functions are expanded in place.  The CPU kernels, the CUDA kernels
+and the reference backend all render from here, so there is one meaning of an op.
 """
 
 from __future__ import annotations
 
 import ast
-import linecache
 import re
-import textwrap
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from minigrad.core.op import ScalarFn
 from minigrad.errors import DeclarationError
+from minigrad.kernels.declaration import closure_of, definition
 
 # The text that stands for math.NAME in a kernel.  np.* where Python's math would change the type (math.floor gives an
 # int) or where Numba lacks the math function.
@@ -26,12 +26,12 @@ MATH = {name: f"math.{name}" for name in (
     "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod")}
 MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf", "logistic": "math.logistic"}
-CLOSING = 20  # lines of closing brackets that may follow the last line with code
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
 # Additions that a vectorised call such as exp is worth: 0.3 to 0.6 ns an element against 0.15; and a call of the
 # library or one of the slow operators, 1.5 to 10 ns.
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow")
+BUILTINS = ("abs", "round")
 CONSTANTS = ("pi", "e", "inf", "nan")
 # The ending of a pasted name while the words around it are not all known yet.
 MARK = "__pasted"
@@ -47,34 +47,6 @@ BINARY = (
 )  # fmt: skip
 
 
-def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
-    """The parsed `def` of a function, and "file:line".  Works for files and notebook cells.
-
-    Raises DeclarationError where Python keeps no source, as at a bare `python` prompt.
-    """
-    code = function.__code__
-    where = f"{code.co_filename}:{code.co_firstlineno}"
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
-        raise DeclarationError(
-            f"{function.__name__} has no source to compile ({where}); declare ops in a file or a notebook cell",
-            op=function.__name__,
-        )
-    # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
-    first = code.co_firstlineno - 1
-    while first < len(lines) and not lines[first].lstrip().startswith(f"def {function.__name__}"):
-        first += 1
-    last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
-    for end in range(last, min(last + CLOSING, len(lines)) + 1):
-        try:
-            node = ast.parse(textwrap.dedent("".join(lines[first:end]))).body[0]
-        except (SyntaxError, IndexError):
-            continue
-        if isinstance(node, ast.FunctionDef):
-            return ast.increment_lineno(node, first), where
-    raise DeclarationError(f"no definition of {function.__name__} found at {where}", op=function.__name__)
-
-
 def parse(function: Callable[..., Any]) -> ScalarFn:
     """Check a function against the dialect and keep it.  Raises DeclarationError with file and line."""
     node, where = definition(function)
@@ -85,16 +57,16 @@ def parse(function: Callable[..., Any]) -> ScalarFn:
             f"make a bound or an exponent an operand",
             op=node.name,
         )
-    args = tuple(a.arg for a in spec.args)
+    args = tuple(a.arg for a in (*spec.posonlyargs, *spec.args))
     scalar = ScalarFn(node.name, args, node, {}, where)
-    _Check(scalar, function.__globals__).body()
+    _Check(scalar, ChainMap(closure_of(function), function.__globals__)).body()
     return scalar
 
 
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 
-    def __init__(self, scalar: ScalarFn, names: dict[str, Any]) -> None:
+    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any]) -> None:
         self.scalar, self.names = scalar, names
         self.locals = set(scalar.args)
 
@@ -143,6 +115,7 @@ class _Check:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expressions([test, body, orelse])
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
+                self.not_local(node, "math")
                 if attr not in CONSTANTS:
                     self.fail(node, f"math.{attr} is no constant of the dialect ({', '.join(CONSTANTS)})")
             case ast.Call(func=func, args=args, keywords=[]):
@@ -155,22 +128,28 @@ class _Check:
         for node in nodes:
             self.expression(node)
 
+    def not_local(self, node: ast.AST, name: str) -> None:
+        if name in self.locals:
+            self.fail(node, f"{name} is an operand or a local name, which cannot be called or asked,")
+
     def callee(self, func: ast.expr) -> None:
         match func:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
+                self.not_local(func, "math")
                 if attr not in MATH:
                     self.fail(func, f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})")
                 self.scalar.cost += 0 if attr in CHEAP else SLOW_COST if attr in SLOW else CALL_COST
-            case ast.Name(id="abs" | "round"):
-                pass
             case ast.Name(id=name):
+                self.not_local(func, name)
                 helper = self.names.get(name)
                 helper = getattr(helper, "scalar", helper)
-                if not isinstance(helper, ScalarFn):
-                    self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
-                else:
+                if isinstance(helper, ScalarFn):
+                    if name == self.scalar.name:
+                        self.fail(func, f"{name} calls itself, and its text would not end,")
                     self.scalar.helpers[name] = helper
                     self.scalar.cost += helper.cost - 1
+                elif name not in BUILTINS:
+                    self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
             case _:
                 self.fail(func, f"a call of {kind_of(func)} is outside the scalar dialect")
 
@@ -234,6 +213,12 @@ class _Render(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         args = [self.visit(a) for a in node.args]
         match node.func:
+            case ast.Name(id=name) if name in self.scalar.helpers:
+                lines, expr = render(
+                    self.scalar.helpers[name], args, self.kind, self.used, f"{name.strip('_')}_", self.calls
+                )
+                self.out.extend(lines)
+                return expr
             case ast.Attribute(attr="floor" | "ceil" | "trunc" | "rint") | ast.Name(id="round") if self.kind != "float":
                 return args[0]  # whole already, and float64 would not hold all of them
             case ast.Attribute(attr=attr):
@@ -242,12 +227,6 @@ class _Render(ast.NodeTransformer):
                 return self.narrow(ast.Call(ast.Name("abs"), args, []))
             case ast.Name(id="round"):
                 return ast.Call(ast.parse("np.rint", mode="eval").body, args, [])
-            case ast.Name(id=name):
-                lines, expr = render(
-                    self.scalar.helpers[name], args, self.kind, self.used, f"{name.strip('_')}_", self.calls
-                )
-                self.out.extend(lines)
-                return expr
         raise AssertionError(ast.dump(node))
 
 

@@ -1,22 +1,25 @@
 """The kernel cache: from the source of a kernel to machine code that was compiled once.
 
-`load` names a text by its hash, puts it into the cache and imports it, so Numba's disk cache always hits or is always
-right.  One process at a time compiles a kernel, and the others find its machine code.  With NUMBA_DISABLE_JIT=1 the
-same file runs as plain Python.  `specialize.py` writes the texts.
+`load` names a text by its hash, puts it into the cache and runs it, so Numba's disk cache always hits or is always
+right.  The text at hand is what runs: a file that differs from it is replaced, and machine code that does not load is
+made again.  One process at a time compiles a kernel, and the others find its machine code.  Where there can be no
+cache, kernels live in memory, and that is said once.  With NUMBA_DISABLE_JIT=1 the same file runs as plain Python.
+`specialize.py` writes the texts.
 """
 
 from __future__ import annotations
 
 import gc
 import hashlib
-import importlib.util
+import linecache
 import os
+import re
 import stat
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -27,24 +30,38 @@ except ImportError:  # not POSIX: two processes may compile one kernel, and the 
 
 from minigrad.config import settings
 from minigrad.errors import KernelError
-from minigrad.kernels.notice import patience
+from minigrad.kernels.notice import forgo, patience
 
 watchers: list[list[str]] = []  # lists that want the files of kernels while a plan is prepared: see `watch`
 _lock = threading.RLock()
 
 
 def cache_folder() -> Path:
-    """The kernel cache, made 0700 and refused if it belongs to somebody else: its content is executed."""
+    """The kernel cache, made 0700.  Its content is executed, so it is refused if somebody else owns it, or could write
+    what is in it.  Raises KernelError with the reason, also where there can be no folder."""
     folder = settings.cache_dir / "kernels"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.stat()
-    if hasattr(os, "getuid") and status.st_uid != os.getuid():
-        raise KernelError(
-            f"the kernel cache {folder} belongs to user {status.st_uid}; set MINIGRAD_CACHE_DIR to a folder of your own"
-        )
-    if stat.S_IMODE(status.st_mode) != 0o700:
-        folder.chmod(0o700)
+    try:
+        folder = folder.expanduser()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+        if hasattr(os, "getuid") and status.st_uid != os.getuid():
+            raise refusal(folder, f"belongs to user {status.st_uid}")
+        if stat.S_IMODE(status.st_mode) & 0o022 and any(folder.iterdir()):
+            raise refusal(folder, "could be written by others; empty it and close it (chmod 700)")
+        if stat.S_IMODE(status.st_mode) != 0o700:
+            folder.chmod(0o700)
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            raise refusal(folder, "cannot be written")
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
+        if isinstance(error, KernelError):
+            raise
+        raise refusal(folder, f"cannot be used: {error}") from error
     return folder
+
+
+def refusal(folder: Path, reason: str) -> KernelError:
+    """Why a folder is not the cache."""
+    return KernelError(f"the kernel cache {folder} {reason}; set MINIGRAD_CACHE_DIR to a folder of your own")
 
 
 @contextmanager
@@ -72,33 +89,87 @@ def collector_paused() -> Iterator[None]:
 
 
 def load(name: str, text: str) -> ModuleType:
-    """Import a kernel module, writing it first unless the cache has it.
+    """A kernel module, from the cache or put there; in memory where there can be no cache.
 
     name: readable, such as "mul_f32_f32_dense11"; the hash of the text makes the file name unique.
     """
-    stem = f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    full = f"minigrad_kernels_{stem}"
+    file = file_of(name, text)
+    full = f"minigrad_kernels_{file.removesuffix('.py')}"
     with _lock:
         module = sys.modules.get(full)
         if module is not None:
             return module
-        path = cache_folder() / f"{stem}.py"
-        if not path.exists():
-            _publish(path, text)
-        spec = importlib.util.spec_from_file_location(full, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[full] = module
         try:
-            with collector_paused(), compiling(path, name, text):
-                spec.loader.exec_module(module)
-        except BaseException as error:
-            # Also when the user interrupts a compile: the next call must not find half a module.
-            del sys.modules[full]
-            if not isinstance(error, Exception):
-                raise
-            raise KernelError(f"{name} does not compile: {error} (source: {path})", path=str(path)) from error
-        return module
+            folder = cache_folder()
+        except KernelError as error:
+            forgo(str(error))
+        else:
+            try:
+                return from_cache(full, folder / file, name, text)
+            except OSError as error:  # a full disk
+                forgo(f"the kernel cache {folder} cannot be used: {error}")
+        return from_memory(full, file, name, text)
+
+
+def file_of(name: str, text: str) -> str:
+    """The file name of a kernel: letters that every file system has, and the hash of the text."""
+    readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:100]
+    return f"{readable}_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
+
+
+def from_cache(full: str, path: Path, name: str, text: str) -> ModuleType:
+    """Run a text from its file, where Numba finds or keeps its machine code.  Raises OSError where it cannot."""
+    publish(path, text)
+    found = index_of(path, text).exists()
+    try:
+        with compiling(path, name, text):
+            return run(full, str(path), name, text)
+    except (KernelError, OSError):
+        if not found:
+            raise
+        discard(path)  # the text is right, so the machine code that was found is at fault
+    with compiling(path, name, text):
+        return run(full, str(path), name, text)
+
+
+def from_memory(full: str, file: str, name: str, text: str) -> ModuleType:
+    """Compile a text for this process alone."""
+    place, text = f"<minigrad {file}>", text.replace("cache=True, ", "")
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    with patience(name):
+        return run(full, place, name, text)
+
+
+def run(full: str, place: str, name: str, text: str) -> ModuleType:
+    """Execute a text as a module."""
+    module = ModuleType(full)
+    module.__file__ = place
+    sys.modules[full] = module
+    try:
+        with collector_paused():
+            exec(compile(text, place, "exec"), vars(module))
+            check_origin(module)
+    except BaseException as error:
+        # Also when the user interrupts a compile: the next call must not find half a module.
+        del sys.modules[full]
+        if isinstance(error, OSError) or not isinstance(error, Exception):
+            raise
+        if isinstance(error, RuntimeError) and "cannot cache function" in str(error):
+            raise OSError(str(error)) from error
+        raise KernelError(f"{name} does not compile: {error} (source: {place})", path=place) from error
+    return module
+
+
+def check_origin(module: ModuleType) -> None:
+    """Raise ValueError if the machine code was made from another module's text."""
+    for code in getattr(getattr(module, "kernel", None), "overloads", {}).values():
+        if code.fndesc.modname != module.__name__:
+            raise ValueError(f"its machine code is that of {code.fndesc.modname}")
+
+
+def source(place: str) -> str:
+    """The text of a kernel by its file, which may be in memory."""
+    return "".join(linecache.getlines(place)) if place.startswith("<") else Path(place).read_text(encoding="utf-8")
 
 
 def index_of(path: Path, text: str) -> Path:
@@ -122,8 +193,19 @@ def compiling(path: Path, name: str, text: str) -> Iterator[None]:
         return
     with path.open() as file, patience(name):
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        except KeyboardInterrupt:
+            discard(path, ".tmp.*")
+            raise
+
+
+def discard(path: Path, ending: str = "") -> None:
+    """Remove the machine code of a kernel, or the files of it with some ending."""
+    for file in path.parent.glob(f"__pycache__/{path.stem}.*{ending}"):
+        file.unlink(missing_ok=True)
 
 
 def _after_fork_in_child() -> None:
@@ -135,16 +217,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _publish(path: Path, text: str) -> None:
-    """Write under a temporary name, then link: two processes cannot see half a file nor replace each other's."""
+def publish(path: Path, text: str) -> None:
+    """Make sure that a file holds a text.  It is written under a temporary name: two processes cannot see half a file,
+    and the first of them keeps its own, so that machine code is not taken for older than its text."""
+    content = text.encode()
+    with suppress(FileNotFoundError):
+        if path.read_bytes() == content:
+            return
+        path.unlink()
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".py")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
     try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    except OSError:  # a file system without hard links
-        os.replace(temporary, path)
-        return
-    os.unlink(temporary)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            os.replace(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)

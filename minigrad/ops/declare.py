@@ -50,7 +50,7 @@ def new_op(
     name = function.__name__.strip("_")
     if not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
-    ours = function.__module__.startswith("minigrad.")
+    ours = (function.__module__ or "").startswith("minigrad.")
     if ours and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     op = Op(name, kind, operands, params, where)
@@ -95,6 +95,11 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
                     f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
                 )
             facts.append(name)
+        elif name in op.outputs and name in op.operands:
+            raise DeclarationError(
+                f"{op.where}: {name!r} in a rule of {op.name} could be the output or its operand; rename the operand",
+                op=op.name,
+            )
         elif name in op.outputs or name in op.operands:
             saves.append(name)
         else:
@@ -188,7 +193,7 @@ def publish(op: Op, function: FunctionType, public: Function) -> Function:
     """Give the public function its name, docstring, signature and record; its source is the declaration."""
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
-    public.__module__ = function.__module__
+    public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
     public.__signature__ = signature_of(op, public)  # type: ignore[attr-defined]
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
@@ -357,6 +362,12 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     def declare(function: FunctionType) -> Function:
         given = inspect.signature(function).parameters.values()
         names = [p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        if len(names) < 1 + len(outputs):
+            raise DeclarationError(
+                f"{where_of(function)}: the kernel {function.__name__} takes ({', '.join(names)}); it is given the "
+                f"backend, the Spec of each result and the operands'",
+                op=function.__name__,
+            )
         operands = tuple(names[1 + len(outputs) :])
         op = new_op(function, "kernel", operands, keyword_params(function), vjp, outputs, zeros)
         op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
@@ -386,6 +397,11 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
     if op.result is None:
         return found.reshape(()) if found.shape == (1,) else found
     return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
+
+
+def where_of(function: FunctionType) -> str:
+    """File and line of a declaration."""
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
 
 
 def keyword_params(function: FunctionType) -> dict[str, Any]:

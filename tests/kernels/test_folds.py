@@ -8,11 +8,13 @@ import re
 
 import numpy as np
 import pytest
+from asking import Asking
 from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 import minigrad as mg
 from minigrad.backends.cpu import reduction as family
+from minigrad.backends.cpu import scan as scan_family
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core import fold
@@ -22,7 +24,7 @@ from minigrad.errors import DeclarationError
 from minigrad.ops.declare import schema
 from minigrad.ops.folds import declared
 
-REFERENCE = backend_of(as_device("reference"))
+REFERENCE = Asking(backend_of(as_device("reference")))
 
 
 def add(a, b):
@@ -115,6 +117,19 @@ def test_operands_with_strides_of_zero(short, name):
             hold(short, FOLDS[name], broadcast(one, shape), dims)
 
 
+@pytest.mark.parametrize("name", ["squares", "digits"])
+def test_scans_are_cut_only_where_totals_combine(short, name, monkeypatch):
+    monkeypatch.setattr(scan_family, "BLOCK", 10)
+    for n, way in itertools.product((19, 20, 21, 99, 320), ("dense", "stepped", "flipped")):
+        a, out = arrange(numbers((2, n)), way=way), blank((2, n), i64)
+        results = []
+        for device in (short, REFERENCE):
+            memory = out[0].copy()
+            device.scan(FOLDS[name], np.dtype(np.int64), out[1], [a[1]], 1)(a[0], memory)
+            results.append(contents(memory, out[1]))
+        np.testing.assert_array_equal(*results)
+
+
 # ---- compiled
 
 
@@ -154,7 +169,7 @@ def test_a_sequential_fold_takes_one_element_after_the_other(threshold):
 def test_large_half_precision_folds_accumulate_in_the_compute_dtype():
     fold = declared(squares, "zero", combine=add)
     a, out = arrange(np.full(5000, 2.0), f16), blank((1,), f32)
-    backend_of(as_device("cpu")).reduce(fold, np.dtype(np.float32), out[1], a[1], (0,))(a[0], out[0])
+    Asking(backend_of(as_device("cpu"))).reduce(fold, np.dtype(np.float32), out[1], a[1], (0,))(a[0], out[0])
     assert contents(*out) == 20_000
 
 

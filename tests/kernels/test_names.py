@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asking import Asking
 from plain_kernels import interpreted
 from strided import arrange, blank, contents
 
@@ -25,7 +26,7 @@ from minigrad.kernels import cpu, scalar, specialize, vecmath
 from minigrad.ops.folds import declared
 
 numbered = itertools.count()
-REFERENCE = backend_of(as_device("reference"))
+REFERENCE = Asking(backend_of(as_device("reference")))
 
 
 def cell(source):

@@ -112,14 +112,15 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.core.requests import Product
 
-backend = Asking(backend_of(as_device("cpu")))
+backend = backend_of(as_device("cpu"))
 a = Layout.contiguous((25, 30))
 for dtype in (f32, f16):
     x = (np.arange(750) % 5).astype(dtype.numpy)
     out = np.empty(625, dtype.storage)
     layout = Layout.contiguous((25, 25))
-    backend.matmul(Spec(layout, dtype), Spec(a, dtype), Spec(a.transpose(0, 1), dtype))(
+    backend.prepare(Product(), Spec(layout, dtype), Spec(a, dtype), Spec(a.transpose(0, 1), dtype))(
         x.view(dtype.storage), x.view(dtype.storage), out)
     square = x.reshape(25, 30).astype(np.float64)
     assert np.array_equal(out.view(dtype.numpy).reshape(25, 25), square @ square.T)

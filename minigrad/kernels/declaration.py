@@ -1,0 +1,98 @@
+"""Which text does a function come from?
+
+A declaration is compiled from its text, so the text has to be the one that Python runs: not the lines of a file that
+was edited since, nor those of another function.  What is found is compiled as Python does it and compared with the
+code of the function.  `scalar.py` reads what stands in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import textwrap
+from collections.abc import Callable
+from contextlib import suppress
+from types import CodeType
+from typing import Any
+
+from minigrad.errors import DeclarationError
+
+CLOSING = 20  # lines of closing brackets that may follow the last line with code
+
+
+def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
+    """The parsed `def` of a function, and "file:line".  Works for files and notebook cells.
+
+    Raises DeclarationError where Python keeps no source, as at a bare `python` prompt, or another one than it runs.
+    """
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        raise DeclarationError(f"{function!r} is no function of Python, so it has no source to compile")
+    name, where = code.co_name, f"{code.co_filename}:{code.co_firstlineno}"
+    if name == "<lambda>":
+        raise DeclarationError(f"{where}: a lambda has no name to declare; write `def name(...):`", op=name)
+    node = find(code, linecache.getlines(code.co_filename, function.__globals__))
+    if node is None:  # the file may have been edited since its lines were read, and loaded again
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename, function.__globals__)
+        if not lines:
+            raise DeclarationError(
+                f"{name} has no source to compile ({where}); declare ops in a file or a notebook cell", op=name
+            )
+        node = find(code, lines)
+    if node is None:
+        raise DeclarationError(
+            f"the text of {name} at {where} is not what Python runs; the file has changed since it was loaded, or "
+            f"another tool has rewritten the function",
+            op=name,
+        )
+    return node, where
+
+
+def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
+    """The `def` among the lines of a file that some code was compiled from; None if that is not there."""
+    # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
+    name, free = code.co_name, code.co_freevars
+    first, head = code.co_firstlineno - 1, re.compile(rf"\s*def\s+{re.escape(name)}\b")
+    while first < len(lines) and not head.match(lines[first]):
+        first += 1
+    # The same text gives the same code inside of a function that knows the names of its closure.
+    around = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n"
+    last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
+    for end in range(last, min(last + CLOSING, len(lines)) + 1):
+        text = "".join(lines[first:end])
+        source = around + f" if True:\n{text if text[:2].isspace() else textwrap.indent(text, '  ')}"
+        try:
+            outer: Any = ast.parse(source).body[0]
+        except SyntaxError:
+            continue
+        node = outer.body[1].body[0]
+        # Python compiles a call of math.exp otherwise where math is imported in the same file.
+        if isinstance(node, ast.FunctionDef) and any(is_text(text + source, code) for text in ("import math\n", "")):
+            return ast.increment_lineno(node, first - 3)
+        return None
+    return None
+
+
+def is_text(source: str, code: CodeType) -> bool:
+    """Whether some code comes from the text of a function that stands inside of another."""
+    (outer,) = (value for value in compile(source, "", "exec").co_consts if isinstance(value, CodeType))
+    inner = (value for value in outer.co_consts if isinstance(value, CodeType) and value.co_name == code.co_name)
+    return any(fingerprint(value) == fingerprint(code) for value in inner)
+
+
+def fingerprint(code: CodeType) -> tuple[Any, ...]:
+    """What codes that do the same have in common."""
+    values = [repr(value) for value in code.co_consts if not isinstance(value, (str, CodeType))]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, values
+
+
+def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The names around a function that was declared inside of another."""
+    names, cells = function.__code__.co_freevars, getattr(function, "__closure__", None) or ()
+    found = {}
+    for name, cell in zip(names, cells, strict=True):
+        with suppress(ValueError):  # assigned later, such as the function's own name
+            found[name] = cell.cell_contents
+    return dict.fromkeys(names) | found

@@ -1,0 +1,191 @@
+"""Declarations where Python allows odd ones: they mean what Python means, or are refused with a reason."""
+
+import functools
+import importlib
+import itertools
+import linecache
+import math
+import os
+import sys
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DeclarationError
+from minigrad.kernels.scalar import parse
+from minigrad.ops import rules
+
+numbered = itertools.count()
+REFERENCE = {"device": "reference"}
+
+
+def value(function, *numbers):
+    """A scalar function's value through a declared op on plain Python loops."""
+    function.__doc__ = "An op of a test."
+    op = mg.elementwise(dtype=rules.promote)(function)
+    return op(*(mg.tensor([float(x)], **REFERENCE) for x in numbers)).item()
+
+
+def refused(match, function):
+    with pytest.raises(DeclarationError, match=match):
+        parse(function)
+
+
+# ---- where the source comes from
+
+
+def test_what_has_no_source_is_refused_with_the_reason():
+    refused("a lambda has no name", lambda x: x)
+    space = {}
+    exec("def f(x):\n    return x\n", space)
+    refused("f has no source to compile", space["f"])
+    refused("is no function of Python", math.exp)
+    refused("is no function of Python", functools.partial(math.pow, 2))
+
+
+def other(x):
+    return x + 1
+
+
+def test_a_text_that_is_not_the_functions_own_is_refused():
+    # Compiled under the name of this file, as some tools do, but from other lines.
+    line = other.__code__.co_firstlineno
+    space = {}
+    exec(compile("\n" * (line - 1) + "def other(x):\n    return x * 5\n", __file__, "exec"), space)
+    refused(r"the text of other at .*test_declarations.py:\d+ is not what Python runs", space["other"])
+    assert value(other, 2) == 3
+
+
+def cell(text, **names):
+    """The function `f` of a notebook cell."""
+    file = f"<cell {next(numbered)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+    return names["f"]
+
+
+FIRST, SECOND = "def f(x):\n    return x + 1\n", "def f(x):\n    return x * 50\n"
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A file that was imported, read, and then edited."""
+    path = tmp_path / "edited_ops.py"
+    path.write_text(FIRST)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = importlib.import_module("edited_ops")
+    linecache.getlines(str(path))
+    path.write_text(SECOND)
+    os.utime(path, (1, 1))
+    yield found
+    del sys.modules["edited_ops"]
+
+
+def test_an_edited_file_that_is_loaded_again_gives_the_new_body(module):
+    assert value(importlib.reload(module).f, 3) == 150
+
+
+def test_an_edited_file_that_is_not_loaded_again_is_refused(module):
+    assert parse(module.f).node.body[0].value.right.value == 1, "its lines were read in time"
+    linecache.checkcache(module.__file__)
+    refused(r"is not what Python runs; .* has changed", module.f)
+
+
+def test_a_cell_that_is_run_again_gives_the_new_body():
+    assert value(cell(FIRST, __name__="__main__"), 3) == 4
+    assert value(cell(SECOND, __name__="__main__"), 3) == 150
+
+
+# fmt: off
+def test_how_a_definition_is_laid_out_does_not_matter():
+    def  spaced(x, /): return x + 1
+
+    def outlined(x):
+# a comment that stands further left
+        return (
+            x
+            + 1
+        )
+
+    assert value(spaced, 1) == value(outlined, 1) == 2
+# fmt: on
+
+
+def test_a_space_without_a_name_declares_too():
+    assert value(cell(FIRST), 3) == 4
+
+
+# ---- what names mean
+
+
+def twice(x):
+    return x * 2
+
+
+def test_a_local_helper_hides_the_one_of_the_module(monkeypatch):
+    monkeypatch.setitem(globals(), "helper", mg.scalar(twice))
+
+    def thrice(x):
+        return x * 3
+
+    helper = mg.scalar(thrice)
+
+    def calls(x):
+        return helper(x) + 1
+
+    assert value(calls, 5) == 16
+
+
+def test_a_helper_may_be_named_as_a_builtin(monkeypatch):
+    monkeypatch.setitem(globals(), "abs", mg.scalar(twice))
+
+    def calls(x):
+        return abs(x)
+
+    assert value(calls, -5) == -10
+
+
+def test_a_call_of_an_operand_is_refused(monkeypatch):
+    monkeypatch.setitem(globals(), "helper", mg.scalar(twice))
+
+    def calls(helper, x):
+        return helper(x)
+
+    refused("helper is an operand or a local name, which cannot be called", calls)
+
+    def rooted(math):
+        return math.sqrt(math)
+
+    refused("math is an operand or a local name", rooted)
+
+    def constant(x):
+        math = x
+        return math.pi + x
+
+    refused("math is an operand or a local name", constant)
+
+
+def test_a_function_that_calls_itself_is_refused():
+    again = cell("def f(x):\n    return f(x) + 1\n")
+    refused("f is not a scalar function", again)
+    again.__globals__["f"] = mg.scalar(twice)  # what the cell before has declared
+    refused("f calls itself", again)
+
+
+@pytest.mark.parametrize("name", ["out", "dim", "backend", "device", "dtype", "op", "input", "self", "x_0"])
+def test_operands_may_have_the_names_of_arguments(name):
+    assert value(cell(f"def f({name}, other):\n    return {name} - other\n", __name__="cell"), 5, 3) == 2
+
+
+def test_a_rule_that_could_mean_the_output_or_an_operand_is_refused():
+    def f(y):
+        """Twice."""
+        return y * 2
+
+    with pytest.raises(DeclarationError, match="'y' in a rule of f could be the output or its operand"):
+        mg.elementwise(dtype=rules.promote, vjp=(lambda g, y: g * y,))(f)
+
+
+def test_a_kernel_that_does_not_take_what_it_is_given_is_refused():
+    with pytest.raises(DeclarationError, match=r"f takes \(backend\); it is given the backend, the Spec of each"):
+        mg.kernel(dtype=rules.index_dtype, shape=rules.same_shape)(cell("def f(backend):\n    'A test.'\n"))

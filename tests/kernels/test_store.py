@@ -1,0 +1,212 @@
+"""The kernel cache: damage heals, and where there can be no cache, ops work without one."""
+
+import os
+import pickle
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minigrad.config import override
+from minigrad.errors import KernelError
+from minigrad.kernels import notice, specialize, store
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def scaled(factor):
+    """The text of a small kernel."""
+    return (
+        f'"""A kernel that multiplies by {factor}."""\n\nfrom numba import njit\n\n\n'
+        + specialize.decorator("void(int64[::1], int64[::1])", False)
+        + f"def kernel(a, out):\n    out[0] = a[0] * {factor}\n"
+    )
+
+
+def run(factor=3):
+    """The kernel's result in what is a new process as far as the cache can tell, and its module."""
+    for name in [name for name in sys.modules if name.startswith("minigrad_kernels_scaled_")]:
+        del sys.modules[name]
+    out = np.zeros(1, np.int64)
+    module = store.load("scaled", scaled(factor))
+    module.kernel(np.array([5]), out)
+    return int(out[0]), module
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache with the machine code of two kernels."""
+    folder = tmp_path_factory.mktemp("filled")
+    with override(cache_dir=folder):
+        assert run(3)[0] == 15 and run(7)[0] == 35
+    return folder
+
+
+@pytest.fixture
+def cache(filled, tmp_path):
+    folder = tmp_path / "cache"
+    shutil.copytree(filled, folder, copy_function=shutil.copy2)
+    with override(cache_dir=folder):
+        yield folder
+
+
+@pytest.fixture
+def said(monkeypatch, capsys):
+    """What was said on stderr since the last call."""
+    monkeypatch.setattr(notice, "_forgone", False)
+    return lambda: capsys.readouterr().err
+
+
+def files_of(folder, factor, suffix):
+    stem = Path(store.file_of("scaled", scaled(factor))).stem
+    return [p for p in folder.rglob(f"*{suffix}") if p.name.startswith(stem)]
+
+
+DAMAGE = {
+    "empty": lambda good, other: b"",
+    "truncated": lambda good, other: good[: len(good) // 2],
+    "foreign": lambda good, other: b"something else\n" * 5,
+    "another kernel's": lambda good, other: other,
+    "another version's": lambda good, other: pickle.dumps("0.1.0", -1) + good,
+    "longer": lambda good, other: good + b"\n\nimport this_is_no_module\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("suffix", [".py", ".nbi", ".nbc"])
+def test_a_damaged_file_is_replaced(cache, suffix, damage, said):
+    (file,), (other,) = files_of(cache, 3, suffix), files_of(cache, 7, suffix)
+    status = file.stat()
+    file.write_bytes(DAMAGE[damage](file.read_bytes(), other.read_bytes()))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert run(3)[0] == 15 and run(7)[0] == 35
+    healed = contents(cache)
+    assert run(3)[0] == 15
+    assert contents(cache) == healed, "the second process found no healthy cache"
+    assert said() == ""
+
+
+def test_all_files_damaged_at_once_are_replaced(cache):
+    for file in cache.rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+    assert run(3)[0] == 15 and run(7)[0] == 35
+    assert all(file.stat().st_size for file in cache.rglob("*") if file.is_file())
+
+
+# ---- no cache
+
+
+def test_an_impossible_folder_leaves_ops_at_work_and_is_told_once(tmp_path, said):
+    (tmp_path / "file").write_text("")
+    with override(cache_dir=tmp_path / "file"):
+        assert run(3)[0] == 15 and run(7)[0] == 35
+        with pytest.raises(KernelError, match=r"cannot be used: .*; set MINIGRAD_CACHE_DIR to a folder of your own"):
+            store.cache_folder()
+    told = said()
+    assert told.count("minigrad: ") == 1 and str(tmp_path / "file") in told and "in memory" in told
+
+
+def test_a_kernel_in_memory_can_be_read(tmp_path, said):
+    (tmp_path / "file").write_text("")
+    with override(cache_dir=tmp_path / "file"):
+        _, module = run(3)
+        assert store.source(module.__file__).startswith('"""A kernel that multiplies by 3."""')
+        with pytest.raises(KernelError, match="broken does not compile: division by zero"):
+            store.load("broken", "1 / 0\n")
+
+
+def test_a_folder_of_another_user_leaves_ops_at_work(cache, said, monkeypatch):
+    owner = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    before = contents(cache)
+    assert run(3)[0] == 15 and contents(cache) == before
+    assert f"belongs to user {owner}" in said()
+
+
+def test_a_folder_that_others_could_write_to_is_not_trusted(cache, said):
+    (cache / "kernels").chmod(0o777)
+    before = contents(cache)
+    _, module = run(3)
+    assert not module.__file__.startswith(str(cache)) and contents(cache) == before
+    assert "could be written by others" in said()
+
+
+def test_nobody_without_a_home_is_left_without_ops(tmp_path, said, monkeypatch):
+    def nobody(uid):
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    monkeypatch.chdir(tmp_path)
+    with override(cache_dir=Path("~/.cache/minigrad")):
+        assert run(3)[0] == 15
+    assert contents(tmp_path) == {} and "home" in said()
+
+
+FULL = """
+import resource, sys
+import numpy, numba
+import minigrad as mg
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+x = mg.tensor([3.0, 4.0], dtype="float64")
+print((x * x).tolist(), (x + x).tolist())
+"""
+
+
+@pytest.mark.parametrize("size", [100, 4000], ids=["not even a text", "no machine code"])
+def test_a_full_disk_leaves_ops_at_work_and_no_temporary_files(tmp_path, size):
+    environment = os.environ | {"MINIGRAD_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(size)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[9.0, 16.0] [6.0, 8.0]\n"
+    assert done.stderr.count("minigrad: ") == 1 and "in memory" in done.stderr
+    assert not [p for p in tmp_path.rglob("*") if p.name.startswith(".") and p.is_file() or ".tmp" in p.name]
+
+
+# ---- interruptions
+
+
+def test_an_interruption_while_machine_code_is_written_leaves_nothing_half_done(tmp_path, monkeypatch):
+    from numba.core.caching import IndexDataCacheFile
+
+    def interrupted(self, name, data):
+        with self._open_for_write(self._data_path(name)):
+            raise KeyboardInterrupt
+
+    with override(cache_dir=tmp_path):
+        with monkeypatch.context() as patch:
+            patch.setattr(IndexDataCacheFile, "_save_data", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run(3)
+        assert not list(tmp_path.rglob("*.tmp.*"))
+        assert run(3)[0] == 15
+        before = contents(tmp_path)
+        assert run(3)[0] == 15 and contents(tmp_path) == before
+
+
+def test_a_long_name_or_one_of_other_letters_is_a_file_too(tmp_path):
+    with override(cache_dir=tmp_path):
+        for name in ("long" * 100, "größe_λ"):
+            path = Path(store.load(name, scaled(3) + f"# {name}\n").__file__)
+            assert path.exists() and path.name.isascii() and len(path.name) < 200
+
+
+def test_the_folder_may_be_named_by_its_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with override(cache_dir=Path("~/kept")):
+        assert store.cache_folder() == tmp_path / "kept" / "kernels"
