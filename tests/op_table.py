@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from op_rows import convolution, linalg, losses, masks, pooling, rows, scan, sorting
+from op_rows import convolution, creation, linalg, losses, masks, pooling, rows, scan, sorting
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
@@ -271,6 +271,7 @@ ROWS: list[Row] = [
     *scan.ROWS,
     *sorting.ROWS,
     *masks.ROWS,
+    *creation.ROWS,
 ]
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

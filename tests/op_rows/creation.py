@@ -1,0 +1,57 @@
+"""Rows of what is made out of nothing, or out of truth values: fills, ranges, random numbers, tallies and places.
+
+Random numbers have no formula in NumPy: the row holds each half of a stream to the whole that begins before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.ops import creation, masks
+from minigrad.ops.random import draw
+
+from .row import ALL, Row
+
+PLACES = {"result": "int64", "smooth": False, "dtypes": ("bool",), "refuses": False}
+
+
+def _counted(x: Any) -> Any:
+    """As many steps as x has elements, from 5 on."""
+    first, step = (mg.tensor(v, dtype="int64", device=x.device) for v in (5, -2))
+    return creation.count_up(first, step, count=x.numel(), dtype=mg.int64)
+
+
+def _halves_differ(x: Any) -> Any:
+    """Eight numbers of a stream, less the same eight in two calls, plus x: x if the places in the stream are right."""
+    low, high = (mg.tensor(v, dtype="float64", device=x.device) for v in (0.0, 1.0))
+
+    def numbers(first: int, count: int) -> Any:
+        state = mg.tensor([7, first], dtype="int64", device=x.device)
+        return draw(state, low, high, kind="uniform", shape=(count,), dtype=mg.float32)
+
+    return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(4, 4)]))
+
+
+def _tally(x: Any) -> Any:
+    return masks.tally(x, parts=3)
+
+
+def _locate(x: Any) -> Any:
+    starts = masks.tally(x, parts=2)
+    return masks.locate(x, starts, count=int(starts[-1].item()))
+
+
+ROWS = [
+    Row("fill", lambda x: creation.fill(x, shape=(2, 3)), lambda x: np.full((2, 3), x), ("real",), ("fill",), ((),),
+        dtypes=ALL, order2=False),
+    Row("count_up", _counted, lambda x: 5 - 2 * np.arange(x.size), ("real",), ("count_up",), ((2, 3),),
+        result="int64", smooth=False, refuses=False),
+    Row("draw", _halves_differ, lambda x: x, ("real",), ("draw",), ((8,),), dtypes=("float32", "float64"),
+        refuses=False),
+    Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),
+        ("bool",), ("tally",), ((3, 4),), **PLACES),
+    Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
+]  # fmt: skip
