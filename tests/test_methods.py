@@ -12,6 +12,8 @@ import minigrad as mg
 from minigrad.face.aliases import ALIASES
 from minigrad.face.methods import METHODS
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 NAMES = Path(__file__).parents[1] / "docs" / "names.md"
 
 

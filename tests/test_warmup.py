@@ -99,6 +99,10 @@ def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
         pass
 
 
-def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch):
+# The large pieces are sixty parallel kernels: all of them with --full only.
+@pytest.mark.shared(by=lambda names: len(names) == 2)
+@pytest.mark.parametrize("names", [("filling", "in place"), tuple(warmup.WORK)], ids=["two pieces", "all"])
+def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch, names):
+    monkeypatch.setattr(warmup, "WORK", {name: warmup.WORK[name] for name in names})
     assert warmup.run(("float32",), jobs=2) == 0
     assert "kernels compiled in" in capsys.readouterr().out

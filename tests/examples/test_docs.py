@@ -69,17 +69,18 @@ def test_the_minutes_of_the_tour_are_an_hour():
     assert sum(map(int, minutes)) == 60
 
 
-def test_the_op_that_is_added_passes_the_tests_of_every_op(schema, tmp_path):
+def test_the_op_that_is_added_passes_the_tests_of_every_op(schema, tmp_path, request):
     from ops import test_forward, test_gradients
 
     names, _ = run(ROOT / "docs" / "add_an_op.md", tmp_path)
     row = names["row"]
     assert schema["softsign"].public is names["softsign"] and row.ops == ("softsign",)
     for device in ("reference", "cpu"):
-        for layout in LAYOUTS:
+        whole = device == "reference" or request.config.getoption("--full")
+        for layout in LAYOUTS if whole else ("dense", "transposed"):
             test_forward.test_values_do_not_depend_on_the_layout(row, device, layout)
             test_gradients.test_gradient(row, device, layout)
-        for dtype in row.dtypes:
+        for dtype in row.dtypes if whole else ("float64", "float32", "int32"):
             test_forward.test_dtypes(row, device, dtype)
         test_gradients.test_second_derivative(row, device)
 
