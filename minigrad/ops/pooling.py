@@ -43,13 +43,17 @@ def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    _numbers(op, specs)
-    return int64
+def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    return _numbers(op, specs), int64
 
 
 def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
     return (*x.shape[:2], *size)
+
+
+def _sized_twice(op: Op, x: Spec, *, size: Ints, **params: Any) -> tuple[Ints, Ints]:
+    shape = _sized(op, x, size=size)
+    return shape, shape
 
 
 # ---- the largest ----------------------------------------------------------------------------------------------------
@@ -69,10 +73,19 @@ def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
     return backend.prepare(MaxPool("values", window, stride, padding, dilation), out, x)
 
 
-@kernel(dtype=_positions, shape=_sized)
-def max_pool_indices(backend, out, x, *, size, window, stride, padding, dilation):
-    """Where in its plane, counted row by row, the first largest element of each window is."""
-    return backend.prepare(MaxPool("places", window, stride, padding, dilation), out, x)
+@kernel(
+    dtype=_numbers_and_positions,
+    shape=_sized_twice,
+    outputs=("values", "indices"),
+    vjp=(
+        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
+            g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
+        ),
+    ),
+)
+def max_pool_indices(backend, values, indices, x, *, size, window, stride, padding, dilation):
+    """The largest element of each window, and where in its plane, counted row by row, the first such element is."""
+    return backend.prepare(MaxPool("places", window, stride, padding, dilation), (values, indices), x)
 
 
 @kernel(
@@ -258,12 +271,12 @@ def _max_pool(
 ) -> Any:  # fmt: skip
     params = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    if return_indices:
+        found: Any = max_pool_indices(image, **params)
+        values, indices = found
+        return (values, indices) if x.ndim == dims + 2 else (values.squeeze(0), indices.squeeze(0))
     y = max_pool_with(image, **params)
-    y = y if x.ndim == dims + 2 else y.squeeze(0)
-    if not return_indices:
-        return y
-    at = max_pool_indices(image.detach(), **params)
-    return y, at if x.ndim == dims + 2 else at.squeeze(0)
+    return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
 def _avg_pool(
