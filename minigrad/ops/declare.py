@@ -327,13 +327,16 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
         plans = op.plans
 
         def public(x: Tensor, **given: Any) -> Tensor:
+            if x.__class__ not in PLAIN:
+                expect_tensors(op.label, x)
+                found: Tensor = apply(op, (x,), all_params(op, given))
+                return found
             try:
                 # Under the arguments as they were written; names too, for they may come in any order.
                 values = [v if v.__class__ is int else keyed(v) for v in given.values()]
                 key = (x.layout, x.dtype, x.device, *given, *values)
                 plan = plans.get(key)
-            except (AttributeError, TypeError):  # no plain tensor, or an argument that cannot be part of a key
-                expect_tensors(op.label, x)
+            except TypeError:  # an argument that cannot be part of a key
                 result: Tensor = apply(op, (x,), all_params(op, given))
                 return result
             if plan is None:

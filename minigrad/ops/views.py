@@ -18,7 +18,7 @@ from minigrad.ops.declare import kernel, view
 from minigrad.runtime.dispatch import apply, plan_for, run_view
 from minigrad.runtime.graph import is_grad_enabled
 from minigrad.runtime.planning import with_dtypes
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
 
@@ -80,6 +80,8 @@ PERMUTE: Op = permute.op  # type: ignore[attr-defined]
 def full_transpose(x: Tensor) -> Tensor:
     """A view with all dims in reverse order."""
     # A `permute` whose plan is found without spelling its dims out.
+    if x.__class__ not in PLAIN:
+        return permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
     key = (x.layout, x.dtype, x.device, "reversed")
     plan = PERMUTE.plans.get(key)
     if plan is None:
@@ -193,7 +195,7 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and shape[0].__class__ is tuple:
         shape = shape[0]
     # What was asked for before is known as it was written; 2.0 would be the same key as 2.
-    plain = all(n.__class__ is int for n in shape)
+    plain = all(n.__class__ is int for n in shape) and x.__class__ in PLAIN
     plan = as_view.op.plans.get((x.layout, x.dtype, x.device, shape)) if plain else None  # type: ignore[attr-defined]
     if plan is not None:
         return run_view(as_view.op, plan, x)  # type: ignore[attr-defined]

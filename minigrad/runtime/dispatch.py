@@ -18,9 +18,10 @@ from minigrad.config import listeners, settings
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.core.storage import Storage
-from minigrad.errors import DeviceError, DTypeError, ShapeError
+from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.runtime import lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids, mode, user_line
+from minigrad.runtime.levels import Level, level_of
 from minigrad.runtime.operands import (
     NUMBERS,
     SCALAR,
@@ -55,6 +56,9 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     for x in operands:
         if x.__class__ not in PLAIN:
             operands = as_operands(op, operands)
+            level = level_of(op, operands)
+            if level is not None:
+                return through(level, op, operands, params, out)
             break
     plan = plan_of(op, operands, params)
     if plan.check is not None:
@@ -62,6 +66,13 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     if out is not None:
         return run_into(op, plan, operands, out)
     return run(op, plan, operands)
+
+
+def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:
+    """A call with a value that carries a transform, whose level says what the op gives."""
+    if out is not None:
+        raise GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)
+    return level.call(op, operands, canonical(op, operands, params) if params else params)
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
