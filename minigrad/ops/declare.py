@@ -23,7 +23,7 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
 from minigrad.ops.folds import declared
-from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run, run_view
+from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run_one, run_view
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
@@ -305,7 +305,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
             if input.__class__ in PLAIN and dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
                 key = (input.layout, input.dtype, input.device, dim, keepdim)
                 plan = plans.get(key) or plan_for(op, (input,), {"dims": dim, "keepdim": keepdim}, key)
-                y: Tensor = run(op, plan, (input,))
+                y: Tensor = run_one(op, plan, input)
             else:
                 expect_tensors(op.label, input)
                 y = apply(op, (input,), {"dims": dim, "keepdim": keepdim})
@@ -331,14 +331,16 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
                 expect_tensors(op.label, x)
                 found: Tensor = apply(op, (x,), all_params(op, given))
                 return found
-            try:
-                # Under the arguments as they were written; names too, for they may come in any order.
-                values = [v if v.__class__ is int else keyed(v) for v in given.values()]
-                key = (x.layout, x.dtype, x.device, *given, *values)
-                plan = plans.get(key)
-            except TypeError:  # an argument that cannot be part of a key
-                result: Tensor = apply(op, (x,), all_params(op, given))
-                return result
+            # Under the arguments as they were written; names too, for they may come in any order.
+            for v in given.values():
+                if v.__class__ is tuple:
+                    for each in v:
+                        if each.__class__ is not int:
+                            return view_of(op, x, given)
+                elif v.__class__ is not int:
+                    return view_of(op, x, given)
+            key = (x.layout, x.dtype, x.device, *given.items())
+            plan = plans.get(key)
             if plan is None:
                 plan = plan_for(op, (x,), all_params(op, given), key)
             return run_view(op, plan, x)
@@ -346,6 +348,19 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
         return publish(op, function, public)
 
     return declare
+
+
+def view_of(op: Op, x: Tensor, given: dict[str, Any]) -> Tensor:
+    """A view of a plain tensor whose parameters are not all ints and tuples of them."""
+    try:
+        key = (x.layout, x.dtype, x.device, *given, *[keyed(v) for v in given.values()])
+        plan = op.plans.get(key)
+    except TypeError:  # an argument that cannot be part of a key
+        result: Tensor = apply(op, (x,), all_params(op, given))
+        return result
+    if plan is None:
+        plan = plan_for(op, (x,), all_params(op, given), key)
+    return run_view(op, plan, x)
 
 
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False,

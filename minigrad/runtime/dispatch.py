@@ -105,16 +105,27 @@ def plan_of(
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """A call whose plan is known: allocate, launch, record."""
-    if plan.launch is None:
-        return run_view(op, plan, operands[0])
     if op.result is not None:
         return run_several(op, plan, operands)
+    if plan.launch is None:
+        return run_view(op, plan, operands[0])
+    if len(operands) == 1:
+        return run_one(op, plan, operands[0])
     storage = plan.make()
     plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
     if mode.enabled:
         for x in operands:
             if x.op is not None or x.is_variable:
                 return result(storage, plan, record(op, plan, operands, (storage,)))
+    return result(storage, plan, None)
+
+
+def run_one(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
+    """`run` for one operand and one result, without its loops."""
+    storage = plan.make()
+    plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+    if (x.op is not None or x.is_variable) and mode.enabled:
+        return result(storage, plan, record(op, plan, (x,), (storage,)))
     return result(storage, plan, None)
 
 

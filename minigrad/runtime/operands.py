@@ -109,6 +109,8 @@ def keyed(value: Any) -> Any:
         return value
     if kind is float:
         return kind, value.hex()
+    if kind is tuple and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
+        return value  # no other part of a key is a tuple of ints: those begin with a class
     if isinstance(value, (tuple, list)):
         return kind, *[each if each.__class__ is int else keyed(each) for each in value]
     if isinstance(value, np.generic):
