@@ -57,7 +57,7 @@ def rounded(x: Tensor, ndigits: int | None = None) -> Any:
 
 
 def truth(x: Tensor) -> bool:
-    """bool(x) for one element.  Raises ShapeError for more: which of them would be meant?"""
+    """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
     if x.numel() != 1:
         raise ShapeError(f"bool: the truth of {describe(x)} is ambiguous; use .any() or .all()", op="bool")
     return bool(only(x, "bool"))
