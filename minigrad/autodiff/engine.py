@@ -151,7 +151,7 @@ def descend(
                 accumulate(table, owned, parent.id, partial, create)
             else:
                 table[parent.id] = partial
-        if not retain:
+        if not retain and node.saved:  # who saved nothing has nothing to free, and can be walked again
             node.saved = None
     return found
 

@@ -205,7 +205,7 @@ def arange(
     whole = all(isinstance(v, int) for v in (start, end, step))
     dtype = as_dtype(dtype) if dtype is not None else int64 if whole else default_float()
     count = max(0, math.ceil(length))
-    if whole and dtype.is_int and count:
+    if whole and count:
         expect_fit("arange", start, dtype)
         expect_fit("arange", start + (count - 1) * step, dtype)
     where = default_device() if device is None else as_device(device)

@@ -366,9 +366,9 @@ def view_of(op: Op, x: Tensor, given: dict[str, Any]) -> Tensor:
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False,
            joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
            outputs: tuple[str, ...] = ("y",), zeros: bool = False) -> Callable[..., Function]:  # fmt: skip
-    """Declare an op with a kernel family of its own: the body is given (backend, out, operands..., *, params) as Specs
-    and returns the backend's launch.
+    """Declare an op with a kernel family of its own.
 
+    The body is given (backend, out, operands..., *, params) as Specs and returns the backend's launch.
     dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
     specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
     that gives a tuple of all gradients; a backward pass takes it where every operand wants one.

@@ -141,9 +141,9 @@ def as_position(value: Any) -> int:
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
-    """x[index] = value, through the view that basic indices make, or where a mask holds; the value broadcasts and is
-    cast.
+    """x[index] = value, through the view that basic indices make, or where a mask holds.
 
+    The value broadcasts and is cast.
     Raises GradientError for a Var or a tracked tensor outside no_grad.
     """
     y, gathers = read_index(x.detach(), index)

@@ -127,6 +127,7 @@ class Tensor:
             )
 
     def __len__(self) -> int:
+        """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
         if not self.layout.shape:
             raise TypeError("len(): a tensor of shape () has no length")
         return self.layout.shape[0]

@@ -123,6 +123,22 @@ def test_a_second_backward_needs_a_retained_graph() -> None:
     assert z.backward()[x].tolist() == [6.0]
 
 
+def test_a_graph_that_saved_nothing_is_walked_as_often_as_one_likes() -> None:
+    x = mg.Var([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    y = (x + 1.0).reshape(4)[1:].sum()
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [[0.0, 2.0], [2.0, 2.0]]
+    assert mg.grad(y, x).tolist() == [[0.0, 1.0], [1.0, 1.0]]
+
+
+def test_a_view_of_a_freed_result_names_the_op_that_saved() -> None:
+    y = mg.Var([1.0, 2.0], device="reference").exp().reshape(2, 1)
+    y.backward()
+    with pytest.raises(GradientError, match=r"the graph of exp\(2,\) was freed"):
+        y.backward()
+
+
 def test_a_failed_second_backward_leaves_grad_alone() -> None:
     x = mg.Var([3.0])
     y = x * x
