@@ -32,7 +32,8 @@ def _halves_differ(x: Any) -> Any:
         state = mg.tensor([7, first], dtype="int64", device=x.device)
         return draw(state, low, high, kind="uniform", shape=(count,), dtype=x.dtype)
 
-    return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(4, 4)]))
+    half = 3 + 4 // (2 if x.dtype.itemsize == 8 else 4)  # numbers of 64 bits take two to a block
+    return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(half, 4)]))
 
 
 def _tally(x: Any) -> Any:
