@@ -17,6 +17,7 @@ from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.core.op import Op
 from minigrad.ops.declare import picks_for
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
 
 
@@ -36,7 +37,7 @@ class OpCall:
 
     def again(self, primals: Sequence[Any]) -> tuple[Any, ...]:
         """The results of the op for other operands."""
-        found = mg.runtime.dispatch.apply(self.op, tuple(primals), self.params)
+        found = apply(self.op, tuple(primals), self.params)
         return (found,) if self.op.result is None else tuple(found)
 
 
@@ -104,4 +105,4 @@ def like(x: Any, rng: np.random.Generator) -> Any:
 def inner(a: Sequence[Any], b: Sequence[Any]) -> float:
     """<a, b> over those of which both are there."""
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
-    return float(sum(float((mg.to(x, mg.float64) * mg.to(y, mg.float64)).sum().item()) for x, y in pairs))
+    return float(sum(float((x.to(mg.float64) * y.to(mg.float64)).sum().item()) for x, y in pairs))

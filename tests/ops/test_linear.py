@@ -36,9 +36,7 @@ def assert_linear(call: OpCall) -> None:
         first = {k: call.primals[k] for k in numbers}
         other = {k: like(call.primals[k], rng) for k in numbers}
         both = {k: first[k] * S + other[k] * T for k in numbers}
-        f, g, h = (
-            call.again([given.get(k, x) for k, x in enumerate(call.primals)]) for given in (first, other, both)
-        )
+        f, g, h = (call.again([given.get(k, x) for k, x in enumerate(call.primals)]) for given in (first, other, both))
         for k, (a, b, c) in enumerate(zip(f, g, h, strict=True)):
             if c.dtype.is_float:
                 want = np.asarray((a * S + b * T).tolist())
