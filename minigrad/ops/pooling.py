@@ -24,6 +24,7 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.reduce import sum, wide
+from minigrad.ops.rules import joint
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Ints = tuple[int, ...]
@@ -67,6 +68,9 @@ def _sized_twice(op: Op, x: Spec, *, size: Ints, **params: Any) -> tuple[Ints, I
             g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
         ),
     ),
+    jvp=lambda dx, x, *, size, window, stride, padding, dilation: max_pool_pick(
+        dx, x.detach(), size=size, window=window, stride=stride, padding=padding, dilation=dilation
+    ),
 )
 def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
     """The largest element of each window.  Gradient: g where the first largest is."""
@@ -97,7 +101,7 @@ def max_pool_indices(backend, values, indices, x, *, size, window, stride, paddi
         ),
         None,
     ),
-    linear=True,
+    linear=joint("output"),
 )
 def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dilation):
     """Zeros, with each element of `output` added where x has the first largest of its window."""
@@ -113,7 +117,7 @@ def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dil
         ),
         None,
     ),
-    linear=True,
+    linear=joint("h"),
 )
 def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation):
     """The elements of h that lie where x has the first largest of each window."""
