@@ -22,8 +22,9 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.declare import kernel
+from minigrad.runtime.data import host_numbers, nested_shape, store
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape, store
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
 
 

@@ -20,7 +20,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.tensor import Tensor, describe, store
+from minigrad.runtime.data import store
+from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})

@@ -14,7 +14,8 @@ import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array, store
+from minigrad.runtime.data import store
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
 
 
 class Var(Tensor):
