@@ -4,7 +4,7 @@ A request (`core/requests.py`) says what is wanted of operands and results, give
 `prepare` chooses or compiles a kernel once, and returns a `Launch`: a callable that takes the operands' storage buffers
 and then the results', and runs.  `dispatch` keeps the launch with the call plan, so the next call with the same layouts
 is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes, broadcasts or allocates
-results.  What a backend does not serve is made of simpler requests, by `lowering.py`, or is a DeviceError.
+results.  What a backend does not serve is made of simpler requests, by `lowering/`, or is a DeviceError.
 """
 
 from __future__ import annotations
@@ -26,10 +26,6 @@ Launch = Callable[..., None]
 IndexLaunch = Callable[..., Any]  # its result is true if an index was out of range
 Ints = tuple[int, ...]
 F = TypeVar("F", bound=Callable[..., Any])
-Lowering = Callable[..., Launch]
-
-# How a request that a backend does not serve is made of others: (backend, request, outs, operands) -> launch.
-lowerings: dict[type[Request], Lowering] = {}
 
 
 def serves(kind: type[Request]) -> Callable[[F], F]:
@@ -92,11 +88,18 @@ class Backend(ABC):
         if name is not None:
             launch: Launch = getattr(self, name)(*results, *operands, **request.fields())
             return launch
-        lower = lowerings.get(type(request))
-        if lower is None:
-            known = ", ".join(sorted(each.__name__ for each in self.served))
+        return self.lower(request, results, operands)
+
+    def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
+        """The launch of a request made of simpler ones.  Raises DeviceError if no lowering is known."""
+        from minigrad.backends.lowering import lowerings  # a device that serves what it is asked for needs none
+
+        make = lowerings.get(type(request))
+        if make is None:
+            known = ", ".join(sorted(each.__name__ for each in self.served)) or "nothing"
             raise DeviceError(
                 f"{type(self).__name__} does not serve {type(request).__name__}, and no simpler requests make it up; "
                 f"it serves {known}"
             )
-        return lower(self, request, results, operands)
+        launch: Launch = make(self, request, outs, operands)
+        return launch

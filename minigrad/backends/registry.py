@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minigrad.backends import lowering  # noqa: F401  what a backend does not serve
 from minigrad.backends.base import Backend
 from minigrad.config import announce
 from minigrad.core.device import Device

@@ -26,7 +26,7 @@ from minigrad.core.shape import (
 from minigrad.core.strides import Ints, extent, is_run, may_overlap, merge_dims, reshaped_strides, stretched_strides
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 
-__all__ = ["Layout", "MultipleBlocks", "SingleBlock", "StridedBlocks", "UniformBlocks", "merge"]
+__all__ = ["Layout", "MultipleBlocks", "SingleBlock", "StridedBlocks", "UniformBlocks", "along", "merge"]
 
 
 @dataclass(frozen=True)
@@ -428,3 +428,14 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
             other = layout.shape
             raise ShapeError(f"merge: shapes {shape} and {other} differ", op="merge", lhs=shape, rhs=other)
     return merge_dims(shape, [layout.strides for layout in layouts])
+
+
+def along(index: Layout, shape: Ints, dim: int) -> Layout:
+    """A 1-d layout, or a 0-d one, seen in a shape in which it varies along `dim` only.
+
+    Example:
+        >>> along(Layout.contiguous((3,)), (2, 3, 4), 1)
+        Layout(shape=(2, 3, 4), strides=(0, 1, 0), offset=0)
+    """
+    step = index.strides[0] if index.strides else 0
+    return Layout.make(shape, tuple(step if d == dim else 0 for d in range(len(shape))), index.offset)

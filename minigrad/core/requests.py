@@ -1,7 +1,7 @@
 """What an op may want of a device: one small record a kind, without the loops that serve it.
 
 The body of a declaration asks with one of these, `backend.prepare(Gather(dim), out, x, index)`; a backend serves it
-with loops of its own, or it is made of simpler requests (`backends/lowering.py`).  Operands and results are Specs, the
+with loops of its own, or it is made of simpler requests (`backends/lowering/`).  Operands and results are Specs, the
 fields everything else.  Two equal requests on equal Specs are the same launch, so records are frozen and hashable.
 """
 
@@ -34,7 +34,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise(Request):
-    """out[i] = scalar(operands[i]...) in `compute`; up to six operands, expanded to the shape of out.
+    """out[i] = scalar(operands[i]...) in `compute`; operands, any number, are expanded to the shape of out.
 
     An operand whose Spec is that of `out`, the same object, is the output's memory: it is read before it is written.
     """

@@ -13,7 +13,8 @@ from asking import Asking
 from selection import BASE, runs_in
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
-from minigrad.backends.base import Backend, lowerings
+from minigrad.backends.base import Backend
+from minigrad.backends.lowering import lowerings
 from minigrad.backends.registry import backend_of, registered_kinds
 from minigrad.config import override
 from minigrad.core import requests

@@ -459,13 +459,13 @@ def test_a_device_from_outside_runs_an_op_once_it_has_a_backend_and_an_allocator
     for name in ("_factories", "_backends", "_by_device"):
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
     monkeypatch.setattr(allocator, "_allocators", dict(allocator._allocators))
-    register_backend("toy", ReferenceBackend)
-    with pytest.raises(DeviceError, match="no allocator is set for 'toy'"):
-        store([1.0, 2.0], device="toy")
-    set_allocator("toy", get_allocator("cpu"))
-    x = Tensor(*store([1.0, 2.0], device="toy"))
+    register_backend("outside", ReferenceBackend)
+    with pytest.raises(DeviceError, match="no allocator is set for 'outside'"):
+        store([1.0, 2.0], device="outside")
+    set_allocator("outside", get_allocator("cpu"))
+    x = Tensor(*store([1.0, 2.0], device="outside"))
     y = arithmetic.add(x, x)
-    assert y.device is as_device("toy")
+    assert y.device is as_device("outside")
     assert host_array(y).tolist() == [2.0, 4.0]
 
 

@@ -29,10 +29,22 @@ def run(name, *arguments):
 
 
 def test_every_example_is_run_here():
-    assert [path.stem for path in EXAMPLES] == ["custom_op", "digits_mlp", "simple_grad", "visualize_graph"]
+    names = ["custom_op", "digits_mlp", "simple_grad", "toy_device", "visualize_graph", "watch_launches"]
+    assert [path.stem for path in EXAMPLES] == names
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+# A device is made of what is below the public names.
+DEVICES = {"toy_device": 150, "watch_launches": 80}
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_a_device_of_ones_own_takes_few_lines(name):
+    text = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= DEVICES[name]
+    assert not re.search(r"from minigrad[\w.]* import .*\b_\w", text)
+
+
+@pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in DEVICES], ids=lambda path: path.stem)
 def test_an_example_fits_on_two_screens_and_uses_the_public_names_only(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 120
@@ -81,3 +93,17 @@ def test_digits_mlp_learns_and_shows_its_mistakes():
     wrong = int(re.search(r"(\d+) of 355 test images are wrong", text).group(1))
     assert wrong <= 14
     assert text.count("taken for a") == min(3, wrong)
+
+
+def test_toy_device_learns_a_line():
+    assert run("toy_device.py") == "y = 2.000 x + 1.000 after 100 steps, loss 0.000000 on toy\n"
+
+
+def test_watch_launches_shows_a_forward_and_backward_pass_and_what_a_sort_is_made_of():
+    forward, backward, sort = run("watch_launches.py").split("\n\n")[:3]
+    kinds = [re.findall(r"^  (\w+)\(", part, re.MULTILINE) for part in (forward, backward, sort)]
+    assert kinds[0] == ["Product", "MapRows", "Reduce", "Elementwise"]
+    assert kinds[1][-2:] == ["MapRows", "Product"]
+    assert kinds[2] == ["Elementwise", "Reduce", "ScatterAdd", "Elementwise"]
+    assert "MapRows(softmax_backward, dim=1)" in backward or "MapRows(log_softmax_backward, dim=1)" in backward
+    assert re.search(r"Product\(\) +float32\(3, 2\), float32\(2, 3\) -> float32\(3, 3\)\n", forward)

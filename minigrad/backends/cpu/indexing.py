@@ -21,7 +21,7 @@ from minigrad.backends.cpu.joining import moving_header
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
-from minigrad.core.layout import Layout
+from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.core.strides import merge_dims
@@ -159,13 +159,6 @@ class Indexing(Family):
 def nowhere(*buffers: Any) -> bool:
     """The launch where there are indices and the indexed dim has no place."""
     return True
-
-
-def along(index: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """A 1-d index as a layout of `shape` that varies along `dim` only."""
-    step = index.strides[0]
-    strides = tuple(step if d == dim else 0 for d in range(len(shape)))
-    return Layout.make(shape, strides, index.offset)
 
 
 def with_stride(a: Layout, shape: tuple[int, ...], dim: int) -> Layout:

@@ -1,6 +1,6 @@
 """Joining on the CPU: one launch for all operands, where the result is large and each is dense and of its dtype.
 
-The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each operand: see `backends/base.py`.
+The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each operand: see `backends/lowering/`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends import lowering
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family
 from minigrad.config import settings
@@ -39,7 +38,7 @@ class Joining(Family):
         dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
         # A few small operands are copied in less time than it takes to find their addresses.
         if not dense or out.layout.numel < settings.parallel_threshold or out.layout.numel == 0:
-            return lowering.join(self, requests.Join(dim), (out,), parts)
+            return self.lower(requests.Join(dim), (out,), parts)
         size = out.dtype.itemsize
         used = [k for k, x in enumerate(parts) if x.layout.numel]
         ends = [size * n for n in accumulate(prod(parts[k].shape[dim:]) for k in used)]

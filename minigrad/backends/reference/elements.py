@@ -61,13 +61,6 @@ def quiet(launch: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def along(index: Spec, shape: tuple[int, ...], dim: int) -> Spec:
-    """A 1-d index, or a 0-d one, stretched to a shape: entry j wherever the index of `dim` is j."""
-    step = index.layout.strides[0] if index.layout.strides else 0
-    strides = tuple(step if d == dim else 0 for d in range(len(shape)))
-    return Spec(Layout.make(shape, strides, index.layout.offset), index.dtype)
-
-
 def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int] | None:
     """The offset in `layout` of each element that an index of the same rank names along `dim`; None if one names
     what is not there."""

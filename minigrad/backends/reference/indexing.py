@@ -6,10 +6,10 @@ import numpy as np
 
 from minigrad.backends.base import IndexLaunch, Launch, serves
 from minigrad.backends.host import HostMemory
-from minigrad.backends.reference.elements import INT64, Buffer, along, picked, places, quiet, read, write
+from minigrad.backends.reference.elements import INT64, Buffer, picked, places, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
-from minigrad.core.layout import Layout
+from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
 
 
@@ -46,11 +46,11 @@ class Indexing(HostMemory):
 
     @serves(requests.Select)
     def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
-        return self.gather(out, a, along(index, out.shape, dim), dim=dim)
+        return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim=dim)
 
     @serves(requests.SelectAdd)
     def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
-        return self.scatter_add(out, a, along(index, src.shape, dim), src, dim=dim)
+        return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
     @serves(requests.PutBack)
     def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:

@@ -1,0 +1,150 @@
+"""A device of one's own: how little it takes to run everything there is on memory and loops that are yours.
+
+    python examples/toy_device.py
+
+The toy has NumPy arrays as its memory and NumPy's operators as its loops.  It serves four of the thirty requests that
+ops make; minigrad makes the others of these.  An accelerator would begin alike, and serve more where it is to be fast.
+"""
+
+import ast
+import functools
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.backends.base import Backend, serves
+from minigrad.backends.reference.scalars import KINDS, first_accumulator, names
+from minigrad.core import requests
+from minigrad.core.dtype import as_dtype, cast_array, to_logical
+from minigrad.core.storage import Storage
+from minigrad.kernels.scalar import fresh, render, settle
+
+quiet = np.errstate(all="ignore")  # infinities, nan and wrapping are results
+ONE = np.int8(1)  # times it, a truth value is 0 or 1, and every other number stays
+WORDS = {"where": np.where, "Not": np.logical_not, "UAdd": lambda x: x * ONE, "USub": lambda x: x * -ONE}
+WORDS |= {"And": lambda *x: functools.reduce(np.logical_and, x), "Or": lambda *x: functools.reduce(np.logical_or, x)}
+PYTHONS = ("erf", "erfc", "gamma", "lgamma", "logistic", "normal_cdf")  # functions that NumPy has not
+
+
+class OnArrays(ast.NodeTransformer):
+    """Python's `if`, `and`, `or` and `not` ask for one truth value, and an array has many."""
+
+    def visit_IfExp(self, node):
+        return ast.Call(ast.Name("where"), [self.visit(x) for x in (node.test, node.body, node.orelse)], [])
+
+    def visit_BoolOp(self, node):
+        return ast.Call(ast.Name(type(node.op).__name__), [self.visit(x) for x in node.values], [])
+
+    def visit_UnaryOp(self, node):
+        return ast.Call(ast.Name(type(node.op).__name__), [self.visit(node.operand)], [])
+
+    def visit_BinOp(self, node):
+        a, b = (ast.Call(ast.Name("UAdd"), [self.visit(x)], []) for x in (node.left, node.right))
+        return ast.Call(ast.Name("_power"), [a, b], []) if isinstance(node.op, ast.Pow) else ast.BinOp(a, node.op, b)
+
+
+@functools.cache
+def on_arrays(scalar, compute):
+    """The inner line of a loop as a function of arrays: `render` writes it as Python, `names` says what words mean."""
+    used = set()
+    args = [fresh(name, used) for name in scalar.args]
+    lines, result = render(scalar, [ast.Name(name) for name in args], KINDS[compute.kind], used)
+    body = "".join(f"    {line}\n" for line in [*lines, f"return T({ast.unparse(result)})"])
+    tree = OnArrays().visit(ast.parse(settle(f"def function({', '.join(args)}):\n{body}", ("_power",))))
+    words = names(compute) | WORDS | {"T": lambda x: np.asarray(x).astype(compute)}
+    words |= {name: np.vectorize(words[name], [np.int64]) for name in ("int_power", "int_divide", "int_modulo")}
+    vars(words["math"]).update({name: np.vectorize(getattr(words["math"], name), [compute]) for name in PYTHONS})
+    exec(ast.unparse(tree), words)
+    return quiet(words["function"])
+
+
+def view(buffer, spec):
+    """A tensor's elements as an array over the buffer."""
+    layout, size = spec.layout, buffer.itemsize
+    return np.ndarray(layout.shape, buffer.dtype, buffer, layout.offset * size, [s * size for s in layout.strides])
+
+
+def read(buffer, spec, compute):
+    """The elements in the dtype that a loop computes in."""
+    return cast_array(to_logical(view(buffer, spec), spec.dtype), as_dtype(compute))
+
+
+def places(buffer, index, dim):
+    """Which elements an index names along `dim`, as NumPy wants it: an array for each dim."""
+    found = read(buffer, index, np.dtype(np.int64))
+    return tuple(found if d == dim else at for d, at in enumerate(np.indices(found.shape, sparse=True)))
+
+
+class Toy(Backend):
+    """Three methods for memory, four for loops: each is given layouts and dtypes once, and makes what runs often."""
+
+    def allocate(self, numel, dtype, device):
+        return Storage(np.empty(numel, dtype.storage), dtype, device)
+
+    def from_host(self, values, dtype, device):
+        return Storage(np.array(values, dtype.storage), dtype, device)
+
+    def to_host(self, storage):
+        return storage.buffer
+
+    @serves(requests.Elementwise)
+    def elementwise(self, out, *operands, scalar, compute):
+        function = on_arrays(scalar, compute)
+
+        def launch(*buffers):
+            values = function(*[read(x, spec, compute) for x, spec in zip(buffers, operands)])
+            view(buffers[-1], out)[...] = cast_array(values, out.dtype)
+
+        return launch
+
+    @serves(requests.Reduce)
+    def reduce(self, out, a, *, fold, compute, dims):
+        step, join = (f and on_arrays(f, compute) for f in (fold.scalar, fold.combine))
+        kept = [d for d in range(len(a.shape)) if d not in dims]
+        n, shape = int(np.prod([a.shape[d] for d in dims])), [a.shape[d] for d in kept]
+        start = np.full(shape, first_accumulator(fold, compute), compute)
+
+        @quiet
+        def launch(x, z):
+            rows = read(x, a, compute).transpose(*dims, *kept).reshape(n, *shape)
+            rows = step(start, rows) if join else rows
+            while join and len(rows) > 1:  # partial results are joined two by two
+                half = len(rows) // 2
+                rows = np.concatenate([join(rows[:half], rows[half : 2 * half]), rows[2 * half :]])
+            acc = rows[0] if join and n else functools.reduce(step, rows, start)
+            view(z, out)[...] = cast_array(acc / compute.type(n) if fold.mean else acc, out.dtype).reshape(out.shape)
+
+        return launch
+
+    @serves(requests.Gather)
+    def gather(self, out, a, index, *, dim):
+        def launch(x, i, z):
+            try:
+                view(z, out)[...] = view(x, a)[places(i, index, dim)]
+            except IndexError:  # NumPy looks at each
+                return True
+
+        return launch
+
+    @serves(requests.ScatterAdd)
+    def scatter_add(self, out, a, index, src, *, dim):
+        def launch(x, i, y, z):
+            sums = read(x, a, out.dtype.compute).copy()
+            try:
+                np.add.at(sums, places(i, index, dim), read(y, src, out.dtype.compute))
+            except IndexError:
+                return True
+            view(z, out)[...] = cast_array(sums, out.dtype)
+
+        return quiet(launch)
+
+
+mg.register_backend("toy", Toy)
+
+if __name__ == "__main__":  # a straight line through five points, learnt on the toy
+    x = mg.linspace(0.0, 1.0, 5, device="toy").reshape(5, 1)
+    w, b = mg.Var([[0.0]], device="toy"), mg.Var([0.0], device="toy")
+    for _ in range(100):
+        loss = ((x @ w + b - (x * 2.0 + 1.0)) ** 2).mean()
+        w, b = (mg.Var(v.detach() - 0.5 * slope) for v, slope in zip((w, b), mg.grad(loss, [w, b])))
+    print(f"y = {w.item():.3f} x + {b.item():.3f} after 100 steps, loss {loss.item():.6f} on {loss.device}")

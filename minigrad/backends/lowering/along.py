@@ -1,0 +1,177 @@
+"""What runs along a dim: searches, scans and orders, as one elementwise step a position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import CHOSEN, GREATER, LESSER, SUM
+from minigrad.backends.lowering.steps import Specs, Steps, Value, known, lowers, shortened
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.fold import Fold
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.requests import (
+    ArgReduce,
+    ArgScan,
+    Extreme,
+    Gather,
+    Ordered,
+    Request,
+    RunningExtreme,
+    Scan,
+    ScatterAdd,
+    Sort,
+)
+
+# ---- searches -------------------------------------------------------------------------------------------------------
+
+
+def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[int, Value], None]) -> None:
+    """Walk along `dim` with the best element so far and its place; `tell` is given each position and that place."""
+    if a.layout.numel == 0:
+        return
+    kept = shortened(a.shape, (dim,))
+    best, place, takes = steps.work(kept, a.dtype), steps.work(kept, int64), steps.work(kept, bool_)
+    steps.copy(best, a.at(dim, 0))
+    steps.fill(place, 0)
+    tell(0, place)
+    places = steps.places(a.shape[dim], len(a.shape), dim)
+    for i in range(1, a.shape[dim]):
+        x = a.at(dim, i)
+        steps.each(better, takes, best, x, compute=a.dtype.compute)
+        steps.each(CHOSEN, best, takes, x, best)
+        steps.each(CHOSEN, place, takes, places.at(dim, i), place)
+        tell(i, place)
+
+
+@lowers(ArgReduce)
+def argreduce(backend: Backend, request: ArgReduce, outs: Specs, operands: Specs) -> Launch:
+    """The place of the best element after the last position."""
+    steps = Steps(backend, outs, operands)
+    (out,), (a,), last = steps.outs, steps.operands, operands[0].shape[request.dim] - 1
+    search(steps, request.better, a, request.dim, lambda i, place: steps.copy(out, place) if i == last else None)
+    return steps.launch
+
+
+@lowers(ArgScan)
+def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) -> Launch:
+    """The place of the best element after each position."""
+    steps = Steps(backend, outs, operands)
+    (out,), (a,), dim = steps.outs, steps.operands, request.dim
+    search(steps, request.better, a, dim, lambda i, place: steps.copy(out.at(dim, i), place))
+    return steps.launch
+
+
+# ---- scans ----------------------------------------------------------------------------------------------------------
+
+
+@lowers(Scan)
+def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launch:
+    """Position by position; in about log2(n) steps where the fold joins partial results."""
+    steps = Steps(backend, outs, operands)
+    (out,) = steps.outs
+    if not out.layout.numel:
+        return steps.launch
+    way = one_after_another if request.fold.combine is None or len(operands) > 1 else by_doubling
+    way(steps, request.fold, known_identity(steps, request.fold, request.compute), out, steps.operands, request.dim)
+    return steps.launch
+
+
+def known_identity(steps: Steps, fold: Fold, compute: np.dtype[Any]) -> Value:
+    """The first accumulator."""
+    dtype = known(compute)
+    return steps.constant({"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}[fold.identity], dtype)
+
+
+def one_after_another(steps: Steps, fold: Fold, start: Value, out: Value, operands: list[Value], dim: int) -> None:
+    """One accumulator a row, which is written down at each position."""
+    acc = steps.work(shortened(out.shape, (dim,)), start.dtype)
+    steps.copy(acc, start)
+    for i in range(out.shape[dim]):
+        steps.each(fold.scalar, acc, acc, *[x.at(dim, i) for x in operands])
+        steps.copy(out.at(dim, i), acc)
+
+
+def by_doubling(steps: Steps, fold: Fold, start: Value, out: Value, operands: list[Value], dim: int) -> None:
+    """Each place holds the fold of 1, 2, 4 ... elements that end there: each time it is joined with what ends before.
+
+    Source: Hillis, Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986.
+    """
+    n, shift = out.shape[dim], 1
+    now, after = steps.work(out.shape, start.dtype), steps.work(out.shape, start.dtype)
+    steps.each(fold.scalar, now, start, *operands)
+    assert fold.combine is not None
+    while shift < n:
+        steps.copy(after.at(dim, 0, shift), now.at(dim, 0, shift))
+        earlier, later = now.at(dim, 0, n - shift), now.at(dim, shift, n - shift)
+        steps.each(fold.combine, after.at(dim, shift, n - shift), earlier, later)
+        now, after, shift = after, now, 2 * shift
+    steps.copy(out, now)
+
+
+# ---- orders ---------------------------------------------------------------------------------------------------------
+
+
+@lowers(Sort)
+def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launch:
+    """Every element is compared with every other of its row: as many as stand before it, so far back is its place.
+
+    Where its place is, its position is written.
+    """
+    steps = Steps(backend, outs, operands)
+    (out,), (a,), dim = steps.outs, steps.operands, request.dim
+    n, last = a.shape[dim], len(a.shape)
+    if not a.layout.numel:
+        return steps.launch
+    order = (*(d for d in range(last) if d != dim), dim)
+    row = a.layout.permute(order)
+    rows = row.shape[:-1]
+    before, rank = steps.work((*rows, n, n), bool_), steps.work((*rows, n, 1), int64)
+    earlier = steps.constant(np.arange(n) < np.arange(n)[:, None], bool_)
+    scalar = GREATER if request.descending else LESSER
+    steps.each(scalar, before, a.seen(row.unsqueeze(-2)), a.seen(row.unsqueeze(-1)), earlier, compute=a.dtype.compute)
+    steps.fold(SUM, rank, before, (last,))
+    places, zeros = steps.places(n, last, last - 1), steps.constant(0, int64)
+    found, shape = steps.work(row.shape, int64), row.shape
+    spread = [value.seen(value.layout.expand(shape)) for value in (zeros, places)]
+    steps.ask(ScatterAdd(last - 1), found, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
+    steps.copy(out.seen(out.layout.permute(order)), found.at(-1, 0, out.shape[dim]))
+    return steps.launch
+
+
+# ---- two results ----------------------------------------------------------------------------------------------------
+
+
+@lowers(Extreme)
+def extreme(backend: Backend, request: Extreme, outs: Specs, operands: Specs) -> Launch:
+    """The place is found, and then read."""
+    return read_at(backend, ArgReduce(request.better, request.dim), outs, operands[0], request.dim)
+
+
+@lowers(RunningExtreme)
+def running_extreme(backend: Backend, request: RunningExtreme, outs: Specs, operands: Specs) -> Launch:
+    """The places are found, and then read."""
+    return read_at(backend, ArgScan(request.better, request.dim), outs, operands[0], request.dim)
+
+
+@lowers(Ordered)
+def ordered(backend: Backend, request: Ordered, outs: Specs, operands: Specs) -> Launch:
+    """The order is found, and then read."""
+    return read_at(backend, Sort(request.dim, request.descending), outs, operands[0], request.dim)
+
+
+def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -> Launch:
+    """A launch over (a, values, places) that finds places and reads `a` there."""
+    values, places = outs
+    find = backend.prepare(search, places, a)
+    read = backend.prepare(Gather(dim), values, a, places)
+
+    def launch(x: Any, result: Any, where: Any) -> None:
+        find(x, where)
+        read(x, where, result)
+
+    return launch

@@ -1,0 +1,61 @@
+"""Copies, joins, constants and ranges, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
+from minigrad.backends.lowering.steps import Specs, Steps, lowers, wide
+from minigrad.core.op import Spec
+from minigrad.core.requests import Arange, Copy, Elementwise, Fill, Join
+
+
+@lowers(Copy)
+def copy(backend: Backend, request: Copy, outs: Specs, operands: Specs) -> Launch:
+    """A copy is the identity, element by element; a cast to bool is `!= 0`."""
+    (out,), (a,) = outs, operands
+    if out.dtype.kind == "bool" and a.dtype.kind != "bool":
+        return backend.prepare(Elementwise(NONZERO, a.dtype.compute), out, a)
+    if not a.dtype.is_int or not out.dtype.is_float:
+        compute = out.dtype.compute if a.dtype.kind == "bool" else a.dtype.compute
+    else:  # float32 on the way to a half would round twice
+        compute = out.dtype.compute if out.dtype.itemsize > 2 else np.dtype(np.float64)
+    return backend.prepare(Elementwise(IDENTITY, compute), out, a)
+
+
+@lowers(Join)
+def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launch:
+    """Each operand is copied to its place."""
+    (out,) = outs
+    launches, start = [], 0
+    for part in operands:
+        length = part.shape[request.dim]
+        place = Spec(out.layout.narrow(request.dim, start, length), out.dtype)
+        launches.append(backend.prepare(Copy(), place, part) if place.layout.numel else None)
+        start += length
+
+    def launch(*buffers: Any) -> None:
+        for move, buffer in zip(launches, buffers, strict=False):
+            if move is not None:
+                move(buffer, buffers[-1])
+
+    return launch
+
+
+@lowers(Fill)
+def fill(backend: Backend, request: Fill, outs: Specs, operands: Specs) -> Launch:
+    """A copy of one element that every place reads."""
+    (out,), (a,) = outs, operands
+    return backend.prepare(Copy(), out, Spec(a.layout.expand(out.shape), a.dtype))
+
+
+@lowers(Arange)
+def arange(backend: Backend, request: Arange, outs: Specs, operands: Specs) -> Launch:
+    """start + i * step of the places, in float64 or int64."""
+    steps = Steps(backend, outs, operands)
+    (out,), (start, step) = steps.outs, steps.operands
+    steps.each(LINE, out, start, steps.places(out.shape[0]), step, compute=wide(out.dtype).compute)
+    return steps.launch

@@ -1,0 +1,140 @@
+"""The scalar functions and folds that lowered requests are made of."""
+
+# The bodies are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from minigrad.core.fold import Fold
+from minigrad.kernels.scalar import parse
+
+
+def identity(x):
+    """A copy."""
+    return x
+
+
+def nonzero(x):
+    """A cast to bool."""
+    return x != 0
+
+
+def equal(a, b):
+    """Whether two numbers are the same."""
+    return a == b
+
+
+def chosen(condition, a, b):
+    """One of two."""
+    return a if condition != 0 else b
+
+
+def product(a, b):
+    """A product."""
+    return a * b
+
+
+def quotient(a, b):
+    """A quotient."""
+    return a / b
+
+
+def difference(a, b):
+    """A difference."""
+    return a - b
+
+
+def line(start, i, step):
+    """The number at place i of a range."""
+    return start + i * step
+
+
+def blend(total, c, alpha, beta):
+    """What is added to a matrix, and the product that is added."""
+    return alpha * total + beta * c
+
+
+def meeting(a, b, inside):
+    """A product of two elements that meet, or 0 where one of them is not there."""
+    return a * b if inside != 0 else 0
+
+
+def lesser(a, b, earlier):
+    """Whether a stands before b in an order that rises: nan is the greatest, and of equals the earlier one is first."""
+    below = a < b or (b != b and a == a)
+    above = b < a or (a != a and b == b)
+    return below or (not above and earlier != 0)
+
+
+def greater(a, b, earlier):
+    """Whether a stands before b in an order that falls; of equals the earlier one is first here too."""
+    above = b < a or (a != a and b == b)
+    below = a < b or (b != b and a == a)
+    return above or (not below and earlier != 0)
+
+
+def first_of(best, x, inside, empty):
+    """Whether an element of a window takes the place of the best: larger, or the first, or the first nan."""
+    return inside != 0 and (empty != 0 or x > best or (x != x and best == best))
+
+
+def unless(x, condition):
+    """x, or 0 where a condition holds."""
+    return 0 if condition != 0 else x
+
+
+def negative_unless(x, condition):
+    """-x, or 0 where a condition holds."""
+    return 0 if condition != 0 else -x
+
+
+def slope(y, hit, ignored, dy, share):
+    """The derivative of a picked element by each of its row."""
+    return 0 if ignored != 0 else (y - hit) * (dy * share)
+
+
+def total(acc, x):
+    """One step of a sum."""
+    return acc + x
+
+
+def highest(acc, x):
+    """One step towards the largest."""
+    return x if x > acc or x != x else acc
+
+
+def lowest(acc, x):
+    """One step towards the smallest."""
+    return x if x < acc or x != x else acc
+
+
+def peak(acc, x):
+    """One step towards the largest number, which nan is not."""
+    return x if x > acc else acc
+
+
+IDENTITY = parse(identity)
+NONZERO = parse(nonzero)
+EQUAL = parse(equal)
+CHOSEN = parse(chosen)
+PRODUCT = parse(product)
+QUOTIENT = parse(quotient)
+DIFFERENCE = parse(difference)
+LINE = parse(line)
+BLEND = parse(blend)
+MEETING = parse(meeting)
+LESSER = parse(lesser)
+GREATER = parse(greater)
+FIRST_OF = parse(first_of)
+UNLESS = parse(unless)
+NEGATIVE_UNLESS = parse(negative_unless)
+SLOPE = parse(slope)
+TOTAL = parse(total)
+HIGHEST = parse(highest)
+LOWEST = parse(lowest)
+PEAK = parse(peak)
+
+SUM = Fold(TOTAL, "zero", "sum", TOTAL)
+LARGEST = Fold(HIGHEST, "lowest", "extreme", HIGHEST)
+SMALLEST = Fold(LOWEST, "highest", "extreme", LOWEST)
+TOP = Fold(PEAK, "lowest", "any", PEAK)

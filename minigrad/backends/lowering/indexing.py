@@ -1,0 +1,92 @@
+"""Slices by index, what is put back through a view, and what holds of a mask."""
+
+from __future__ import annotations
+
+from math import prod
+
+from minigrad.backends.base import Backend, IndexLaunch, Launch
+from minigrad.backends.lowering.functions import CHOSEN, DIFFERENCE, LARGEST, SMALLEST, SUM
+from minigrad.backends.lowering.steps import Specs, Steps, lowers, numbers_of, viewed
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.layout import along
+from minigrad.core.op import Spec
+from minigrad.core.requests import Bounds, Gather, Locate, PutBack, Scan, ScatterAdd, Select, SelectAdd, Tally
+
+
+@lowers(Select)
+def select(backend: Backend, request: Select, outs: Specs, operands: Specs) -> IndexLaunch:
+    """A gather whose index is the same for all elements of a slice."""
+    (out,), (a, index), dim = outs, operands, request.dim
+    return backend.prepare(Gather(dim), out, a, Spec(along(index.layout, out.shape, dim), index.dtype))
+
+
+@lowers(SelectAdd)
+def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Specs) -> IndexLaunch:
+    """A scatter whose index is the same for all elements of a slice."""
+    (out,), (a, index, src), dim = outs, operands, request.dim
+    return backend.prepare(ScatterAdd(dim), out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src)
+
+
+@lowers(PutBack)
+def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -> Launch:
+    """A scatter into zeros; the index is where the view's elements are."""
+    steps = Steps(backend, outs, operands)
+    (out,), (g,) = steps.outs, steps.operands
+    n = out.layout.numel
+    index = steps.constant(numbers_of(request.view).reshape(-1) - out.layout.offset, int64)
+    zeros = steps.constant(0, out.dtype)
+    dense = steps.dense(g)
+    steps.ask(
+        ScatterAdd(0), viewed(out, (n,)), zeros.seen(zeros.layout.expand((n,))), index, viewed(dense, (prod(g.shape),))
+    )
+    return steps.launch
+
+
+@lowers(Bounds)
+def bounds(backend: Backend, request: Bounds, outs: Specs, operands: Specs) -> Launch:
+    """Two folds, or the two numbers of nothing."""
+    steps = Steps(backend, outs, operands)
+    (out,), (index,) = steps.outs, steps.operands
+    if not index.layout.numel:
+        steps.copy(out, steps.constant([0, -1], int64))
+        return steps.launch
+    ones = (1,) * len(index.shape)
+    for k, fold in enumerate((SMALLEST, LARGEST)):
+        steps.fold(fold, viewed(out.at(0, k), ones), index, range(len(ones)))
+    return steps.launch
+
+
+@lowers(Tally)
+def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Launch:
+    """The sum of what is before each part."""
+    steps = Steps(backend, outs, operands)
+    (out,), (mask,) = steps.outs, steps.operands
+    n = mask.layout.numel
+    holds = steps.work((n,), bool_)
+    steps.copy(viewed(holds, mask.shape), mask)
+    length = -(-n // request.parts)
+    for k in range(request.parts + 1):
+        steps.fold(SUM, out.at(0, k), holds.at(0, 0, min(n, k * length)), (0,))
+    return steps.launch
+
+
+@lowers(Locate)
+def locate(backend: Backend, request: Locate, outs: Specs, operands: Specs) -> Launch:
+    """A running sum numbers the elements that hold; their positions are added into zeros there, and nothing elsewhere.
+
+    The tally is not needed.
+    """
+    steps = Steps(backend, outs, operands)
+    (out,), (mask, _) = steps.outs, steps.operands
+    n, count = mask.layout.numel, out.shape[0]
+    if not count:
+        return steps.launch
+    holds, number, position = steps.work((n,), bool_), steps.work((n,), int64), steps.work((n,), int64)
+    steps.copy(viewed(holds, mask.shape), mask)
+    steps.ask(Scan(SUM, int64.compute, 0), number, holds)
+    zero, one = steps.constant(0, int64), steps.constant(1, int64)
+    steps.each(DIFFERENCE, number, number, one)
+    steps.each(CHOSEN, number, holds, number, zero)
+    steps.each(CHOSEN, position, holds, steps.places(n), zero)
+    steps.ask(ScatterAdd(0), out, zero.seen(zero.layout.expand((count,))), number, position)
+    return steps.launch

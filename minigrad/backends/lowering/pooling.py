@@ -1,0 +1,105 @@
+"""Pooling: windows are a view, and what is done to them is elementwise, a sum, a gather or a scatter."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import CHOSEN, FIRST_OF, MEETING, QUOTIENT, SUM
+from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.backends.lowering.windows import Windows
+from minigrad.core.dtype import bool_, float64, int64
+from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, ScatterAdd
+from minigrad.core.shape import window_counts
+
+
+@lowers(MaxPool)
+def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -> Launch:
+    """A walk through the window with the best element so far, its place in the plane, and whether there is one yet.
+
+    Then what the part asks for: the element, the place, a gather at the place, or a scatter to it.
+    """
+    steps = Steps(backend, outs, operands)
+    (out,), (*others, x) = steps.outs, steps.operands
+    like = others[0] if request.part == "back" else out
+    spots = like.shape[2:]
+    windows = Windows(x.shape, spots, request.window, request.stride, request.padding, request.dilation)
+    best, place, empty = first_largest(steps, windows, x)
+    rows, plane = (*x.shape[:2], prod(spots)), (*x.shape[:2], prod(x.shape[2:]))
+    index = viewed(place, rows)
+    if request.part == "values":
+        steps.copy(out, best)
+    elif request.part == "places":
+        steps.copy(out, place)
+    elif request.part == "pick":
+        found = steps.work(rows, out.dtype)
+        steps.ask(Gather(2), found, viewed(steps.dense(others[0]), plane), index)
+        steps.each(CHOSEN, out, empty, steps.constant(0, out.dtype), viewed(found, like.shape))
+    else:
+        zero = steps.constant(0, out.dtype)
+        added, result = steps.work(like.shape, out.dtype), steps.work(plane, out.dtype)
+        steps.each(CHOSEN, added, empty, zero, others[0])
+        steps.ask(ScatterAdd(2), result, zero.seen(zero.layout.expand(plane)), index, viewed(added, rows))
+        steps.copy(out, viewed(result, out.shape))
+    return steps.launch
+
+
+def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Value, Value]:
+    """The largest element of each window, its place in the plane (0 where there is none), whether there is none."""
+    dims = len(windows.spots)
+    shape = (*x.shape[:2], *windows.spots)
+    best, place = steps.work(shape, x.dtype), steps.work(shape, int64)
+    empty, takes = steps.work(shape, bool_), steps.work(shape, bool_)
+    seen = windows.pad(steps, x, x.dtype)
+    places, false = steps.constant(windows.places, int64), steps.constant(False, bool_)
+    inside = steps.constant(windows.places >= 0, bool_)
+    for value, start in ((best, x.dtype.lowest), (place, 0), (empty, True)):
+        steps.fill(value, start)
+    for tap in product(*map(range, windows.taps)):
+        element, here, at = (tap_of(value, tap, dims) for value in (seen, inside, places))
+        steps.each(FIRST_OF, takes, best, element, here, empty, compute=x.dtype.compute)
+        steps.each(CHOSEN, best, takes, element, best)
+        steps.each(CHOSEN, place, takes, at, place)
+        steps.each(CHOSEN, empty, here, false, empty)
+    return best, place, empty
+
+
+def tap_of(value: Value, tap: tuple[int, ...], dims: int) -> Value:
+    """One element of every window; the taps are the last dims."""
+    layout = value.layout
+    for i in reversed(tap):
+        layout = layout.select(-1, i)
+    return value.seen(layout)
+
+
+@lowers(AvgPool)
+def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -> Launch:
+    """Sums of windows in float64 over divisors; back, each gradient over its divisor goes to all of its window."""
+    steps = Steps(backend, outs, operands)
+    (out,), (a,) = steps.outs, steps.operands
+    back = request.part == "back"
+    image, like = (out, a) if back else (a, out)
+    dims, spots = len(request.window), like.shape[2:]
+    windows = Windows(image.shape, spots, request.window, request.stride, request.padding, (1,) * dims)
+    rows = zip(spots, image.shape[2:], request.window, request.stride, request.padding, strict=True)
+    along = [window_counts(*row, request.pad_counts) for row in rows]
+    counts = [prod(cell) if request.divisor is None else request.divisor for cell in product(*along)]
+    divisors = steps.constant(np.array(counts, np.float64).reshape(spots), float64)
+    inside = steps.constant(windows.places >= 0, bool_)
+    terms, total = steps.work(windows.shape, float64), steps.work(like.shape, float64)
+    one = steps.constant(1, float64)
+    if back:
+        steps.each(QUOTIENT, total, a, divisors)
+        steps.each(MEETING, terms, viewed(total, (*like.shape, *(1,) * dims)), one, inside)
+        room = steps.work(windows.padded, float64)
+        steps.ask(PutBack(windows.view), room, terms)
+        steps.copy(out, room.seen(windows.interior))
+    else:
+        steps.each(MEETING, terms, windows.pad(steps, a, float64), one, inside)
+        steps.fold(SUM, viewed(total, (*like.shape, *(1,) * dims)), terms, range(2 + dims, 2 + 2 * dims))
+        steps.each(QUOTIENT, total, total, divisors)
+        steps.copy(out, total)
+    return steps.launch

@@ -1,0 +1,92 @@
+"""Matrix products and convolutions: all products that are summed, side by side in memory, and then their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import BLEND, MEETING, PRODUCT, SUM, TOTAL
+from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, shortened, viewed, wide
+from minigrad.backends.lowering.windows import Windows
+from minigrad.core.dtype import bool_
+from minigrad.core.layout import Layout
+from minigrad.core.requests import Convolve, Product, PutBack
+
+
+@lowers(Product)
+def product(backend: Backend, request: Product, outs: Specs, operands: Specs) -> Launch:
+    """Rows times columns, summed in float64 and rounded once; integers in int64, which wraps once."""
+    steps = Steps(backend, outs, operands)
+    (out,), (a, b, *added) = steps.outs, steps.operands
+    dtype = wide(out.dtype)
+    terms = steps.work((*out.shape, a.shape[-1]), dtype)
+    total = steps.work((*out.shape, 1), dtype)
+    row, column = a.layout.unsqueeze(-2), b.layout.transpose(-1, -2).unsqueeze(-3)
+    steps.each(PRODUCT, terms, a.seen(row), b.seen(column))
+    steps.fold(SUM, total, terms, (len(out.shape),))
+    total = viewed(total, out.shape)
+    alpha, beta = steps.constant(request.alpha, dtype), steps.constant(request.beta, dtype)
+    if added:  # c may be the memory of out: it is read before anything is written there
+        steps.each(BLEND, total, total, added[0], alpha, beta)
+    elif request.alpha != 1:
+        steps.each(PRODUCT, total, total, alpha)
+    steps.copy(out, total)
+    return steps.launch
+
+
+@lowers(Convolve)
+def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) -> Launch:
+    """Every y, x and w that meet, over (batch, groups, output channels, image channels, positions, taps).
+
+    The product of two of them is summed over what the third does not have.
+    """
+    steps = Steps(backend, outs, operands)
+    (out,), (first, second, *bias) = steps.outs, steps.operands
+    y, x, w = {"output": (out, first, second), "input": (first, out, second), "weight": (first, second, out)}[
+        request.part
+    ]
+    dims, groups, dtype = len(y.shape) - 2, request.groups, wide(out.dtype)
+    spots, taps = range(4, 4 + dims), range(4 + dims, 4 + 2 * dims)
+    windows = Windows(x.shape, y.shape[2:], w.shape[2:], request.stride, request.padding, request.dilation)
+    shape = (y.shape[0], groups, y.shape[1] // groups, w.shape[1], *windows.spots, *windows.taps)
+    ys, ws = spread(y, 1, groups, [3, *taps]), spread(w, 0, groups, [0, *spots])
+    xs = spread(windows.pad(steps, x, dtype), 1, groups, [2]) if request.part != "input" else ys
+    pair, over = {
+        "output": ((xs, ws), [3, *taps]),
+        "input": ((ys, ws), [2]),
+        "weight": ((ys, xs), [0, *spots]),
+    }[request.part]
+    terms, total = steps.work(shape, dtype), steps.work(shortened(shape, over), dtype)
+    steps.each(MEETING, terms, *pair, steps.constant(windows.places >= 0, bool_))
+    steps.fold(SUM, total, terms, over)
+    if request.part == "output":
+        total, row = viewed(total, y.shape), bias[0]
+        steps.each(TOTAL, total, total, row.seen(with_ones(row.layout, range(1, 1 + dims))))
+        steps.copy(out, total)
+    elif request.part == "input":
+        room = steps.work(windows.padded, dtype)
+        steps.ask(PutBack(windows.view), room, viewed(total, windows.shape))
+        steps.copy(out, room.seen(windows.interior))
+    else:
+        steps.copy(out, viewed(total, w.shape))
+    return steps.launch
+
+
+def spread(value: Value, dim: int, groups: int, ones: Sequence[int]) -> Value:
+    """A tensor over all dims of a convolution: its channels in groups, and length 1 at the dims that it has not."""
+    return value.seen(with_ones(split(value.layout, dim, groups), ones))
+
+
+def split(layout: Layout, dim: int, groups: int) -> Layout:
+    """A dim of channels as two, of groups and of what is in each."""
+    n = layout.shape[dim] // groups
+    shape = (*layout.shape[:dim], groups, n, *layout.shape[dim + 1 :])
+    step = layout.strides[dim]
+    return Layout.make(shape, (*layout.strides[:dim], step * n, step, *layout.strides[dim + 1 :]), layout.offset)
+
+
+def with_ones(layout: Layout, dims: Sequence[int]) -> Layout:
+    """A layout with dims of length 1 at places of the result, from the left."""
+    for dim in dims:
+        layout = layout.unsqueeze(dim)
+    return layout

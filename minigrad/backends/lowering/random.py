@@ -1,0 +1,205 @@
+"""Random numbers: Philox as integer arithmetic, element by element, then the numbers that the words give.
+
+`kernels/philox.py` says the same block by block, and has the sources.  Here each element computes its own block; words
+travel as int64 that hold 32 bits, whose products wrap as unsigned ones do.
+"""
+
+# The bodies are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import CHOSEN, TOTAL
+from minigrad.backends.lowering.steps import INSIDE, Specs, Steps, Value, known, lowers, viewed
+from minigrad.core.dtype import DType, bool_, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.requests import Copy, Random
+from minigrad.core.storage import Storage
+from minigrad.kernels import philox
+from minigrad.kernels.scalar import parse
+
+ROUNDS = 10
+FACTORS, KEY_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
+
+
+def low_word(x, step):
+    """The lower 32 bits of a sum."""
+    return (x + step) & 0xFFFFFFFF
+
+
+def high_word(x, step):
+    """The upper 32 bits, and a step from there."""
+    return ((x >> 32) + step) & 0xFFFFFFFF
+
+
+def product_low(word, factor):
+    """The lower half of a product of words."""
+    return (word * factor) & 0xFFFFFFFF
+
+
+def product_high(word, factor, other, key):
+    """The upper half of a product of words, mixed with another word and a key."""
+    return ((word * factor >> 32) & 0xFFFFFFFF) ^ other ^ key
+
+
+def short_bits(a):
+    """24 random bits."""
+    return a >> 8
+
+
+def long_bits(a, b):
+    """53 random bits of two words."""
+    return (a << 21) | (b >> 11)
+
+
+def above_zero(bits):
+    """One more, so that no logarithm is of 0."""
+    return bits + 1
+
+
+def scaled(a, b, low, span):
+    """low + the upper half of the 128-bit product of span and two words; span 0 stands for 2**64."""
+    span_low = span & 0xFFFFFFFF
+    span_high = (span >> 32) & 0xFFFFFFFF
+    carry = b * span_low
+    middle = a * span_low + ((carry >> 32) & 0xFFFFFFFF)
+    upper = (((middle & 0xFFFFFFFF) + b * span_high) >> 32) & 0xFFFFFFFF
+    high = a * span_high + ((middle >> 32) & 0xFFFFFFFF) + upper
+    return low + ((a << 32) | b if span == 0 else high)
+
+
+def uniform(bits, unit, low, span, last):
+    """A number in [low, low + span), none above `last`."""
+    y = low + span * (bits * unit)
+    return last if last < y else y
+
+
+def normal(radius, turn, unit, angle, mean, deviation):
+    """Box-Muller's first number."""
+    return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.cos(turn * angle)
+
+
+def normal_too(radius, turn, unit, angle, mean, deviation):
+    """Box-Muller's second number."""
+    return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.sin(turn * angle)
+
+
+LOW_WORD = parse(low_word)
+HIGH_WORD = parse(high_word)
+PRODUCT_LOW = parse(product_low)
+PRODUCT_HIGH = parse(product_high)
+SHORT_BITS = parse(short_bits)
+LONG_BITS = parse(long_bits)
+ABOVE_ZERO = parse(above_zero)
+SCALED = parse(scaled)
+UNIFORM = parse(uniform)
+NORMAL = parse(normal)
+NORMAL_TOO = parse(normal_too)
+
+
+@lowers(Random)
+def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> Launch:
+    """A block for each element, the words of it that are its own, and what they give between the limits."""
+    steps = Steps(backend, outs, operands)
+    (out,), (state, low, high) = steps.outs, steps.operands
+    n, per = out.layout.numel, philox.per_block(request.kind, out.dtype)
+    if not n:
+        return steps.launch
+    number = int64 if request.kind == "integer" else known(out.dtype.compute)
+    limits, result = steps.work((3,), number), steps.work((n,), number)
+    steps.then(set_limits(backend, request.kind, out.dtype, (low.spec, high.spec), limits.spec), low, high, limits)
+    words, lanes = block(steps, state, np.arange(n) // per), np.arange(n) % per
+    fill = {"uniform": fill_uniform, "normal": fill_normal, "integer": fill_integers}[request.kind]
+    fill(steps, result, words, lanes, [limits.at(0, k) for k in range(3)])
+    steps.copy(out, viewed(result, out.shape))
+    return steps.launch
+
+
+def set_limits(backend: Backend, kind: str, dtype: DType, given: Specs, limits: Spec) -> Launch:
+    """A step that makes the last arguments of `kernels/philox.py` of the two limits: on the host, since the scalar
+    dialect has no name for the next smaller number of a dtype."""
+    copy = backend.prepare(Copy(), limits, Spec(Layout.contiguous((3,)), limits.dtype))
+
+    def run(*buffers: Any) -> None:
+        low, high = (
+            backend.to_host(Storage(buffer, spec.dtype, INSIDE))[spec.layout.offset].item()
+            for buffer, spec in zip(buffers, given, strict=False)
+        )
+        numbers = philox.limits(kind, dtype, low, high).view(limits.dtype.storage)
+        copy(backend.from_host(numbers, limits.dtype, INSIDE).buffer, buffers[-1])
+
+    return run
+
+
+def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:
+    """The four words of each element's block."""
+    shape = blocks.shape
+    key, counter = state.at(0, 0), state.at(0, 1)
+    place, zero = steps.work(shape, int64), steps.constant(0, int64)
+    steps.each(TOTAL, place, counter, steps.constant(blocks, int64))
+    words, others = ([steps.work(shape, int64) for _ in range(4)] for _ in range(2))
+    for word, scalar in zip(words, (LOW_WORD, HIGH_WORD), strict=False):
+        steps.each(scalar, word, place, zero)
+    for word in words[2:]:
+        steps.fill(word, 0)
+    factors = [steps.constant(factor, int64) for factor in FACTORS]
+    for r in range(ROUNDS):
+        keys = [steps.work((1,), int64) for _ in range(2)]
+        for out, scalar, step in zip(keys, (LOW_WORD, HIGH_WORD), KEY_STEPS, strict=True):
+            steps.each(scalar, out, key, steps.constant(r * step, int64))
+        for k, (word, beside) in enumerate(((words[2], words[1]), (words[0], words[3]))):
+            steps.each(PRODUCT_HIGH, others[2 * k], word, factors[1 - k], beside, keys[k])
+            steps.each(PRODUCT_LOW, others[2 * k + 1], word, factors[1 - k])
+        words, others = others, words
+    return words
+
+
+def of_lane(steps: Steps, words: list[Value], lanes: Any) -> Value:
+    """The word that each element takes, by number."""
+    taken = steps.work(words[0].shape, int64)
+    steps.copy(taken, words[0])
+    for k, word in enumerate(words[1:], 1):
+        steps.each(CHOSEN, taken, steps.constant(lanes == k, bool_), word, taken)
+    return taken
+
+
+def fill_uniform(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
+    """24 bits of a word, or 53 of two."""
+    bits = steps.work(out.shape, int64)
+    if out.dtype.itemsize == 8:
+        steps.each(LONG_BITS, bits, of_lane(steps, words[::2], lanes), of_lane(steps, words[1::2], lanes))
+    else:
+        steps.each(SHORT_BITS, bits, of_lane(steps, words, lanes))
+    unit = steps.constant(2.0**-53 if out.dtype.itemsize == 8 else 2.0**-24, out.dtype)
+    steps.each(UNIFORM, out, bits, unit, *limits)
+
+
+def fill_normal(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
+    """Box-Muller: the radius takes 32 bits and the angle 32, or 53 each; two neighbours share them."""
+    radius, turn = steps.work(out.shape, int64), steps.work(out.shape, int64)
+    unit = 2.0**-53 if out.dtype.itemsize == 8 else 2.0**-32
+    if out.dtype.itemsize == 8:
+        steps.each(LONG_BITS, radius, words[0], words[1])
+        steps.each(LONG_BITS, turn, words[2], words[3])
+    else:
+        steps.copy(radius, of_lane(steps, words[::2], lanes // 2))
+        steps.copy(turn, of_lane(steps, words[1::2], lanes // 2))
+    steps.each(ABOVE_ZERO, radius, radius)
+    scales = [steps.constant(scale, out.dtype) for scale in (unit, unit * 6.283185307179586)]
+    other = steps.work(out.shape, out.dtype)
+    for scalar, result in ((NORMAL, out), (NORMAL_TOO, other)):
+        steps.each(scalar, result, radius, turn, *scales, *limits[:2])
+    steps.each(CHOSEN, out, steps.constant(lanes % 2 == 0, bool_), out, other)
+
+
+def fill_integers(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
+    """64 bits of two words, scaled."""
+    pair = of_lane(steps, words[::2], lanes), of_lane(steps, words[1::2], lanes)
+    steps.each(SCALED, out, *pair, *limits[:2])

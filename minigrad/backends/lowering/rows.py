@@ -1,0 +1,134 @@
+"""Rows: each total is a term element by element and a fold of it, each result a function of elements and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.lowering.functions import (
+    CHOSEN,
+    EQUAL,
+    NEGATIVE_UNLESS,
+    QUOTIENT,
+    SLOPE,
+    SUM,
+    TOP,
+    UNLESS,
+)
+from minigrad.backends.lowering.steps import Specs, Steps, Value, known, lowers, shortened, viewed
+from minigrad.core.dtype import DType, bool_, float64, int64
+from minigrad.core.op import ScalarFn
+from minigrad.core.requests import Gather, MapRows, Pick, PickBack, SumColumns
+from minigrad.core.rows import RowFn
+
+
+def of_row(steps: Steps, scalar: ScalarFn, out: Value, seen: Sequence[Value]) -> None:
+    """A function of a row, which takes as many of the values as it has arguments."""
+    steps.each(scalar, out, *seen[: len(scalar.args)])
+
+
+def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: DType, value: float) -> list[Value]:
+    """All totals of each row, of length 1 along `dim`."""
+    shape = elements[0].shape
+    kept = shortened(shape, (dim,))
+    found: list[Value] = []
+    length, parameter = steps.constant(float(shape[dim]), dtype), steps.constant(value, dtype)
+    for total in fn.totals:
+        terms, joined = steps.work(shape, dtype), steps.work(kept, dtype)
+        of_row(steps, total.term, terms, [*elements, *found])
+        steps.fold({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
+        if total.finish is not None:
+            of_row(steps, total.finish, joined, [joined, length, parameter])
+        found.append(joined)
+    return found
+
+
+@lowers(MapRows)
+def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -> Launch:
+    """The totals, then the results."""
+    steps = Steps(backend, outs, operands)
+    (out,), elements = steps.outs, steps.operands
+    found = totals_of(steps, request.fn, elements, request.dim, known(out.dtype.compute), request.value)
+    assert request.fn.result is not None
+    of_row(steps, request.fn.result, out, [*elements, *found])
+    return steps.launch
+
+
+@lowers(SumColumns)
+def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Specs) -> Launch:
+    """The totals, the results if there are any, then the sum of each term over all dims but the last."""
+    steps = Steps(backend, outs, operands)
+    (out,), elements = steps.outs, steps.operands
+    shape, fn, dtype = elements[0].shape, request.fn, known(out.dtype.compute)
+    last = len(shape) - 1
+    seen = [*elements, *totals_of(steps, fn, elements, last, dtype, request.value)]
+    lines = 0 if fn.result is None else prod(shape[:-1])
+    out = viewed(out, (lines + len(fn.terms), shape[-1]))
+    if fn.result is not None:
+        of_row(steps, fn.result, viewed(out.at(0, 0, lines), shape), seen)
+    for k, term in enumerate(fn.terms, lines):
+        terms = steps.work(shape, dtype)
+        of_row(steps, term, terms, seen)
+        steps.fold(SUM, viewed(out.at(0, k), shortened(shape, range(last))), terms, range(last))
+    return steps.launch
+
+
+@lowers(Pick)
+def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launch:
+    """The element that is named is gathered, with 0 as the index where none is, and its result is made of it."""
+    steps = Steps(backend, outs, operands)
+    (out,), (x, target) = steps.outs, steps.operands
+    dtype, last = known(out.dtype.compute), len(x.shape) - 1
+    found = totals_of(steps, request.fn, [x], last, dtype, 0.0)
+    kept = (*x.shape[:-1], 1)
+    ignored, index = steps.work(kept, bool_), steps.work(kept, int64)
+    element, loss = steps.work(kept, x.dtype), steps.work(kept, dtype)
+    named = target.seen(target.layout.unsqueeze(-1))
+    steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
+    steps.ask(Gather(last), element, x, index)
+    assert request.fn.result is not None
+    of_row(steps, request.fn.result, loss, [element, *found])
+    steps.each(NEGATIVE_UNLESS, loss, loss, ignored)
+    if request.reduction == "none":
+        steps.copy(out, viewed(loss, target.shape))
+        return steps.launch
+    ones = (1,) * len(kept)
+    total = steps.work(ones, float64)
+    steps.fold(SUM, total, loss, range(len(kept)))
+    if request.reduction == "mean":
+        steps.each(QUOTIENT, total, total, counted(steps, ignored))
+    steps.copy(out, viewed(total, out.shape))
+    return steps.launch
+
+
+def counted(steps: Steps, ignored: Value) -> Value:
+    """How many rows count, as one number that any shape stretches."""
+    counts = steps.work(ignored.shape, int64)
+    total = steps.work((1,) * len(ignored.shape), int64)
+    steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
+    steps.fold(SUM, total, counts, range(len(ignored.shape)))
+    return total
+
+
+@lowers(PickBack)
+def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs) -> Launch:
+    """Each element compares its place with the one that is named."""
+    steps = Steps(backend, outs, operands)
+    (out,), (dy, x, target) = steps.outs, steps.operands
+    dtype, last = known(out.dtype.compute), len(x.shape) - 1
+    found = totals_of(steps, request.fn, [x], last, dtype, 0.0)
+    named = target.seen(target.layout.unsqueeze(-1))
+    ignored, hit, result = steps.work((*x.shape[:-1], 1), bool_), steps.work(x.shape, bool_), steps.work(x.shape, dtype)
+    steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    steps.each(EQUAL, hit, named, steps.places(x.shape[-1], last + 1, last), compute=int64.compute)
+    assert request.fn.result is not None
+    of_row(steps, request.fn.result, result, [x, *found])
+    share = steps.work((1,) * len(x.shape), float64)
+    steps.fill(share, 1)
+    if request.reduction == "mean":
+        steps.each(QUOTIENT, share, share, counted(steps, ignored))
+    slopes = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
+    steps.each(SLOPE, out, result, hit, ignored, slopes, share)
+    return steps.launch

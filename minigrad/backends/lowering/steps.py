@@ -1,0 +1,178 @@
+"""A launch made of launches: the buffers of the call, memory for what is in between, one step after the other.
+
+A lowering makes a `Steps`, asks it for requests on `Value`s, and returns its `launch`.  A Value is a Spec and the
+number of a buffer.  Buffers in between are allocated by each launch, so two threads may run one launch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.core.device import CPU
+from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.requests import Copy, Elementwise, Reduce, Request
+from minigrad.core.storage import Storage
+
+Ints = tuple[int, ...]
+Specs = tuple[Spec, ...]
+Lowering = Callable[..., Launch]
+F = TypeVar("F", bound=Callable[..., Any])
+# Memory in between is the backend's own and never leaves it, so it does not matter which device its storage names.
+INSIDE = CPU
+
+
+# How a request that a backend does not serve is made of others: (backend, request, outs, operands) -> launch.
+lowerings: dict[type[Request], Lowering] = {}
+
+
+def lowers(kind: type[Request]) -> Callable[[F], F]:
+    """Mark a function as what makes requests of a kind of others."""
+
+    def mark(function: F) -> F:
+        lowerings[kind] = function
+        return function
+
+    return mark
+
+
+class Value:
+    """A tensor of a launch: what it looks like, and the number of its buffer."""
+
+    __slots__ = ("slot", "spec")
+
+    def __init__(self, slot: int, spec: Spec) -> None:
+        self.slot, self.spec = slot, spec
+
+    @property
+    def shape(self) -> Ints:
+        return self.spec.layout.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def layout(self) -> Layout:
+        return self.spec.layout
+
+    def seen(self, layout: Layout) -> Value:
+        """The same memory through another layout."""
+        return Value(self.slot, Spec(layout, self.dtype))
+
+    def at(self, dim: int, start: int, length: int = 1) -> Value:
+        """Some entries of a dim."""
+        return self.seen(self.layout.narrow(dim, start, length))
+
+
+class Steps:
+    """What a lowered request does, written down.
+
+    outs, operands: the values of the call.
+    """
+
+    def __init__(self, backend: Backend, outs: Specs, operands: Specs) -> None:
+        self.backend = backend
+        values = [Value(k, spec) for k, spec in enumerate((*operands, *outs))]
+        self.operands, self.outs = values[: len(operands)], values[len(operands) :]
+        self.given = len(values)
+        self.makers: list[Callable[[], Storage]] = []
+        self.steps: list[tuple[Callable[..., Any], Ints]] = []
+
+    # ---- values
+
+    def add(self, maker: Callable[[], Storage], shape: Ints, dtype: DType) -> Value:
+        """A contiguous value whose buffer each launch gets from `maker`."""
+        self.makers.append(maker)
+        return Value(self.given + len(self.makers) - 1, Spec(Layout.contiguous(shape), dtype))
+
+    def work(self, shape: Ints, dtype: DType) -> Value:
+        """Memory for the time of a launch, uninitialised."""
+        return self.add(self.backend.maker(Layout.contiguous(shape).numel, dtype, INSIDE), shape, dtype)
+
+    def constant(self, numbers: Any, dtype: DType) -> Value:
+        """Numbers that every launch reads."""
+        array = np.asarray(numbers)
+        kept = self.backend.from_host(cast_array(array, dtype).reshape(-1), dtype, INSIDE)
+        return self.add(lambda: kept, array.shape, dtype)
+
+    def places(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
+        """0 to n - 1 along one of some dims."""
+        return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)
+
+    # ---- steps
+
+    def then(self, run: Callable[..., Any], *values: Value) -> None:
+        """Run this, with the buffers of values."""
+        self.steps.append((run, tuple(value.slot for value in values)))
+
+    def ask(self, request: Request, out: Value, *operands: Value) -> None:
+        """Ask the backend, and run what it gives."""
+        self.then(self.backend.prepare(request, out.spec, *[x.spec for x in operands]), *operands, out)
+
+    def each(self, scalar: ScalarFn, out: Value, *operands: Value, compute: np.dtype[Any] | None = None) -> None:
+        """A scalar function element by element, of operands that are stretched; computed in the dtype of out."""
+        stretched = [x if x.shape == out.shape else x.seen(x.layout.expand(out.shape)) for x in operands]
+        self.ask(Elementwise(scalar, compute or out.dtype.compute), out, *stretched)
+
+    def copy(self, out: Value, a: Value) -> None:
+        """The elements of a, stretched and cast."""
+        self.ask(Copy(), out, a if a.shape == out.shape else a.seen(a.layout.expand(out.shape)))
+
+    def fill(self, out: Value, number: Any) -> None:
+        """One number everywhere."""
+        self.copy(out, self.constant(number, out.dtype))
+
+    def fold(self, fold: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
+        """A fold in the dtype of out, which has length 1 at `dims`."""
+        self.ask(Reduce(fold, out.dtype.compute, tuple(dims)), out, a)
+
+    def dense(self, a: Value) -> Value:
+        """a itself if its elements lie row-major in one run, else a copy that does."""
+        if a.layout.is_contiguous:
+            return a
+        copied = self.work(a.shape, a.dtype)
+        self.copy(copied, a)
+        return copied
+
+    def launch(self, *buffers: Any) -> Any:
+        """Run all steps; true if one of them met an index out of range."""
+        made = [make() for make in self.makers]
+        every = [*buffers, *[storage.buffer for storage in made]]
+        wrong = False
+        for run, slots in self.steps:
+            wrong = bool(run(*[every[slot] for slot in slots])) or wrong
+        del every  # an allocator keeps only what nobody else refers to
+        return wrong
+
+
+def wide(dtype: DType) -> DType:
+    """What sums of products are kept in: float64, which is rounded once, or int64, whose low bits are right."""
+    return float64 if dtype.is_float else int64
+
+
+def known(compute: np.dtype[Any]) -> DType:
+    """A compute dtype as the dtype of memory."""
+    return as_dtype(compute)
+
+
+def shortened(shape: Ints, dims: Sequence[int]) -> Ints:
+    """A shape with length 1 at some dims."""
+    return tuple(1 if d in dims else n for d, n in enumerate(shape))
+
+
+def viewed(value: Value, shape: Ints) -> Value:
+    """A contiguous value in another shape."""
+    return value.seen(value.layout.view(shape))
+
+
+def numbers_of(layout: Layout) -> NDArray[np.int64]:
+    """Where the elements of a layout are, in its shape."""
+    found = np.fromiter(layout.offsets(), np.int64, layout.numel)
+    return found.reshape(layout.shape)

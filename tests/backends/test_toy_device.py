@@ -1,0 +1,203 @@
+"""A device that serves four requests is whole: the contract of every backend and the whole op table, on the toy.
+
+The toy is `examples/toy_device.py`; what it does not serve is made by `minigrad/backends/lowering/`.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backends import test_contract
+from op_table import ROWS
+from ops import test_forward, test_gradients
+from strided import arrange, blank
+
+import minigrad as mg
+from minigrad.backends import registry
+from minigrad.backends.base import Backend
+from minigrad.backends.lowering import Steps, lowerings
+from minigrad.config import announce
+from minigrad.core import requests
+from minigrad.core.dtype import f32, i64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.errors import DeviceError, IndexOutOfRange
+from minigrad.ops import scan
+from minigrad.testing import gradcheck
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "toy_device.py"
+LONG = {"test_long_scans"}  # thirty thousand steps one after the other, where a place is kept
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toy():
+    """The example's module; its device goes when these tests end."""
+    spec = importlib.util.spec_from_file_location("toy_device", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    for known in (registry._factories, registry._backends):
+        known.pop("toy", None)
+    registry._by_device.pop(mg.device("toy"), None)
+    announce()
+
+
+# ---- what every backend promises: the same cases, held against `reference`
+
+
+def pytest_generate_tests(metafunc):
+    if "kind" in metafunc.fixturenames:
+        metafunc.parametrize("kind", ["toy"])
+
+
+globals().update({n: test for n, test in vars(test_contract).items() if n.startswith("test_") and n not in LONG})
+
+
+@pytest.mark.parametrize("shape", [(70,), (3, 200), (200, 3)], ids=str)
+def test_scans_of_many_positions(shape):
+    test_contract.test_long_scans("toy", shape, 1 << 60)
+
+
+# ---- the whole op table
+
+rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+@rows
+def test_every_op_gives_the_right_values_in_every_dtype(row):
+    for dtype in row.dtypes:
+        test_forward.test_dtypes(row, "toy", dtype)
+
+
+@pytest.mark.parametrize("layout", ["transposed", "broadcast"])
+@rows
+def test_every_op_gives_the_right_values_on_other_layouts(row, layout):
+    test_forward.test_values_do_not_depend_on_the_layout(row, "toy", layout)
+
+
+@pytest.mark.parametrize("row", test_gradients.SMOOTH, ids=lambda row: row.name)
+def test_every_gradient_is_right(row):
+    gradcheck(row.fn, test_gradients.variables(row, "toy"), names=test_gradients.names(row))
+
+
+# ---- what is served and what is not
+
+
+def test_it_serves_four_requests_in_150_lines(toy):
+    assert {kind.__name__ for kind in toy.Toy.served} == {"Elementwise", "Reduce", "Gather", "ScatterAdd"}
+    assert len(EXAMPLE.read_text().splitlines()) <= 150
+
+
+@pytest.fixture
+def scant(toy):
+    """A device that computes element by element and can do nothing else."""
+
+    class Scant(Backend):
+        allocate, from_host, to_host = toy.Toy.allocate, toy.Toy.from_host, toy.Toy.to_host
+        elementwise = toy.Toy.elementwise
+
+    return Scant()
+
+
+SPEC, ONE, INDEX = (Spec(Layout.contiguous(s), d) for s, d in (((3, 4), f32), ((3, 1), f32), ((3, 4), i64)))
+
+
+@pytest.mark.parametrize(
+    ("request_", "outs", "operands", "missing"),
+    [
+        (requests.Gather(1), SPEC, (SPEC, INDEX), "Gather"),
+        (requests.Select(1), SPEC, (SPEC, Spec(Layout.contiguous((4,)), i64)), "Gather"),
+        (requests.PutBack(SPEC.layout), SPEC, (SPEC,), "ScatterAdd"),
+        (requests.Sort(1, False), INDEX, (SPEC,), "Reduce"),
+        (requests.Product(), SPEC, (Spec(Layout.contiguous((3, 3)), f32), SPEC), "Reduce"),
+        (requests.Extreme(scan.NOT_LESS, 1), (ONE, Spec(ONE.layout, i64)), (SPEC,), "Gather"),
+    ],
+    ids=lambda x: type(x).__name__ if isinstance(x, requests.Request) else "",
+)
+def test_what_neither_is_served_nor_can_be_made_is_an_error_that_names_it(scant, request_, outs, operands, missing):
+    with pytest.raises(DeviceError, match=rf"Scant does not serve {missing}, .*; it serves Elementwise$"):
+        scant.prepare(request_, outs, *operands)
+
+
+def test_what_needs_nothing_but_elements_runs_on_a_device_that_has_nothing_else(scant):
+    a, out = arrange(np.float32([3, 1, 2])), blank((3,), i64)
+    scant.prepare(requests.ArgScan(scan.NOT_LESS, 0), out[1], a[1])(a[0], out[0])
+    assert out[0][:3].tolist() == [0, 0, 0]
+
+
+def test_a_request_of_a_users_own_can_be_made_of_others(toy, monkeypatch):
+    class Twice(requests.Request):
+        pass
+
+    def twice(backend, request, outs, operands):
+        steps = Steps(backend, outs, operands)
+        steps.each(mg.schema["add"].scalar, steps.outs[0], *steps.operands * 2)
+        return steps.launch
+
+    monkeypatch.setitem(lowerings, Twice, twice)
+    a, out = arrange(np.float32([3, 1, 2])), blank((3,), f32)
+    toy.Toy().prepare(Twice(), out[1], a[1])(a[0], out[0])
+    assert out[0][:3].tolist() == [6, 2, 4]
+
+
+def test_a_product_may_be_added_to_the_memory_that_it_is_written_to(toy):
+    a, b, c = (arrange(np.float32(x)) for x in ([[1, 2]], [[3], [4]], [[5]]))
+    toy.Toy().prepare(requests.Product(2, 3), c[1], a[1], b[1], Spec(c[1].layout, f32))(a[0], b[0], c[0], c[0])
+    assert c[0][0] == 2 * 11 + 3 * 5
+
+
+@pytest.mark.parametrize("part", ["output", "input", "weight"])
+def test_what_lies_in_the_padding_of_a_convolution_is_left_out_even_next_to_infinities(part):
+    x, w, y = (arrange(np.full(shape, np.inf, np.float32)) for shape in ((1, 1, 3), (1, 1, 3), (1, 1, 5)))
+    bias = arrange(np.zeros(1, np.float32))
+    out, operands = {"output": (y, (x, w, bias)), "input": (x, (y, w)), "weight": (w, (y, x))}[part]
+    request, specs = requests.Convolve(part, (1,), (2,), (1,), 1), [spec for _, spec in operands]
+    out = blank(out[1].shape, f32)
+    got = test_contract.on("toy", lambda b: b.prepare(request, out[1], *specs), out, operands)
+    assert got.tolist() == np.full(out[1].shape, np.inf).tolist()
+
+
+@pytest.mark.parametrize("wrong", [3, -4])
+def test_an_index_out_of_range_is_an_error_on_it_too(wrong):
+    x, index = mg.tensor([1.0, 2.0, 3.0], device="toy"), mg.tensor([0, wrong], device="toy")
+    for use in (
+        lambda: mg.gather(x, 0, index),
+        lambda: mg.index_select(x, 0, index),
+        lambda: mg.scatter_add(x, 0, index, x[:2]),
+        lambda: mg.index_add(x, 0, index, x[:2]),
+    ):
+        with pytest.raises(IndexOutOfRange, match=f"index {wrong} is out of range for dim 0 of size 3"):
+            use()
+
+
+def test_two_launches_of_one_plan_do_not_share_what_is_in_between(toy):
+    # While the first launch runs, a second begins: from within the first one's own loop.
+    class Nested(toy.Toy):
+        inside = None
+
+        def prepare(self, request, outs, *operands):
+            launch = super().prepare(request, outs, *operands)
+
+            def run(*buffers):
+                again, self.inside = self.inside, None
+                if again is not None:
+                    again()
+                return launch(*buffers)
+
+            return run
+
+    backend = Nested()
+    a, b = arrange(np.float32([1, 2, 3, 4])), arrange(np.float32([10, 20, 30, 40]))
+    first, second = blank((4,), f32), blank((4,), f32)
+    launch = backend.prepare(requests.Scan(scan.SUM, np.dtype(np.float64), 0), first[1], a[1])
+    for _ in range(2):
+        backend.inside = lambda: launch(b[0], second[0])
+        launch(a[0], first[0])
+    assert first[0][:4].tolist() == [1, 3, 6, 10]
+    assert second[0][:4].tolist() == [10, 30, 60, 100]
+
+
+def test_a_tensor_goes_to_it_and_comes_back():
+    x = mg.arange(6, device="reference").reshape(2, 3).t()
+    assert x.to("toy").to("reference").tolist() == x.tolist() == x.to("toy").tolist()
