@@ -84,12 +84,15 @@ def result_of(parent: Any) -> Any:
 
 @functools.cache
 def calls(row: Row) -> tuple[OpCall, ...]:
-    """The calls that a row makes for its operands; where it proves more ops than those, the calls of its gradient."""
+    """The calls that a smooth row makes for its operands; where it proves more ops than those, the calls of its
+    gradient."""
+    if not row.smooth:
+        return ()
     xs = leaves(row)
     with everything_kept(), mg.enable_grad():
         y = row.fn(*xs)
         found = calls_of(y)
-        if row.smooth and not {call.op.name for call in found}.issuperset(row.ops):
+        if not {call.op.name for call in found}.issuperset(row.ops):
             g = mg.Var(like(y, np.random.default_rng(1)))
             for slope in mg.grad(y, [x for x in xs if x.is_variable], g, create_graph=True, retain_graph=True):
                 found += calls_of(slope)

@@ -100,6 +100,10 @@ def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...
     return tuple(_shift_dim(d, shape, size) for d in (value if isinstance(value, (tuple, list)) else (value,)))
 
 
+def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one, and folding it changes nothing
+
+
 def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return (0, *_shift_dims(tuple(value), shape, size))
 
@@ -109,7 +113,7 @@ def _shift_shape(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ..
 
 
 Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim, _shift_dim)]
-Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims, _shift_dims)]
+Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims, _shift_folded)]
 Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", _shape, _shift_shape)]
 Int = Annotated[int, Role("Int", "an int", _int)]
 Ints = Annotated[Any, Role("Ints", "ints, one for each dim", _ints)]

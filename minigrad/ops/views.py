@@ -12,7 +12,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
 from minigrad.core.roles import Along, Order, ViewDim, ViewDims, ViewShape
-from minigrad.core.shape import as_int, as_shape, normalize_dim
+from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, view
@@ -122,7 +122,7 @@ def unsqueeze(layout, *, dim: ViewDim):
 @view(
     vjp=(lambda g, *, in_shape: reshape(g, in_shape),),
     jvp=lambda dx, *, y_shape: reshape(dx, y_shape),  # the strides of a tangent are its own
-    batch=lambda x, *, shape, size: reshape(x, (size, *Layout.contiguous(x.shape[1:]).view(shape).shape)),
+    batch=lambda x, *, shape, batch: reshape(x, (batch, *Layout.contiguous(x.shape[1:]).view(shape).shape)),
 )
 def as_view(layout, *, shape: ViewShape):
     """Another shape over the same memory; raises ShapeError when the strides do not allow it."""
@@ -137,7 +137,7 @@ def flip(layout, *, dims: ViewDims):
 
 @view(
     vjp=(lambda g, *, in_shape: g.sum_to(in_shape),),
-    batch=lambda x, *, shape, size: _expanded_batch(x, shape, size),
+    batch=lambda x, *, shape, batch: _expanded_batch(x, shape, batch),
 )
 def expand(layout, *, shape: ViewShape):
     """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
@@ -208,7 +208,12 @@ def unfold(layout, *, dim: ViewDim, size: Along, step: Along):
     jvp=lambda dx, *, size, stride, storage_offset: _look_again(
         dx, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
     ),
-    batch="loop",  # a batch of storages has no strides
+    # The strides are those of one operand, dense from 0 on, as its gradient takes them.
+    batch=lambda x, *, size, stride, storage_offset, batch: _look_again(
+        x,
+        _strided(),
+        (("size", (batch, *size)), ("stride", (numel(x.shape[1:]), *stride)), ("storage_offset", storage_offset)),
+    ),
 )
 def as_strided(layout, *, size, stride, storage_offset=0):
     """Any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
