@@ -21,6 +21,8 @@ demo: $(STAMP)-run
 
 # A few workers only: each of them compiles what the others have not compiled yet, and all share one kernel cache.
 # Each begins with a run of neighbouring tests, which want the same kernels, and helps the others at the end.
+# Each kind of kernel is compiled once, within a budget; `make test ARGS=--full` runs every op with every dtype and
+# layout, which takes several times as long.
 test: $(STAMP)-test
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 

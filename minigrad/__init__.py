@@ -80,6 +80,7 @@ from minigrad.face.methods import (
     unsqueeze,
     view,
 )
+from minigrad.face.pytorch import unbind
 from minigrad.ops import rules
 from minigrad.ops.activation import log_sigmoid, relu, relu6, sigmoid, silu
 from minigrad.ops.arithmetic import (
@@ -465,6 +466,7 @@ __all__ = [
     "u32",
     "uint8",
     "uint32",
+    "unbind",
     "unfold",
     "uniform",
     "unsqueeze",

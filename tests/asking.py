@@ -109,7 +109,9 @@ class Asking:
         return self.prepare(ask.MaxPool("values", *windows), out, x)
 
     def max_pool_indices(self, out, x, *windows):
-        return self.prepare(ask.MaxPool("places", *windows), out, x)
+        launch = self.prepare(ask.MaxPool("places", *windows), (Spec(out.layout, x.dtype), out), x)
+        n = out.layout.span()[1]
+        return lambda a, places: launch(a, np.empty(n, x.dtype.storage), places)
 
     def max_pool_pick(self, out, h, x, *windows):
         return self.prepare(ask.MaxPool("pick", *windows), out, h, x)

@@ -1,8 +1,9 @@
 """One row an op: how to call it, what NumPy says, which values its operands may take.
 
-`tests/ops/` drives every row through values, layouts, dtypes, gradients and second derivatives on both backends; a
-declaration in the schema without a row fails `test_every_declared_op_has_a_row`.  A row's numpy function sees the
-operands in float64 (or int64, bool) and says what is right.
+`tests/ops/` drives every row through values, layouts, dtypes, gradients and second derivatives: the whole product on
+the reference device, on the others what `selection.py` chooses of it, or all with `--full`.  A declaration in the
+schema without a row fails `test_every_declared_op_has_a_row`.  A row's numpy function sees the operands in float64 (or
+int64, bool) and says what is right.
 """
 
 from __future__ import annotations

@@ -346,6 +346,13 @@ ELEMENTWISE: list[Row] = [
     ("too-large", lambda o: o.byte + 300, DTypeError, "add: uint8(2,) 300 does not fit uint8 0 to 255"),
     ("negative", lambda o: o.byte * -1, DTypeError, "mul: uint8(2,) -1 does not fit uint8 0 to 255"),
     ("huge", lambda o: o.x + 10**5000, DTypeError, f"add: {F} int of 16610 bits too large for any float"),
+    ("beyond", lambda o: o.x + 2**63, DTypeError, f"add: {F} 9223372036854775808 does not fit int64 write a float"),
+    ("far-beyond", lambda o: o.x * -(2**70), DTypeError, f"mul: {F} -1180591620717411303424 does not fit int64"),
+    ("beyond-unsigned", lambda o: o.x + np.uint64(2**63), DTypeError, f"add: {F} 9223372036854775808 does not fit"),
+    ("beyond-extreme", lambda o: o.x.maximum(2**70), DTypeError, f"maximum: {F} 1180591620717411303424 does not fit"),
+    ("beyond-fill", lambda o: o.x.fill_(2**70), DTypeError, "fill_: 1180591620717411303424 does not fit int64"),
+    ("beyond-full", lambda o: mg.full((2,), 2**70, dtype="f32"), DTypeError, "full: does not fit int64 write a float"),
+    ("beyond-arange", lambda o: mg.arange(2**70, 2**70 + 9, dtype="f32"), DTypeError, "arange: does not fit int64"),
     ("clamp-free", lambda o: o.x.clamp(), ArgumentError, f"clamp: {F} give min, max, or both"),
     ("clamp-free-in-place", lambda o: o.x.clamp_(), ArgumentError, f"clamp: {F} give min, max, or both"),
     ("clamp-text", lambda o: o.x.clamp("a"), DTypeError, f"clamp: str 'a' {F}"),
@@ -393,11 +400,30 @@ WRITING: list[Row] = [
 CONVERSION: list[Row] = [
     ("item", lambda o: o.x.item(), ShapeError, f"item: one element {F} of 6 use tolist()"),
     ("item-empty", lambda o: o.empty.item(), ShapeError, "item: one element float32(0,) of 0"),
-    ("float", lambda o: float(o.x), ShapeError, f"item: one element {F}"),
+    ("float", lambda o: float(o.x), ShapeError, f"float: one element {F} of 6"),
+    ("int", lambda o: int(o.empty), ShapeError, "int: one element float32(0,) of 0"),
+    ("complex", lambda o: complex(o.x), ShapeError, f"float: one element {F} of 6"),
+    ("round", lambda o: round(o.x, 2), ShapeError, f"round: one element {F} of 6"),
+    ("range", lambda o: range(o.scalar), DTypeError, "index: an integer dtype float32()"),
+    ("in", lambda o: o.four in o.x, ShapeError, f"eq: {F} {G}"),
+    ("asarray", lambda o: np.asarray(o.x, dtype=np.float64, copy=False), ArgumentError, f"array: {F} float64 copy"),
+    ("requires_grad", lambda o: setattr(o.x, "requires_grad", True), ArgumentError, f"{F} make a leaf with mg.Var(x)"),
+    ("dim-5", lambda o: o.x.dim(5), IndexOutOfRange, f"dim: dim 5 {F} -2 to 1"),
+    ("stride-5", lambda o: o.x.stride(5), IndexOutOfRange, f"stride: dim 5 {F} -2 to 1"),
+    ("view_as", lambda o: o.x.view_as(o.four), ShapeError, f"view: {F} (4,)"),
+    ("expand_as", lambda o: o.x.expand_as(o.four), ShapeError, f"expand: {F} (4,)"),
+    ("reshape_as", lambda o: o.x.reshape_as([1.0]), DTypeError, f"reshape_as: list [1.0] {LISTED}"),
+    ("type_as", lambda o: o.x.type_as(None), DTypeError, f"type_as: None {LISTED}"),
+    ("unbind", lambda o: o.scalar.unbind(), IndexOutOfRange, "unbind: dim 0 float32() has no dims"),
+    ("gelu_-int", lambda o: o.whole.gelu_(), DTypeError, "gelu: the result is float32(2, 3), int64(2, 3)"),
+    ("gelu_", lambda o: o.x.gelu_("fast"), ArgumentError, f"gelu: {F} 'none' or 'tanh' 'fast'"),
+    ("elu_-Var", lambda o: o.v.elu_(), GradientError, f"elu_: a Var, {F} mg.no_grad()"),
+    ("softplus_-result", lambda o: o.product.softplus_(), GradientError, f"softplus_: {F} result of mul"),
+    ("clamp_-tracked", lambda o: o.x.clamp_(min=o.v), GradientError, f"clamp_: a tracked operand {F}"),
+    ("relu6_-thin", lambda o: o.thin.relu6_(), StorageError, f"relu6_: {F} strides (0, 0)"),
     ("bool", lambda o: bool(o.x), ShapeError, f"bool: {F} ambiguous .any() or .all()"),
     ("bool-empty", lambda o: bool(o.empty), ShapeError, "bool: float32(0,) .any() or .all()"),
     ("index", lambda o: [1, 2][o.scalar], DTypeError, "index: integer float32()"),
-    ("iter", lambda o: list(o.scalar), ShapeError, "iter: float32() use item()"),
     ("numpy", lambda o: o.v.numpy(), GradientError, f"numpy: {F} use x.detach().numpy()"),
     ("asarray", lambda o: np.asarray(o.v, copy=False), GradientError, f"numpy: {F} use x.detach().numpy()"),
     ("to-word", lambda o: o.x.to("float33"), DTypeError, "to: 'float33' mg.float64 'cpu'"),
@@ -546,6 +572,14 @@ def test_a_store_answers_for_what_is_no_tensor() -> None:
 def test_the_length_of_a_scalar_is_a_type_error() -> None:
     with pytest.raises(TypeError, match=r"a tensor of shape \(\) has no length"):
         len(mg.tensor(1.0))
+
+
+def test_a_walk_over_a_scalar_is_a_type_error_as_python_says_of_a_number() -> None:
+    x = mg.tensor(1.0)
+    for walk in (iter, list, lambda x: [*x], lambda x: zip(x, x), lambda x: dict.fromkeys(x), lambda x: max(x)):
+        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to walk over; use item\(\)"):
+            walk(x)
+    assert not np.iterable(x) and np.iterable(x.reshape(1))
 
 
 def test_writing_through_overlapping_windows_is_refused() -> None:

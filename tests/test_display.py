@@ -33,5 +33,10 @@ def test_print_options() -> None:
     with mg.printoptions(precision=2):
         assert repr(x) == "tensor([0.12])"
     assert repr(x) == "tensor([0.1235])"
-    with pytest.raises(TypeError, match="unknown option 'digits'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'digits'"):
         mg.set_printoptions(digits=3)
+    with mg.printoptions(edgeitems=1, threshold=2):
+        assert repr(mg.tensor([1, 2, 3])) == "tensor([1, ..., 3])"
+        with mg.printoptions(3):
+            assert repr(x) == "tensor([0.123])"
+    assert repr(mg.tensor([1, 2, 3])) == "tensor([1, 2, 3])"

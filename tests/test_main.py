@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from minigrad.__main__ import main
+from minigrad.cli.doctor import find_op
 
 
 def test_kernel_prints_the_file_and_the_loop(capsys):
@@ -19,12 +20,23 @@ def test_kernel_finds_the_op_behind_a_function_of_another_name(capsys):
     assert "def kernel(" in capsys.readouterr().out
 
 
+def test_kernel_finds_the_op_of_every_public_function_that_is_one():
+    found = {name: find_op(name) for name in ("gelu", "clamp", "embedding", "layer_norm", "logsigmoid", "max", "relu")}
+    assert {name: op.label for name, op in found.items()} == {n: n for n in found} | {"logsigmoid": "log_sigmoid"}
+    program = "from minigrad.cli.doctor import find_op; print(find_op('embedding').label)"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert printed.stdout == "embedding\n", "in a program that has not used mg.nn yet"
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("permute", "permute is a view: arithmetic on strides"),
         ("lerp", "lerp is composed of other ops at "),
         ("tanhh", "there is no op 'tanhh'; do you mean tanh "),
+        ("sofmax", "there is no op 'sofmax'; do you mean softmax "),
+        ("movedim", "movedim is composed of other ops at "),
+        ("view", "view is a view: arithmetic on strides"),
         ("bitwise_and", "bits are defined for bool and integers only"),
     ],
 )

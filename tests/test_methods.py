@@ -12,6 +12,8 @@ import minigrad as mg
 from minigrad.face.aliases import ALIASES
 from minigrad.face.methods import METHODS
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 NAMES = Path(__file__).parents[1] / "docs" / "names.md"
 
 
@@ -45,11 +47,62 @@ def test_candles_names_that_take_other_arguments() -> None:
     assert x.get(1).tolist() == x.get_on_dim(0, 1).tolist() == x.i(1).tolist() == [4.0, 5.0, 6.0]
     assert (x > 3.0).where_cond(x, x * 0.0).tolist() == [[0.0, 0.0, 0.0], [4.0, 5.0, 6.0]]
     assert x.to_vec2() == x.tolist() and x.sum_all().to_vec0() == 21.0 and x.elem_count() == 6
-    assert x.dims == (2, 3) and x.rank == 2 and x.stride == (3, 1) and x.dim(1) == 3
+    assert x.dims == (2, 3) and x.rank == 2 and x.strides == (3, 1) and x.dim(1) == 3
     assert mg.arange_step(0, 5, 2).tolist() == [0, 2, 4]
     assert x.to_dtype(mg.f64).dtype is mg.float64
     assert x.broadcast_add(mg.tensor([10.0, 20.0, 30.0])).tolist() == [[11.0, 22.0, 33.0], [14.0, 25.0, 36.0]]
     assert x.affine(2.0, 1.0).get(0).tolist() == [3.0, 5.0, 7.0]
+
+
+def test_what_users_of_pytorch_ask_a_tensor() -> None:
+    x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype="f64", device="reference")
+    assert x.dim() == x.ndimension() == x.ndim == 2 and x.size() == (2, 3) and x.size(-1) == x.dim(-1) == 3
+    assert x.stride() == (3, 1) and x.stride(0) == 3 and x.T.stride() == (1, 3) and x[1, 1:].storage_offset() == 4
+    assert x.numel() == x.nelement() == 6 and x.element_size() == 8 and x.nbytes == 48 and x[0].nbytes == 24
+    assert x.is_floating_point() and not x.long().is_floating_point() and not x.is_cuda and x.is_leaf
+    assert x.type() == "float64" and x.type(mg.int64).type() == "int64" and x.type("float64") is x
+    assert [row.tolist() for row in x.unbind()] == x.tolist()
+    assert [column.tolist() for column in x.unbind(-1)] == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+
+
+def test_as_another_tensor() -> None:
+    x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], device="reference")
+    other = mg.tensor([[1, 2], [3, 4], [5, 6]], device="reference")
+    assert x.view_as(other).storage is x.storage and x.T.reshape_as(x).tolist() == [[1.0, 4.0, 2.0], [5.0, 3.0, 6.0]]
+    assert mg.tensor([7.0, 8.0], device="reference").expand_as(other).tolist() == [[7.0, 8.0]] * 3
+    assert x.type_as(other).dtype is mg.int64 and x.type_as(x) is x
+    here = x.cpu()
+    assert str(here.device) == "cpu" and here.tolist() == x.tolist() and here.cpu() is here
+    assert str(here.type_as(other).device) == "reference"
+
+
+def test_a_new_tensor_is_like_the_one_that_made_it() -> None:
+    x = mg.tensor([1, 2], dtype="int16", device="reference")
+    made = {
+        "zeros": x.new_zeros(2, 1), "ones": x.new_ones((2, 1)), "full": x.new_full((2, 1), 7),
+        "tensor": x.new_tensor([[3], [4]]), "empty": x.new_empty([2, 1]),
+    }  # fmt: skip
+    assert {(y.shape, y.dtype, y.device) for y in made.values()} == {((2, 1), x.dtype, x.device)}
+    values = [made[name].tolist() for name in ("zeros", "ones", "full", "tensor")]
+    assert values == [[[0], [0]], [[1], [1]], [[7], [7]], [[3], [4]]]
+    leaf = x.new_zeros(3, dtype=mg.float64, device="cpu", requires_grad=True)
+    assert isinstance(leaf, mg.Var) and leaf.dtype is mg.float64 and str(leaf.device) == "cpu"
+
+
+def test_a_gradient_passes_through_what_is_seen_as_another() -> None:
+    x = mg.Var([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    first, second = x.unbind(1)
+    y = (first * 2.0 + second.view_as(first)).expand_as(x).sum()
+    assert mg.grad(y, x).tolist() == [[4.0, 2.0], [4.0, 2.0]]
+
+
+def test_requires_grad_is_told_and_not_set() -> None:
+    x, v = mg.tensor([1.0]), mg.Var([1.0])
+    x.requires_grad = False
+    v.requires_grad = True
+    for tensor, wanted in ((x, True), (v, False)):
+        with pytest.raises(mg.ArgumentError, match=r"make a leaf with mg\.Var\(x\), cut history with x\.detach"):
+            tensor.requires_grad = wanted
 
 
 def test_write_through_views() -> None:

@@ -1,5 +1,6 @@
 """Compiling beforehand, waiting with a word, and never twice."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -99,6 +100,68 @@ def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
         pass
 
 
-def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch):
+# The large pieces are sixty parallel kernels: all of them with --full only.
+@pytest.mark.shared(by=lambda names: len(names) == 2)
+@pytest.mark.parametrize("names", [("filling", "in place"), tuple(warmup.WORK)], ids=["two pieces", "all"])
+def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch, names):
+    monkeypatch.setattr(warmup, "WORK", {name: warmup.WORK[name] for name in names})
     assert warmup.run(("float32",), jobs=2) == 0
     assert "kernels compiled in" in capsys.readouterr().out
+
+
+ONE_PIECE = """
+from minigrad.cli import warmup
+if __name__ == "__main__":
+    warmup.WORK, warmup.SIZES = {"filling": warmup.WORK["filling"]}, warmup.SIZES[:1]
+    raise SystemExit(warmup.run(jobs=1))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("size", [(0, 0), (24, 100)])
+def test_warmup_shows_on_a_terminal_how_far_it_is_and_does_not_advise_itself(tmp_path, size):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    program = tmp_path / "program.py"  # a file, which the workers can import
+    program.write_text(ONE_PIECE)
+    ours, theirs = pty.openpty()
+    # Some terminals, as those of containers, do not know their size.
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    # Cold the first time, so that a word on waiting has a reason.
+    cache = tmp_path / "cache" if any(size) else mg.settings.cache_dir
+    root = Path(mg.__file__).parents[1]
+    environment = {**os.environ, "MINIGRAD_CACHE_DIR": str(cache), "PYTHONPATH": str(root)}
+    child = subprocess.Popen([sys.executable, program], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    while part := read(ours):
+        shown += part
+    assert child.wait(60) == 0
+    assert b"0/1 [" in shown and b"1/1 [" in shown and b" kernels]" in shown and b"100%|#" in ascii_bar(shown)
+    assert b"kernels compiled in" in shown.splitlines()[-1] and b"python -m minigrad warmup" not in shown
+
+
+def ascii_bar(shown):
+    """With tqdm's full block as a plain character."""
+    return shown.replace("\u2588".encode(), b"#")
+
+
+def read(terminal):
+    """What a terminal was sent; nothing once the other end is closed, where Linux raises."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
+
+
+def test_whoever_says_what_is_compiled_silences_the_word_on_it(monkeypatch, capsys):
+    monkeypatch.setattr(notice, "watched", lambda: True)
+    monkeypatch.setattr(notice, "_said", False)
+    monkeypatch.setattr(notice, "PATIENCE", 0.02)
+    notice.silence()
+    with notice.patience("mul_f32"):
+        time.sleep(0.2)
+    assert capsys.readouterr().err == ""

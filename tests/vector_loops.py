@@ -4,10 +4,12 @@ import functools
 
 import numpy as np
 
+import minigrad as mg
 from minigrad.core.dtype import f32, f64
 from minigrad.kernels import specialize, store, vecmath
 
 BINARY = ("pow", "atan2", "remainder", "floor_divide")
+OPS = {"normal_cdf": "ndtr", "logistic": "sigmoid"}  # under another name
 
 
 # ruff: noqa: F821
@@ -43,7 +45,11 @@ def text_of(name, bits):
 
 
 def evaluate(name, *operands):
-    """One function of arrays, by its compiled loop."""
+    """One function of arrays, by the kernel of the op that is this function, or by a loop around it."""
+    op = mg.schema.get(OPS.get(name, name))
+    if op is not None:
+        with mg.override(parallel_threshold=1 << 60):
+            return op.public(*map(mg.from_numpy, operands)).numpy()
     bits = 8 * operands[0].dtype.itemsize
     kernel = store.load(f"{name}_{bits}_loop", text_of(name, bits)).kernel
     out = np.empty_like(operands[0])

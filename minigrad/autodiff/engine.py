@@ -151,7 +151,7 @@ def descend(
                 accumulate(table, owned, parent.id, partial, create)
             else:
                 table[parent.id] = partial
-        if not retain:
+        if not retain and node.saved:  # who saved nothing has nothing to free, and can be walked again
             node.saved = None
     return found
 
@@ -175,12 +175,14 @@ def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
         if joint is not None:
             partial = joint[k]
-        elif rule.facts or rule.foreign or op.result is not None:
+        elif op.result is not None or rule.foreign:
             heads = heads_for(node, rule, gradients)
             if heads is None:
                 continue
             given, known = [saved[i] for i in pick], facts(node, rule, k)
             partial = watched(node, rule, k, fn, heads, given, known) if rule.foreign else fn(*heads, *given, **known)
+        elif rule.facts:
+            partial = fn(gradients[0], *[saved[i] for i in pick], **facts(node, rule, k))
         else:
             try:
                 if not pick:
@@ -260,16 +262,17 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if node.__class__ is Output:
-            node = node.node
-        if isinstance(node, BackpropOp):
-            if node.id not in nodes:
-                nodes[node.id] = node
-                for parent in node.parents:
-                    if parent is not None:
-                        stack.append(parent)
-        else:
-            leaves[node.id] = node
+        if node.__class__ is not BackpropOp:
+            if node.__class__ is Output:
+                node = node.node
+            elif not isinstance(node, BackpropOp):
+                leaves[node.id] = node
+                continue
+        if node.id not in nodes:
+            nodes[node.id] = node
+            for parent in node.parents:
+                if parent is not None:
+                    stack.append(parent)
     return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
 
 

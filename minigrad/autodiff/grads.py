@@ -28,6 +28,7 @@ class GradStore:
         return default if found is None else found[1]
 
     def __getitem__(self, x: Tensor) -> Tensor:
+        """The gradient of x.  Raises GradientError, with the reason, where there is none."""
         found = self._grads.get(x.id) if isinstance(x, Tensor) else None
         if found is None:
             raise GradientError(f"grads[...]: {self._reason(x)}")
@@ -48,9 +49,11 @@ class GradStore:
         return f"{who} was not reached: the result that was differentiated does not depend on it"
 
     def __contains__(self, x: Tensor) -> bool:
+        """Whether x has a gradient here."""
         return isinstance(x, Tensor) and x.id in self._grads
 
     def __iter__(self) -> Iterator[Tensor]:
+        """The tensors that have gradients."""
         return (x for x, _ in self._grads.values())
 
     def items(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -58,6 +61,7 @@ class GradStore:
         return iter(self._grads.values())
 
     def __len__(self) -> int:
+        """How many tensors have gradients."""
         return len(self._grads)
 
     def __repr__(self) -> str:

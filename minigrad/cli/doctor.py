@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import platform
 import sys
@@ -20,6 +21,9 @@ from minigrad.errors import MinigradError
 from minigrad.kernels.store import cache_folder, source
 from minigrad.ops.declare import schema
 from minigrad.viz.explain import kernel_files
+
+# Where functions are made of ops, and have no kernel of their own.
+COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.face.methods", "minigrad.face.pytorch")
 
 
 def print_report() -> int:
@@ -116,18 +120,22 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
 
 
 def find_op(name: str) -> Op:
-    """The op of that name; `matmul` finds `matmul_nd`, which the public function calls.
+    """The op of that name, or the one that a public function of that name calls: `matmul` finds `matmul_nd`.
 
     Raises ArgumentError for a function that is composed of other ops, and for an unknown name with its neighbours.
     """
-    longer = sorted(other for other in schema if other.startswith(f"{name}_"))
-    if name in schema or longer:
-        return schema[name if name in schema else longer[0]]
-    function = getattr(mg, name, None)
-    if callable(function) and getattr(function, "__module__", "").startswith("minigrad.ops."):
+    # Looked at first: the ops of layers are declared when this module is imported.
+    function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
+    found = getattr(function, "op", None) or schema.get(name)
+    if found is not None:
+        return found
+    for op in schema.values():
+        if op.label == name:
+            return op
+    if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
         where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         raise mg.ArgumentError(f"{name} is composed of other ops at {where}; ask for the kernel of one of those")
-    near = difflib.get_close_matches(name, schema, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name, {op.label: op for op in schema.values()}, n=3, cutoff=0.5)
     meant = f"do you mean {' or '.join(near)}? " if near else ""
     raise mg.ArgumentError(f"there is no op {name!r}; {meant}`sorted(mg.schema)` lists all {len(schema)}")
 

@@ -11,11 +11,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from typing import Any
 
 import minigrad as mg
+from minigrad.cli.progress import progress
+from minigrad.kernels.notice import silence, watched
 from minigrad.kernels.store import cache_folder
 
 Work = Callable[[Any, tuple[int, int]], Any]
@@ -143,20 +145,13 @@ def one(name: str, dtype: str, shape: tuple[int, int]) -> str:
 
 def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
     """Compile the common kernels of the given dtypes in `jobs` processes; 1 if a piece of work fails."""
-    from tqdm import tqdm
-
     start, before = time.perf_counter(), kernels()
     tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
-    failed = []
-    # A fresh interpreter each: a forked one would inherit threads that do not exist in it.
-    with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    # A fresh interpreter each: a forked one would inherit threads that do not exist in it.  Each would advise to run
+    # what is running, into the bar.
+    with ProcessPoolExecutor(jobs or os.cpu_count(), get_context("spawn"), initializer=silence) as pool:
         pending = {pool.submit(one, *task): task for task in tasks}
-        with tqdm(total=len(tasks), unit="piece", disable=not sys.stderr.isatty()) as bar:
-            for done in as_completed(pending):
-                bar.set_description(pending[done][0])
-                bar.update()
-                if (error := done.exception()) is not None:
-                    failed.append(f"{pending[done]}: {type(error).__name__}: {error}")
+        failed = watch(pending, before)
     print(
         f"{kernels() - before} kernels compiled in {time.perf_counter() - start:.1f} s; "
         f"{cache_folder()} holds {kernels()}"
@@ -164,6 +159,21 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
     for line in failed:
         print(f"warmup: {line}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]:
+    """Wait for the pieces and show, where somebody sees it, how many are done; what failed, a line each."""
+    failed, left = [], set(pending)
+    with progress(total=len(pending), unit="piece", disable=not watched()) as bar:
+        while left:
+            # A first piece takes its time; the clock and the kernels go on meanwhile.
+            done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
+            bar.update(len(done))
+            bar.set_postfix_str(f"{kernels() - before} kernels")
+            for piece in done:
+                if (error := piece.exception()) is not None:
+                    failed.append(f"{pending[piece]}: {type(error).__name__}: {error}")
+    return failed
 
 
 def kernels() -> int:

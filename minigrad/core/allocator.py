@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from sys import getrefcount
 from typing import Any
@@ -273,8 +274,10 @@ class CpuAllocator(Allocator):
             self._keep(key, buffer)
 
     def empty_cache(self) -> None:
-        """Give all kept blocks back to the system."""
+        """Give all kept blocks back to the system, and what the C library keeps of them in its heap."""
         self._trim(0)
+        if (trim := heap_trimmer()) is not None:
+            trim(0)
 
     def stats(self) -> MemoryStats:
         """The counters at this moment."""
@@ -312,7 +315,7 @@ class CpuAllocator(Allocator):
             buffer = _aligned(nbytes, dtype.storage)
         except (MemoryError, ValueError):
             # Blocks of other sizes may be what is missing.
-            self._trim(0)
+            self.empty_cache()
             buffer = _last_try(nbytes, dtype)
         self._misses += 1
         self._floor += nbytes
@@ -389,6 +392,21 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
             f"use a smaller shape or dtype",
             op="allocate", nbytes=nbytes,
         ) from None  # fmt: skip
+
+
+@cache
+def heap_trimmer() -> Any:
+    """malloc_trim of the C library, where it has one (glibc); else None.
+
+    By itself the heap gives back only what lies above its last block in use: after 12,000 sizes, 452 MB stayed with a
+    process whose cache was empty.
+    """
+    import ctypes  # at the first use: few programs empty the cache
+
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library, no C library to be had, Windows
+        return None
 
 
 _turns = count()

@@ -235,7 +235,7 @@ def name_number(number: Any) -> str:
     """A number as messages show it: Python refuses to write out ints of thousands of digits, and nobody reads them."""
     if isinstance(number, int) and number.bit_length() > 80:
         return f"an int of {number.bit_length()} bits"
-    return repr(number)
+    return repr(number.item() if isinstance(number, np.generic) else number)
 
 
 def fit_number(number: Any, dtype: DType) -> bool | int | float:
@@ -244,18 +244,15 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     A float for an integer dtype is converted by the cast rules: towards zero, saturating, nan to 0.
 
     Raises:
-        DTypeError: an int outside the range of an integer dtype, or what is no number.
+        DTypeError: an int outside the range of an integer dtype or, for other dtypes, of int64; or what is no number.
     """
     if not isinstance(number, (bool, int, float, np.generic)):
         raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
     shown = name_number(number)
-    if dtype.is_float:
-        try:
-            return float(number)
-        except OverflowError:
-            raise DTypeError(f"{shown} is too large for any float", number=number, dtype=dtype) from None
-    if dtype is bool_:
-        return bool(number != 0)
+    if not dtype.is_int:
+        if isinstance(number, (int, np.integer)) and not int64.lowest <= number <= int64.highest:
+            raise DTypeError(_beyond(number), number=number, dtype=dtype)
+        return float(number) if dtype.is_float else bool(number != 0)
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
             raise DTypeError(
@@ -268,6 +265,15 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     if real != real:
         return 0
     return int(min(max(real, dtype.lowest), dtype.highest))
+
+
+def _beyond(number: Any) -> str:
+    """What is wrong with an int beyond int64, in which Python's ints become elements whatever the dtype."""
+    shown = name_number(number)
+    try:
+        return f"{shown} does not fit int64, as which ints are read; write a float, {float(number)!r}"
+    except OverflowError:
+        return f"{shown} is too large for any float"
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:

@@ -64,6 +64,51 @@ class Rule:
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
+class Jvp:
+    """A declared rule of forward mode: the function, and for each of its positional arguments what stands there.
+
+    wants: pairs (kind, number): ("tangent", k) and ("value", k) of operand k, ("result", k) of result k.
+    facts: the parameters and static facts that it reads by keyword.  foreign: it was not written in this package.
+    """
+
+    __slots__ = ("facts", "fn", "foreign", "wants")
+
+    def __init__(self, fn: Callable[..., Any], wants: tuple[tuple[str, int], ...], facts: tuple[str, ...]) -> None:
+        self.fn, self.wants, self.facts = fn, wants, facts
+        self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
+
+    @property
+    def tangents(self) -> tuple[int, ...]:
+        """The operands whose tangents it takes."""
+        return tuple(k for kind, k in self.wants if kind == "tangent")
+
+
+class Linear:
+    """In which operands an op is linear: groups of names, in each of them together while the others are held.
+
+    `joint("x", "src")` is one group; `each("a", "b")` is one for each operand, a product.  `each(("c", "a"), ("c",
+    "b"))` is c + a @ b, which is linear in c and a while b is held, and in c and b while a is.
+    """
+
+    __slots__ = ("groups",)
+
+    def __init__(self, groups: tuple[tuple[str, ...], ...]) -> None:
+        self.groups = groups
+
+    def __repr__(self) -> str:
+        return f"Linear{self.groups}"
+
+
+def joint(*operands: str) -> Linear:
+    """Linear in these operands together: `linear=joint("x", "src")`."""
+    return Linear((operands,))
+
+
+def each(*groups: str | tuple[str, ...]) -> Linear:
+    """Linear in each of these operands, or groups of them, while the others are held: `linear=each("a", "b")`."""
+    return Linear(tuple((group,) if isinstance(group, str) else tuple(group) for group in groups))
+
+
 class Op:
     """One declared op.
 
@@ -82,16 +127,19 @@ class Op:
     complete: every operand has a rule.
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
     fold: of a reduction, what `core/fold.py` keeps of its declaration.
-    linear: the op is its own jvp.
+    linear: in which operands it is linear, or None.
+    jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.
+    batch: how it takes a batch in front of its operands, a kind by name or a rule; None where the kind of the op says
+    so: see `autodiff/batching.py`.
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
     where: file and line of the declaration.
     """
 
     __slots__ = (
-        "check", "complete", "doc", "dtype_rule", "fold", "joint", "kind", "label", "linear", "name", "operands",
-        "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles", "rules", "saves", "scalar",
-        "shape_rule", "target", "variadic", "where", "zeros",
+        "batch", "check", "complete", "doc", "dtype_rule", "fold", "joint", "jvp", "kind", "label", "linear", "name",
+        "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles", "rules", "saves",
+        "scalar", "shape_rule", "target", "variadic", "where", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -105,7 +153,9 @@ class Op:
         self.target: str | None = None
         self.scalar: ScalarFn | None = None
         self.fold: Any = None
-        self.linear = False
+        self.linear: Linear | None = None
+        self.jvp: Jvp | None = None
+        self.batch: str | Callable[..., Any] | None = None
         self.variadic = False
         self.dtype_rule: Callable[..., Any] | None = None
         self.shape_rule: Callable[..., Any] | None = None

@@ -267,7 +267,8 @@ class MaxPool(Request):
     """Windows begin at position of out * stride - padding, and what of them lies outside of the image is left out.
 
     part "values": of x, the largest element of each window, nan if there is one, the lowest number where there is none.
-    part "places": of x, the row-major position in the plane of the first largest element (int64).
+    part "places": of x, two results: the same, and the row-major position in the plane of the first largest element
+    (int64).
     part "pick": of h and x, the element of h at the position of the first largest element of x.
     part "back": of g and x: 0, then each element of g is added at that position.
     """

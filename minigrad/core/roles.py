@@ -17,19 +17,21 @@ from minigrad.core.shape import as_int, as_shape, normalize_dim, normalize_dims
 from minigrad.errors import ArgumentError
 
 Read = Callable[[Any, str, str, Sequence[Any]], Any]
+Shift = Callable[[Any, tuple[int, ...], int], Any]
 
 
 class Role:
     """One kind of parameter.
 
     name: as docs call it.  doc: what a value may be.  read(value, op, parameter, operands): the canonical value, or an
-    error that names op and parameter; None takes every value.
+    error that names op and parameter.  shift(value, shape, size): the value that means the same for a batch of `size`
+    operands of `shape`, the batch dim in front; None: a batch does not change it.
     """
 
-    __slots__ = ("doc", "name", "read")
+    __slots__ = ("doc", "name", "read", "shift")
 
-    def __init__(self, name: str, doc: str, read: Read) -> None:
-        self.name, self.doc, self.read = name, doc, read
+    def __init__(self, name: str, doc: str, read: Read, shift: Shift | None = None) -> None:
+        self.name, self.doc, self.read, self.shift = name, doc, read, shift
 
     def __repr__(self) -> str:
         return f"Role({self.name})"
@@ -85,15 +87,47 @@ def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
     return value
 
 
-Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim)]
-Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims)]
-Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", _shape)]
+# A negative dim counts from the end, where a batch in front changes nothing; every other moves by one.
+
+
+def _shift_dim(value: int, shape: tuple[int, ...], size: int) -> int:
+    return value if value < 0 else value + 1
+
+
+def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    if value is None:
+        return tuple(range(1, len(shape) + 1))
+    return tuple(_shift_dim(d, shape, size) for d in (value if isinstance(value, (tuple, list)) else (value,)))
+
+
+def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one, and folding it changes nothing
+
+
+def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    return (0, *_shift_dims(tuple(value), shape, size))
+
+
+def _shift_shape(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    return (size, *as_shape((value,)))
+
+
+Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim, _shift_dim)]
+Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims, _shift_folded)]
+Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", _shape, _shift_shape)]
 Int = Annotated[int, Role("Int", "an int", _int)]
 Ints = Annotated[Any, Role("Ints", "ints, one for each dim", _ints)]
 Size = Annotated[int, Role("Size", "a count, not negative", _size)]
 Scalar = Annotated[Any, Role("Scalar", "a number", _scalar)]
 Flag = Annotated[bool, Role("Flag", "True or False", _flag)]
 Target = Annotated[Any, Role("Target", "the device of the result", _any)]
+
+# What views take: `Layout` checks it, and says what is wrong in the words of the view.
+ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", _any, _shift_dim)]
+ViewDims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _any, _shift_dims)]
+Order = Annotated[Any, Role("Order", "every dim once, in a new order", _any, _shift_order)]
+ViewShape = Annotated[Any, Role("Shape", "sizes of dims", _any, _shift_shape)]
+Along = Annotated[Any, Role("Int", "an int, of what lies along a dim", _any)]
 
 
 def role_of(annotation: Any) -> Role | None:

@@ -139,6 +139,7 @@ class Storage(Block):
         self.version += 1
 
     def __len__(self) -> int:
+        """Number of elements."""
         return self.numel
 
     def __getitem__(self, index: int) -> bool | int | float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.face.methods import copy_, fill_
+from minigrad.face import methods as _methods  # noqa: F401  what gets a second name is attached there first
+from minigrad.face.in_place import copy_, fill_
 from minigrad.ops import compare, creation, reduce, views
 from minigrad.runtime.tensor import Tensor
 
@@ -24,7 +25,9 @@ ALIASES = {
     "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "swapaxes": "transpose", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "clip": "clamp", "fix": "trunc",
-    "force_contiguous": "clone", "stride": "strides", "zero_set": "zero_", "const_set": "fill_", "dim": "size",
+    "force_contiguous": "clone", "zero_set": "zero_", "const_set": "fill_", "nelement": "numel", "ndimension": "dim",
+    "swapdims": "transpose", "moveaxis": "movedim", "ravel": "flatten", "arctan2": "atan2", "greater": "gt",
+    "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
 }  # fmt: skip
 ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq ne lt le gt ge".split()}
 

@@ -14,19 +14,27 @@ from minigrad.runtime.tensor import Tensor, host_array
 _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 
 
-def set_printoptions(**options: Any) -> None:
-    """Set precision (digits), threshold (elements before summarising), edgeitems, linewidth; for the process."""
-    unknown = options.keys() - _options.keys()
-    if unknown:
-        raise TypeError(f"set_printoptions: unknown option {sorted(unknown)[0]!r}; there are {', '.join(_options)}")
-    _options.update(options)
+def set_printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None,
+) -> None:  # fmt: skip
+    """Set how tensors are printed in this process; what is left out stays.
+
+    precision: digits after the point; threshold: elements from which the middle is left out; edgeitems: how many are
+    shown at each end then; linewidth: characters of a line.
+    """
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    _options.update({name: value for name, value in given.items() if value is not None})
 
 
 @contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+def printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None,
+) -> Iterator[None]:  # fmt: skip
     """`set_printoptions` for a `with` block."""
     before = dict(_options)
-    set_printoptions(**options)
+    set_printoptions(precision, threshold, edgeitems, linewidth)
     try:
         yield
     finally:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.errors import DTypeError, GradientError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
@@ -23,23 +23,38 @@ def numpy(x: Tensor) -> Any:
 
 
 def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
+    """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise.
+
+    copy=False shares or raises: GradientError for a tensor that requires a gradient, ArgumentError (a ValueError, as
+    NumPy wants it) for another dtype.
+    """
     array = numpy(x) if copy is False else host_array(x)
-    if x.requires_grad:
-        array = array.copy()
-    return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array) if copy else array
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ArgumentError(f"array: {describe(x)} as {np.dtype(dtype)} needs a copy, and copy=False forbids it")
+        return array.astype(dtype)
+    return array.copy() if copy or x.requires_grad else array
 
 
-def dlpack(x: Tensor, **arguments: Any) -> Any:
+def dlpack(
+    x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
     """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as.
 
+    The arguments are the protocol's, and go to NumPy as they come.
     Negative strides are refused: PyTorch 2.13 aborts the process when it is given one.
     """
     if any(s < 0 for s in x.strides):
         raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
     if x.dtype.name == "bfloat16":
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
-    return numpy(x).__dlpack__(**arguments)
+    given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return numpy(x).__dlpack__(**{name: value for name, value in given.items() if value is not None})
+
+
+def dlpack_device(x: Tensor) -> tuple[int, int]:
+    """DLPack's name of the device: the CPU."""
+    return 1, 0
 
 
 def from_dlpack(source: Any) -> Tensor:
@@ -52,4 +67,4 @@ def from_dlpack(source: Any) -> Tensor:
 Tensor.numpy = numpy  # type: ignore[attr-defined]
 Tensor.__array__ = to_array  # type: ignore[attr-defined]
 Tensor.__dlpack__ = dlpack  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = lambda x: (1, 0)  # type: ignore[attr-defined]
+Tensor.__dlpack_device__ = dlpack_device  # type: ignore[attr-defined]

@@ -1,15 +1,14 @@
 """Which op is which method: the table that gives Tensor its operators, methods, in-place forms and aliases.
 
-Tensor itself knows no op; here, above both, they meet.  A name in `METHODS` is a method with the op's own signature,
-every elementwise op also gets its in-place `name_`.  Other libraries' names are in `aliases.py`.
+Tensor itself knows no op; here, above both, they meet.  A name in `METHODS` is a method with the op's own signature
+and, if that has `out=`, also gets its in-place `name_`.  What Python itself asks for is in `python.py`, what PyTorch's
+users ask for daily in `pytorch.py`, other libraries' names are in `aliases.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from minigrad.autodiff.engine import backward
 from minigrad.core.dtype import (
@@ -28,13 +27,15 @@ from minigrad.core.dtype import (
 )  # fmt: skip
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.face import pytorch
+from minigrad.face.in_place import copy_, fill_, has_out, in_place, zero_
+from minigrad.face.python import PLACES, item, tolist
 from minigrad.ops import (
     activation,
     arithmetic,
     casting,
     compare,
     composed,
-    creation,
     explog,
     indexing,
     joining,
@@ -49,13 +50,9 @@ from minigrad.ops import (
     trigonometry,
     views,
 )  # fmt: skip
-from minigrad.ops.declare import schema
-from minigrad.runtime import dispatch
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
-from minigrad.runtime.writing import check_writable
 
-FILL = creation.fill.op  # type: ignore[attr-defined]
 METHODS: dict[Any, str] = {
     arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "
     "maximum minimum",
@@ -64,7 +61,7 @@ METHODS: dict[Any, str] = {
     explog: "exp exp2 expm1 log log2 log10 log1p erf erfc ndtr logaddexp",
     trigonometry: "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
     rounding: "floor ceil trunc round",
-    activation: "relu sigmoid log_sigmoid silu",
+    activation: "relu relu6 sigmoid log_sigmoid silu",
     reduce: "sum mean amax amin any all prod argmax argmin max min var std logsumexp norm sum_to",
     softmax: "softmax log_softmax",
     sorting: "sort argsort msort topk kthvalue median",
@@ -84,9 +81,8 @@ OPERATORS = {
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
-COMPARISONS = {
-    "eq": compare.eq, "ne": compare.ne, "lt": compare.lt, "le": compare.le, "gt": compare.gt, "ge": compare.ge,
-}  # fmt: skip
+# == and != are in `python.py`: they may be asked about what is no number.
+COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge}
 
 # ---- views with PyTorch's positional arguments ----------------------------------------------------------------------
 
@@ -174,9 +170,6 @@ VIEWS = (
 )  # fmt: skip
 
 
-# ---- properties and conversions -------------------------------------------------------------------------------------
-
-
 def matrix_transpose(x: Tensor) -> Tensor:
     """A view with the last two dims swapped."""
     if x.ndim < 2:
@@ -192,85 +185,6 @@ def t(x: Tensor) -> Tensor:
     return views.transpose(x, dim0=0, dim1=1) if x.ndim == 2 else views.full_transpose(x)
 
 
-def item(x: Tensor) -> Any:
-    """The only element as a Python number.  Raises ShapeError for more or fewer."""
-    if x.numel() != 1:
-        raise ShapeError(f"item: expected one element, got {describe(x)} of {x.numel()}; use tolist()", op="item")
-    value = host_array(x).reshape(()).item()
-    return float(value) if x.dtype.is_float else value
-
-
-def tolist(x: Tensor) -> Any:
-    """The elements as nested Python lists; a number for shape ()."""
-    array = host_array(x)
-    return array.astype(np.float64).tolist() if x.dtype.is_float else array.tolist()
-
-
-def size(x: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the length of one dim."""
-    return x.shape if dim is None else x.shape[normalize_dim(dim, x.ndim, "size", x)]
-
-
-def iterate(x: Tensor) -> Iterator[Tensor]:
-    """The slices along the first dim."""
-    if x.ndim == 0:
-        raise ShapeError(f"iter: {describe(x)} has no dim to walk over; use item()", op="iter")
-    return (views.select(x, dim=0, index=k) for k in range(x.shape[0]))
-
-
-def truth(x: Tensor) -> bool:
-    """bool(x) for one element.  Raises ShapeError for more: which of them would be meant?"""
-    if x.numel() != 1:
-        raise ShapeError(f"bool: the truth of {describe(x)} is ambiguous; use .any() or .all()", op="bool")
-    return bool(item(x))
-
-
-def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """Exists to say how: a tensor cannot become a leaf afterwards here."""
-    if requires_grad == x.requires_grad:
-        return x
-    raise ArgumentError(
-        f"requires_grad_: {describe(x)} cannot change; make a leaf with mg.Var(x), cut history with x.detach()"
-    )
-
-
-# ---- in place -------------------------------------------------------------------------------------------------------
-
-
-def in_place(op: Any) -> Callable[..., Tensor]:
-    """The `name_` form of an elementwise op: the result goes into the first operand."""
-
-    def method(x: Tensor, *others: Any) -> Tensor:
-        check_writable(op.name + "_", x, tuple(o for o in others if isinstance(o, Tensor)))
-        result: Tensor = op.public(x, *others, out=x)
-        return result
-
-    method.__name__ = method.__qualname__ = op.name + "_"
-    method.__doc__ = f"`{op.name}` in place.  Raises GradientError where a gradient would be lost."
-    return method
-
-
-def fill_(x: Tensor, value: float) -> Tensor:
-    """Every element becomes `value`, in place."""
-    check_writable("fill_", x, (value,) if isinstance(value, Tensor) else ())
-    number = item(value) if isinstance(value, Tensor) else value
-    creation.expect_numbers("fill_", value=number)
-    creation.expect_fit("fill_", number, x.dtype)
-    dispatch.write(FILL, (dispatch.number(number, x.dtype, x.device),), {"shape": x.shape}, x)
-    return x
-
-
-def zero_(x: Tensor) -> Tensor:
-    """Every element becomes 0, in place."""
-    return fill_(x, 0)
-
-
-def copy_(x: Tensor, source: Any) -> Tensor:
-    """The elements of source, broadcast and cast, in place."""
-    subscript.copy_into(x.detach(), source, "copy_", x)
-    return x
-
-
 # ---- attaching ------------------------------------------------------------------------------------------------------
 
 
@@ -280,29 +194,18 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(x: Tensor, other: Any) -> Tensor:
         return function(other, x)
 
+    method.__name__ = method.__qualname__ = f"reflected_{function.__name__}"
+    method.__doc__ = f"`{function.__name__}` with the tensor as the second operand."
     return method
 
 
-def comparison(function: Callable[..., Tensor]) -> Callable[..., Any]:
-    """== and != with what is no number fall back to Python's identity, so that `x in list` works; < and > raise.
-
-    An array raises as it does in `x + array`: False would look like an answer.
-    """
-
-    def method(x: Tensor, other: Any) -> Any:
-        if not isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray)):
-            return NotImplemented
-        return function(x, other)
-
-    return method
-
-
-def caster(dtype: DType) -> Callable[[Tensor], Tensor]:
+def caster(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     """x.float(), x.long() ...: PyTorch's short casts."""
 
     def method(x: Tensor) -> Tensor:
         return casting.to(x, dtype)
 
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"x as {dtype}."
     return method
 
@@ -317,30 +220,28 @@ def attach() -> None:
     """Give Tensor everything above."""
     for module, names in METHODS.items():
         for name in names.split():
-            setattr(Tensor, name, getattr(module, name))
-    for function in (*VIEWS, t, item, tolist, size, fill_, zero_, copy_, requires_grad_):
+            function = getattr(module, name)
+            setattr(Tensor, name, function)
+            if has_out(function):
+                setattr(Tensor, name + "_", in_place(function))
+    for function in (*VIEWS, t, item, tolist, fill_, zero_, copy_, *pytorch.FUNCTIONS):
         setattr(Tensor, function.__name__, function)
     Var.set = subscript.set_value  # type: ignore[attr-defined]
-    Tensor.as_strided = views.strided_view  # type: ignore[attr-defined]
-    for name, op in schema.items():
-        if op.kind == "elementwise":
-            setattr(Tensor, name + "_", in_place(op))
-    Tensor.clamp_ = lambda x, min=None, max=None: copy_(x, composed.clamp(x, min, max))  # type: ignore[attr-defined]
+    for function in pytorch.PROPERTIES:
+        setattr(Tensor, function.__name__, property(function))
     for name, function in OPERATORS.items():
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", swapped(function))
-        setattr(Tensor, f"__i{name}__", in_place(function.op))  # type: ignore[attr-defined]
-    for name, function in COMPARISONS.items():
-        setattr(Tensor, f"__{name}__", comparison(function) if name in ("eq", "ne") else function)
+        setattr(Tensor, f"__i{name}__", in_place(function))
     for name, dtype in CASTS.items():
-        setattr(Tensor, name, caster(as_dtype(dtype)))
+        setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
+        **PLACES, **COMPARISONS,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
-        "__setitem__": subscript.set_item, "__iter__": iterate, "__bool__": truth,
-        "__float__": lambda x: float(item(x)), "__int__": lambda x: int(item(x)), "__index__": as_index,
-        "backward": backward, "mT": property(matrix_transpose),
-        "T": property(views.full_transpose), "dims": property(lambda x: x.shape), "rank": property(lambda x: x.ndim),
+        "__setitem__": subscript.set_item, "as_strided": views.strided_view, "backward": backward,
+        "mT": property(matrix_transpose), "T": property(views.full_transpose), "dims": Tensor.shape,
+        "rank": Tensor.ndim, "requires_grad": Tensor.requires_grad.setter(pytorch.set_requires_grad),  # type: ignore[attr-defined]
     }  # fmt: skip
     for name, value in special.items():
         setattr(Tensor, name, value)
@@ -353,13 +254,6 @@ def invert(x: Tensor) -> Tensor:
     if x.dtype.is_float:
         raise DTypeError(f"invert: bits are defined for bool and integers only, got {describe(x)}", op="invert")
     return compare.bitwise_xor(x, -1 if x.dtype.is_signed else int(x.dtype.highest))
-
-
-def as_index(x: Tensor) -> int:
-    """A one-element integer tensor where Python wants an index."""
-    if not x.dtype.is_int:
-        raise DTypeError(f"index: expected an integer dtype, got {describe(x)}", op="index")
-    return int(item(x))
 
 
 attach()

@@ -11,10 +11,10 @@ import math
 
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import number, promote, to_float
+from minigrad.ops.rules import each, joint, number, promote, to_float
 
 
-@elementwise(dtype=promote, vjp=(lambda g: g, lambda g: g), linear=True)
+@elementwise(dtype=promote, vjp=(lambda g: g, lambda g: g), linear=joint("a", "b"))
 def add(a, b):
     """Sum, element by element; shapes broadcast.  For bool it is `or`.
 
@@ -23,19 +23,19 @@ def add(a, b):
     return a + b
 
 
-@elementwise(dtype=number, vjp=(lambda g: g, lambda g: -g), linear=True)
+@elementwise(dtype=number, vjp=(lambda g: g, lambda g: -g), linear=joint("a", "b"))
 def sub(a, b):
     """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
     return a - b
 
 
-@elementwise(dtype=promote, vjp=(lambda g, b: g * b, lambda g, a: g * a))
+@elementwise(dtype=promote, vjp=(lambda g, b: g * b, lambda g, a: g * a), linear=each("a", "b"))
 def mul(a, b):
     """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
     return a * b
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, b: g / b, lambda g, b, y: -(g * y) / b))
+@elementwise(dtype=to_float, vjp=(lambda g, b: g / b, lambda g, b, y: -(g * y) / b), linear=joint("a"))
 def div(a, b):
     """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says.
 

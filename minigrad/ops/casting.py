@@ -23,7 +23,13 @@ def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-@kernel(dtype=_given_dtype, shape=same_shape, vjp=(lambda g, *, x_dtype: cast(g, dtype=x_dtype),), linear=True)
+@kernel(
+    dtype=_given_dtype,
+    shape=same_shape,
+    vjp=(lambda g, *, x_dtype: cast(g, dtype=x_dtype),),
+    linear=True,
+    batch="elementwise",
+)
 def cast(backend, out, x, *, dtype):
     """The values in another dtype, copied.
 
@@ -34,7 +40,7 @@ def cast(backend, out, x, *, dtype):
     return backend.prepare(Copy(), out, x)
 
 
-@kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True)
+@kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise")
 def clone(backend, out, x):
     """A row-major copy in storage of its own.  Gradient: g."""
     return backend.prepare(Copy(), out, x)
@@ -85,7 +91,13 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
     )
 
 
-@kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g, *, x_device: transfer(g, device=x_device),), linear=True)
+@kernel(
+    dtype=_same_dtype,
+    shape=same_shape,
+    vjp=(lambda g, *, x_device: transfer(g, device=x_device),),
+    linear=True,
+    batch="elementwise",
+)
 def transfer(backend, out, x, *, device: Target):
     """A copy on another device.  Gradient: g, sent back."""
     return backend.prepare(Copy(), out, x)

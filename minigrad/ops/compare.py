@@ -6,7 +6,7 @@ Comparisons give bool; they carry no gradient.  nan is equal to nothing, itself 
 from __future__ import annotations
 
 from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import compare, integer, logical_values, select
+from minigrad.ops.rules import compare, integer, joint, logical_values, select
 
 
 @elementwise(dtype=compare)
@@ -112,6 +112,7 @@ def bitwise_xor(a, b):
         lambda g, condition: condition.where_cond(g, 0.0),
         lambda g, condition: condition.where_cond(0.0, g),
     ),
+    linear=joint("a", "b"),
 )
 def where(condition, a, b):
     """a where the condition holds, else b; the condition must be bool; all three broadcast.

@@ -47,7 +47,7 @@ def softmin(x: Tensor, dim: int) -> Tensor:
     return softmax(-x, dim)
 
 
-def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x, not below min and not above max; either may be None, a number or a tensor.
 
     Gradient: g inside and at the bounds, 0 outside.  Raises ArgumentError without any bound.
@@ -60,25 +60,27 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if not x.dtype.is_float:
         low = x.dtype.lowest if min is None else min
         high = x.dtype.highest if max is None else max
-    return clamp_between(x, low, high)
+    return clamp_between(x, low, high, out=out)
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+def leaky_relu(
+    input: Tensor, negative_slope: float = 0.01, inplace: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """x above 0, else negative_slope * x.  inplace: in input's own memory, which is returned."""
-    return leaky_relu_with(input, negative_slope, out=input if inplace else None)
+    return leaky_relu_with(input, negative_slope, out=input if inplace else out)
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
     """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
-    return elu_with(input, alpha, out=input if inplace else None)
+    return elu_with(input, alpha, out=input if inplace else out)
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
-    return softplus_with(input, beta, threshold)
+    return softplus_with(input, beta, threshold, out=out)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """x times the normal distribution function of x; approximate="tanh" for the tanh form.
 
     Raises ArgumentError for another `approximate`.
@@ -87,12 +89,15 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         raise ArgumentError(
             f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
         )
-    return gelu_exact(input) if approximate == "none" else gelu_tanh(input)
+    return gelu_exact(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
 
 
 def power(x: Tensor, exponent: Any) -> Tensor:
-    """x ** exponent: for the exponents 2, 0.5 and -1 of floats the square, the root and the reciprocal, which cost a
-    tenth of a true power and have the same values (but for the root of -0.0 and of -inf, as in PyTorch); else `pow`."""
+    """x ** exponent, by the square, the root or the reciprocal where it is one.
+
+    For the exponents 2, 0.5 and -1 of floats these cost a tenth of a true power and have the same values (but for the
+    root of -0.0 and of -inf, as in PyTorch); else `pow`.
+    """
     if exponent.__class__ in (int, float) and isinstance(x, Tensor) and x.dtype.is_float:
         short = SHORT_POWERS.get(exponent)
         if short is not None:

@@ -16,7 +16,7 @@ from minigrad.core.requests import Convolve
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.reduce import sum
-from minigrad.ops.rules import common
+from minigrad.ops.rules import common, each
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -65,6 +65,7 @@ def over_channels(g: Tensor) -> Tensor:
         ),
         lambda g: over_channels(g),
     ),
+    linear=each(("x", "bias"), ("weight", "bias")),
 )
 def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation, groups):
     """Outputs of a spatial `size` from an image and a weight; `padding` counts zeros in front only, size says the rest.
@@ -86,6 +87,7 @@ def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation,
             output, g, size=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
         ),
     ),
+    linear=each("output", "weight"),
 )
 def conv_input_with(backend, out, output, weight, *, size, stride, padding, dilation, groups):
     """An image of a spatial `size` from outputs and a weight: the transposed convolution.
@@ -106,6 +108,7 @@ def conv_input_with(backend, out, output, weight, *, size, stride, padding, dila
             output, g, size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
         ),
     ),
+    linear=each("output", "x"),
 )
 def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation, groups):
     """A weight with taps of `size` from outputs and an image: the sum over all places where a tap joins the two.

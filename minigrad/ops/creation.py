@@ -22,8 +22,9 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.declare import kernel
+from minigrad.runtime.data import host_numbers, nested_shape, store
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_numbers, nested_shape, store
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
 
 
@@ -87,13 +88,20 @@ def full(
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     expect_fit("full", fill_value, kind)
+    expect_float(kind, requires_grad)
     where = default_device() if device is None else as_device(device)
     return leaf(fill(number(fill_value, kind, where), shape=as_shape((shape,), "full")), requires_grad)
 
 
 def leaf(x: Tensor, requires_grad: bool) -> Tensor:
-    """x, as a Var on the same storage where it is to have a gradient.  Raises DTypeError for integers."""
+    """x, as a Var on the same storage where it is to have a gradient."""
     return Var.of(x) if requires_grad else x
+
+
+def expect_float(dtype: DType, requires_grad: bool) -> None:
+    """Raise DTypeError for what is to have a gradient and is no float."""
+    if requires_grad:
+        Var.check_dtype(dtype)
 
 
 def _value_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -131,6 +139,7 @@ def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: boo
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
     layout = Layout.contiguous(as_shape(shape, "empty"))
+    expect_float(kind, requires_grad)
     return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
@@ -197,10 +206,11 @@ def arange(
     whole = all(isinstance(v, int) for v in (start, end, step))
     dtype = as_dtype(dtype) if dtype is not None else int64 if whole else default_float()
     count = max(0, math.ceil(length))
-    if whole and dtype.is_int and count:
+    if whole and count:
         expect_fit("arange", start, dtype)
         expect_fit("arange", start + (count - 1) * step, dtype)
     where = default_device() if device is None else as_device(device)
+    expect_float(dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
     first, by = (number(v if dtype.is_float else int(v), wide, where) for v in (start, step))
     return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)

@@ -16,19 +16,18 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from minigrad.core.op import Op, Rule
+from minigrad.core.op import Linear, Op, Rule
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Dims, Flag, role_of
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
+from minigrad.ops.claims import BatchRule, claim, is_fact
 from minigrad.ops.folds import declared
-from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run, run_view
+from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run_one, run_view
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
-FACTS = ("shape", "dtype", "layout", "device")
-VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
 GRADIENT = re.compile(r"g(\d*)$")
 # Ops behind a function of another signature have a longer name: `gather` calls `gather_along`.
@@ -44,7 +43,7 @@ def new_op(
     function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
     outputs: tuple[str, ...] = ("y",), zeros: bool = False,
 ) -> Op:  # fmt: skip
-    """An Op for `function`, checked and entered into the schema."""
+    """An Op for `function`, checked; `publish` enters it into the schema."""
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
     name = function.__name__.strip("_")
@@ -74,9 +73,6 @@ def new_op(
     op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
     op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(operands)))
     op.complete = None not in op.rules
-    # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
-    taken = not ours and name in schema and schema[name].public.__module__.startswith("minigrad.")
-    schema[f"{function.__module__}.{name}" if taken else name] = op
     return op
 
 
@@ -88,9 +84,7 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
     for parameter in names[len(gradients) :]:
         name = parameter.name
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            owner, _, what = name.rpartition("_")
-            static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", *op.outputs, *op.operands))
-            if name not in op.params and not static:
+            if not is_fact(op, name):
                 raise DeclarationError(
                     f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
                 )
@@ -190,7 +184,8 @@ def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
 
 
 def publish(op: Op, function: FunctionType, public: Function) -> Function:
-    """Give the public function its name, docstring, signature and record; its source is the declaration."""
+    """Give the public function its name, docstring, signature and record, and enter the op, which is whole now, into
+    the schema; its source is the declaration."""
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
@@ -198,6 +193,10 @@ def publish(op: Op, function: FunctionType, public: Function) -> Function:
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
     op.public = public
+    # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
+    ours = public.__module__.startswith("minigrad.")
+    taken = not ours and op.name in schema and schema[op.name].public.__module__.startswith("minigrad.")
+    schema[f"{public.__module__}.{op.name}" if taken else op.name] = op
     return public
 
 
@@ -238,11 +237,15 @@ def scalar(function: Callable[..., Any]) -> Any:
     return parse(function)
 
 
-def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False) -> Callable[..., Function]:
+def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Linear | bool = False,
+                jvp: Callable[..., Any] | None = None, batch: BatchRule = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over one to three operands; the body is its scalar function.
 
     dtype: a rule of `ops/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
     where the result carries no gradient.
+    linear, jvp, batch: what transforms cannot derive, the same for every kind of op.  linear: in which operands the op
+    is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule of forward
+    mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `ops/claims.py`.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -251,7 +254,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: bo
         if not 1 <= len(body.args) <= 3:
             raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
         op = new_op(function, "elementwise", body.args, {}, vjp)
-        op.scalar, op.dtype_rule, op.linear = body, dtype, linear
+        op.scalar, op.dtype_rule = body, dtype
+        claim(op, linear, jvp, batch)
         return publish(op, function, public_function(op))
 
     return declare
@@ -271,7 +275,8 @@ def public_function(op: Op) -> Function:
 
 def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = None,
               combine: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
-              linear: bool = False) -> Callable[..., Function]:  # fmt: skip
+              linear: Linear | bool = False, jvp: Callable[..., Any] | None = None,
+              batch: BatchRule = None) -> Callable[..., Function]:  # fmt: skip
     """Declare a fold over any set of dims; the body is its scalar function (acc, x).
 
     identity: the first accumulator, "zero", "one", "lowest" or "highest".  How partial results become one is said once:
@@ -289,7 +294,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
         fold = declared(body, identity, order=order, combine=combine, mean=mean)
         op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
-        op.scalar, op.fold, op.linear = body, fold, linear
+        op.scalar, op.fold = body, fold
+        claim(op, linear, jvp, batch)
         op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
         op.shape_rule = rules.reduced_shape
 
@@ -305,7 +311,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
             if input.__class__ in PLAIN and dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
                 key = (input.layout, input.dtype, input.device, dim, keepdim)
                 plan = plans.get(key) or plan_for(op, (input,), {"dims": dim, "keepdim": keepdim}, key)
-                y: Tensor = run(op, plan, (input,))
+                y: Tensor = run_one(op, plan, input)
             else:
                 expect_tensors(op.label, input)
                 y = apply(op, (input,), {"dims": dim, "keepdim": keepdim})
@@ -316,26 +322,35 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
     return declare
 
 
-def view(*, vjp: Vjp) -> Callable[..., Function]:
-    """Declare a view: the body is arithmetic on a Layout, keyword arguments are its parameters."""
+def view(*, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None) -> Callable[..., Function]:
+    """Declare a view: the body is arithmetic on a Layout, keyword arguments are its parameters.
+
+    A view is linear, so its jvp is the view of the tangent; a jvp rule is for one that asks how its operand lies.
+    """
 
     def declare(function: FunctionType) -> Function:
         params = keyword_params(function)
         op = new_op(function, "view", ("x",), params, vjp)
-        op.prepare, op.linear = function, True
+        op.prepare = function
+        claim(op, True, jvp, batch)
 
         plans = op.plans
 
         def public(x: Tensor, **given: Any) -> Tensor:
-            try:
-                # Under the arguments as they were written; names too, for they may come in any order.
-                values = [v if v.__class__ is int else keyed(v) for v in given.values()]
-                key = (x.layout, x.dtype, x.device, *given, *values)
-                plan = plans.get(key)
-            except (AttributeError, TypeError):  # no plain tensor, or an argument that cannot be part of a key
+            if x.__class__ not in PLAIN:
                 expect_tensors(op.label, x)
-                result: Tensor = apply(op, (x,), all_params(op, given))
-                return result
+                found: Tensor = apply(op, (x,), all_params(op, given))
+                return found
+            # Under the arguments as they were written; names too, for they may come in any order.
+            for v in given.values():
+                if v.__class__ is tuple:
+                    for each in v:
+                        if each.__class__ is not int:
+                            return view_of(op, x, given)
+                elif v.__class__ is not int:
+                    return view_of(op, x, given)
+            key = (x.layout, x.dtype, x.device, *given.items())
+            plan = plans.get(key)
             if plan is None:
                 plan = plan_for(op, (x,), all_params(op, given), key)
             return run_view(op, plan, x)
@@ -345,12 +360,26 @@ def view(*, vjp: Vjp) -> Callable[..., Function]:
     return declare
 
 
-def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None, linear: bool = False,
+def view_of(op: Op, x: Tensor, given: dict[str, Any]) -> Tensor:
+    """A view of a plain tensor whose parameters are not all ints and tuples of them."""
+    try:
+        key = (x.layout, x.dtype, x.device, *given, *[keyed(v) for v in given.values()])
+        plan = op.plans.get(key)
+    except TypeError:  # an argument that cannot be part of a key
+        result: Tensor = apply(op, (x,), all_params(op, given))
+        return result
+    if plan is None:
+        plan = plan_for(op, (x,), all_params(op, given), key)
+    return run_view(op, plan, x)
+
+
+def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
+           linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
            joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
            outputs: tuple[str, ...] = ("y",), zeros: bool = False) -> Callable[..., Function]:  # fmt: skip
-    """Declare an op with a kernel family of its own: the body is given (backend, out, operands..., *, params) as Specs
-    and returns the backend's launch.
+    """Declare an op with a kernel family of its own.
 
+    The body is given (backend, out, operands..., *, params) as Specs and returns the backend's launch.
     dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
     specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
     that gives a tuple of all gradients; a backward pass takes it where every operand wants one.
@@ -373,7 +402,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
         if joint is not None:
             op.joint = read_joint(op, joint)
-        op.dtype_rule, op.shape_rule, op.prepare, op.check, op.linear = dtype, shape, function, check, linear
+        op.dtype_rule, op.shape_rule, op.prepare, op.check = dtype, shape, function, check
+        claim(op, linear, jvp, batch)
         along = any(role.name == "Dim" for role in op.roles.values())
 
         def public(*operands: Any, **given: Any) -> Any:

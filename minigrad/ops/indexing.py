@@ -20,7 +20,7 @@ from minigrad.core.requests import Bounds, Gather, ScatterAdd, Select, SelectAdd
 from minigrad.core.roles import Dim
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.declare import kernel
-from minigrad.ops.rules import common
+from minigrad.ops.rules import common, joint
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, expect_tensors
@@ -126,7 +126,8 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
     dtype=_dtype,
     shape=_gather_shape,
     vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
-    linear=True,
+    linear=joint("x"),
+    batch="along",
 )
 def gather_along(backend, out, x, index, *, dim: Dim):
     """out[i, j, k] = x[i, index[i, j, k], k] for dim 1.  Gradient: g added where it was read."""
@@ -137,7 +138,8 @@ def gather_along(backend, out, x, index, *, dim: Dim):
     dtype=_dtype,
     shape=_scatter_shape,
     vjp=(lambda g: g, None, lambda g, index, *, dim: gather_along(g, index, dim=dim)),
-    linear=True,
+    linear=joint("x", "src"),
+    batch="along",
 )
 def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with src added at the positions of `gather`.  Gradient: g, and g gathered."""
@@ -148,7 +150,7 @@ def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
     dtype=_dtype,
     shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
-    linear=True,
+    linear=joint("x"),
 )
 def index_select_along(backend, out, x, index, *, dim: Dim):
     """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
@@ -159,7 +161,7 @@ def index_select_along(backend, out, x, index, *, dim: Dim):
     dtype=_dtype,
     shape=_add_shape,
     vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_along(g, index, dim=dim)),
-    linear=True,
+    linear=joint("x", "src"),
 )
 def index_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""

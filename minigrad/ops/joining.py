@@ -8,6 +8,7 @@ from typing import Any
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
+from minigrad.core.roles import Dim
 from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
@@ -48,8 +49,9 @@ def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: i
     shape=_cat_shape,
     vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),),
     linear=True,
+    batch="along",
 )
-def cat_along(backend, out, *tensors, dim):
+def cat_along(backend, out, *tensors, dim: Dim):
     """The operands one after another along `dim`.  Gradient: each gets its part of g."""
     return backend.prepare(Join(dim), out, *tensors)
 

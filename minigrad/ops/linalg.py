@@ -19,7 +19,7 @@ from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.declare import kernel
-from minigrad.ops.rules import common
+from minigrad.ops.rules import common, each
 from minigrad.runtime.dispatch import lane
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -101,6 +101,8 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
         lambda g, b, *, a_shape: left_gradient(g, b, a_shape),
         lambda g, a, *, b_shape: right_gradient(g, a, b_shape),
     ),
+    linear=each("a", "b"),
+    batch="product",
 )
 def matmul_nd(backend, out, a, b):
     """The product of matrices and vectors: what `matmul` calls.  Gradient: g @ b.T and a.T @ g."""
@@ -215,6 +217,7 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         lambda g, b, *, a_shape, alpha: left_gradient(g, b, a_shape) * alpha,
         lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
     ),
+    linear=each(("c", "a"), ("c", "b")),
 )
 def addmm_nd(backend, out, c, a, b, *, alpha, beta):
     """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
@@ -288,6 +291,7 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     dtype=_linear_dtype,
     shape=_linear_shape,
     vjp=(lambda g, weight: g @ weight, lambda g, x: weight_gradient(g, x), lambda g: g),
+    linear=each(("x", "bias"), ("weight", "bias")),
 )
 def linear_with(backend, out, x, weight, bias):
     """x @ weight.T + bias in one kernel.  Gradient: g @ weight, g.T @ x over all rows, and g summed over all rows."""

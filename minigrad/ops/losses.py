@@ -21,7 +21,7 @@ from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import bounds_of, gather, index_select
 from minigrad.ops.reduce import sum
-from minigrad.ops.rules import common, refuse
+from minigrad.ops.rules import common, joint, refuse
 from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
 from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
@@ -126,6 +126,7 @@ def cross_entropy_along(backend, out, x, target, *, ignore, reduction):
         lambda g, dy, x, target, *, ignore, reduction: _slope_by_x(g, dy, x, target, ignore, reduction),
         None,
     ),
+    linear=joint("dy"),
 )
 def cross_entropy_backward(backend, out, dy, x, target, *, ignore, reduction):
     """The gradient of cross_entropy in x."""

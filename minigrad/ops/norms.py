@@ -29,7 +29,7 @@ from minigrad.ops.norm_rows import (
     RMS_NORM_SUMS,
 )
 from minigrad.ops.reduce import mean, wide
-from minigrad.ops.rules import floating, same_shape
+from minigrad.ops.rules import each, floating, joint, same_shape
 from minigrad.ops.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -97,6 +97,7 @@ def _rms_norm_backward_by_x(g: Tensor, v: Tensor, x: Tensor, eps: float) -> Tens
     joint=lambda g, x, params, *, eps: _parted(
         layer_norm_gradients(x, g, select(params, dim=0, index=0), eps=eps), x, params
     ),
+    linear=joint("params"),
 )
 def layer_norm_with(backend, out, x, params, *, eps):
     """Rows of the last dim, minus their mean, over their deviation, times params[0] plus params[1]."""
@@ -113,6 +114,7 @@ def layer_norm_with(backend, out, x, params, *, eps):
         lambda g, x, weight, *, eps: layer_norm_backward(x, g, _ones(x), eps=eps) * weight,
         lambda g, x, dy, *, eps: dy * layer_norm_backward(x, g, _ones(x), eps=eps),
     ),
+    linear=each("dy", "weight"),
 )
 def layer_norm_backward(backend, out, x, dy, weight, *, eps):
     """The gradient of layer_norm in x."""
@@ -131,6 +133,7 @@ def _sums_shape(op: Op, x: Spec, dy: Spec, *, eps: float) -> tuple[int, ...]:
         lambda g, x, dy, *, eps: layer_norm_backward(x, dy, select(g, dim=0, index=0), eps=eps),
         lambda g, x, *, eps: layer_norm_with(x, g, eps=eps),
     ),
+    linear=joint("dy"),
 )
 def layer_norm_sums(backend, out, x, dy, *, eps):
     """The gradient of layer_norm in its weight and bias: sums over all rows, as two lines."""
@@ -145,6 +148,7 @@ def layer_norm_sums(backend, out, x, dy, *, eps):
         lambda g, x, *, eps: rms_norm_sums(x, g, eps=eps),
     ),
     joint=lambda g, x, weight, *, eps: _parted(rms_norm_gradients(x, g, weight, eps=eps), x, weight),
+    linear=joint("weight"),
 )
 def rms_norm_with(backend, out, x, weight, *, eps):
     """Rows of the last dim over the root of their mean square, times a weight."""
@@ -159,6 +163,7 @@ def rms_norm_with(backend, out, x, weight, *, eps):
         lambda g, x, weight, *, eps: rms_norm_backward(x, g, _ones(x), eps=eps) * weight,
         lambda g, x, dy, *, eps: dy * rms_norm_backward(x, g, _ones(x), eps=eps),
     ),
+    linear=each("dy", "weight"),
 )
 def rms_norm_backward(backend, out, x, dy, weight, *, eps):
     """The gradient of rms_norm in x."""
@@ -201,6 +206,7 @@ def _parted(both: Tensor, x: Tensor, params: Tensor) -> tuple[Tensor, Tensor]:
         + layer_norm_with(x, _lines_of(g, x, (2, x.shape[-1])), eps=eps),
         lambda g, x, dy, *, eps: dy * layer_norm_backward(x, _rows_of(g, x), _ones(x), eps=eps),
     ),
+    linear=joint("dy"),
 )
 def layer_norm_gradients(backend, out, x, dy, weight, *, eps):
     """All gradients of layer_norm from one reading: the rows of x's, then the lines of the weight's and the bias's."""
@@ -217,6 +223,7 @@ def layer_norm_gradients(backend, out, x, dy, weight, *, eps):
         + rms_norm_with(x, _lines_of(g, x, x.shape[-1:]), eps=eps),
         lambda g, x, dy, *, eps: dy * rms_norm_backward(x, _rows_of(g, x), _ones(x), eps=eps),
     ),
+    linear=joint("dy"),
 )
 def rms_norm_gradients(backend, out, x, dy, weight, *, eps):
     """Both gradients of rms_norm from one reading: the rows of x's, then the line of the weight's."""
@@ -234,6 +241,7 @@ def _line_shape(op: Op, x: Spec, dy: Spec, *, eps: float) -> tuple[int, ...]:
         lambda g, x, dy, *, eps: rms_norm_backward(x, dy, g, eps=eps),
         lambda g, x, *, eps: rms_norm_with(x, g, eps=eps),
     ),
+    linear=joint("dy"),
 )
 def rms_norm_sums(backend, out, x, dy, *, eps):
     """The gradient of rms_norm in its weight: a sum over all rows."""
@@ -244,7 +252,7 @@ def rms_norm_sums(backend, out, x, dy, *, eps):
     dtype=floating,
     shape=lambda op, weight, bias: (2, *same_shape(op, weight, bias)),
     vjp=(lambda g: select(g, dim=0, index=0), lambda g: select(g, dim=0, index=1)),
-    linear=True,
+    linear=joint("weight", "bias"),
 )
 def two_lines(backend, out, weight, bias):
     """Two vectors as the lines of a matrix: the parameters of a normalisation, whose gradients are summed together."""

@@ -24,6 +24,7 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.reduce import sum, wide
+from minigrad.ops.rules import joint
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Ints = tuple[int, ...]
@@ -43,13 +44,17 @@ def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    _numbers(op, specs)
-    return int64
+def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    return _numbers(op, specs), int64
 
 
 def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
     return (*x.shape[:2], *size)
+
+
+def _sized_twice(op: Op, x: Spec, *, size: Ints, **params: Any) -> tuple[Ints, Ints]:
+    shape = _sized(op, x, size=size)
+    return shape, shape
 
 
 # ---- the largest ----------------------------------------------------------------------------------------------------
@@ -63,16 +68,28 @@ def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
             g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
         ),
     ),
+    jvp=lambda dx, x, *, size, window, stride, padding, dilation: max_pool_pick(
+        dx, x.detach(), size=size, window=window, stride=stride, padding=padding, dilation=dilation
+    ),
 )
 def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
     """The largest element of each window.  Gradient: g where the first largest is."""
     return backend.prepare(MaxPool("values", window, stride, padding, dilation), out, x)
 
 
-@kernel(dtype=_positions, shape=_sized)
-def max_pool_indices(backend, out, x, *, size, window, stride, padding, dilation):
-    """Where in its plane, counted row by row, the first largest element of each window is."""
-    return backend.prepare(MaxPool("places", window, stride, padding, dilation), out, x)
+@kernel(
+    dtype=_numbers_and_positions,
+    shape=_sized_twice,
+    outputs=("values", "indices"),
+    vjp=(
+        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
+            g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
+        ),
+    ),
+)
+def max_pool_indices(backend, values, indices, x, *, size, window, stride, padding, dilation):
+    """The largest element of each window, and where in its plane, counted row by row, the first such element is."""
+    return backend.prepare(MaxPool("places", window, stride, padding, dilation), (values, indices), x)
 
 
 @kernel(
@@ -84,7 +101,7 @@ def max_pool_indices(backend, out, x, *, size, window, stride, padding, dilation
         ),
         None,
     ),
-    linear=True,
+    linear=joint("output"),
 )
 def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dilation):
     """Zeros, with each element of `output` added where x has the first largest of its window."""
@@ -100,7 +117,7 @@ def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dil
         ),
         None,
     ),
-    linear=True,
+    linear=joint("h"),
 )
 def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation):
     """The elements of h that lie where x has the first largest of each window."""
@@ -258,12 +275,12 @@ def _max_pool(
 ) -> Any:  # fmt: skip
     params = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    if return_indices:
+        found: Any = max_pool_indices(image, **params)
+        values, indices = found
+        return (values, indices) if x.ndim == dims + 2 else (values.squeeze(0), indices.squeeze(0))
     y = max_pool_with(image, **params)
-    y = y if x.ndim == dims + 2 else y.squeeze(0)
-    if not return_indices:
-        return y
-    at = max_pool_indices(image.detach(), **params)
-    return y, at if x.ndim == dims + 2 else at.squeeze(0)
+    return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
 def _avg_pool(

@@ -19,7 +19,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops import views
 from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import kernel, reduction
-from minigrad.ops.indexing import scatter_add_along, zeros_of
+from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
 from minigrad.runtime.graph import is_grad_enabled
@@ -214,13 +214,13 @@ def less(best, x):
 GREATER, LESS = parse(greater), parse(less)
 
 
-@kernel(dtype=index_dtype, shape=_arg_shape)
+@kernel(dtype=index_dtype, shape=_arg_shape, batch="along")
 def argmax_along(backend, out, x, *, dim: Dim):
     """Position of the largest element along one dim; ties give the first, nan wins."""
     return backend.prepare(ArgReduce(GREATER, dim), _kept(out, x, dim), x)
 
 
-@kernel(dtype=index_dtype, shape=_arg_shape)
+@kernel(dtype=index_dtype, shape=_arg_shape, batch="along")
 def argmin_along(backend, out, x, *, dim: Dim):
     """Position of the smallest element along one dim; ties give the first, nan wins."""
     return backend.prepare(ArgReduce(LESS, dim), _kept(out, x, dim), x)
@@ -270,6 +270,8 @@ def _to_places(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int) -> 
     shape=_both_shapes,
     outputs=("values", "indices"),
     vjp=(lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
+    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices.unsqueeze(dim), dim=dim).squeeze(dim), None),
+    batch="along",
 )
 def max_along(backend, values, indices, x, *, dim: Dim):
     """The largest element along one dim and its position; ties give the first, nan wins."""
@@ -281,6 +283,8 @@ def max_along(backend, values, indices, x, *, dim: Dim):
     shape=_both_shapes,
     outputs=("values", "indices"),
     vjp=(lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
+    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices.unsqueeze(dim), dim=dim).squeeze(dim), None),
+    batch="along",
 )
 def min_along(backend, values, indices, x, *, dim: Dim):
     """The smallest element along one dim and its position; ties give the first, nan wins."""

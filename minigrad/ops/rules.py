@@ -15,6 +15,8 @@ from minigrad.core.dtype import DType, bool_, default_float, int64
 from minigrad.core.dtype import promote as promote_dtypes
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.core.op import each as each
+from minigrad.core.op import joint as joint
 from minigrad.errors import DTypeError, ShapeError
 
 Pair = tuple[np.dtype[Any], DType]

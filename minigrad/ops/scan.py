@@ -21,9 +21,9 @@ from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.declare import kernel
 from minigrad.ops.folds import declared
-from minigrad.ops.indexing import scatter_add_along, zeros_of
+from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import floating, same_shape, widen
+from minigrad.ops.rules import floating, joint, same_shape, widen
 from minigrad.ops.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, expect_tensors
@@ -87,7 +87,8 @@ LINE = declared(running_line, "zero", order="sequential")
     dtype=_sum_dtype,
     shape=same_shape,
     vjp=(lambda g, *, dim, reverse: cumsum_along(g, dim=dim, reverse=not reverse),),
-    linear=True,
+    linear=joint("x"),
+    batch="along",
 )
 def cumsum_along(backend, out, x, *, dim: Dim, reverse: Flag = False):
     """Sums of all elements up to each along `dim`, or from each on.  Gradient: the sum of g the other way."""
@@ -109,6 +110,11 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
             _recurrence_slope(g, factor, dim, reverse) * _moved(y, dim, not reverse, 0.0)
         ),
     ),
+    linear=joint("x"),
+    jvp=lambda dfactor, factor, y, *, dim, reverse: recurrence(
+        dfactor * _moved(y, dim, not reverse, 0.0), factor, dim=dim, reverse=reverse
+    ),
+    batch="along",
 )
 def recurrence(backend, out, x, factor, *, dim: Dim, reverse: Flag = False):
     """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
@@ -122,7 +128,13 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     return _moved(y, dim, True, 1.0) * after
 
 
-@kernel(dtype=_sum_dtype, shape=same_shape, vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),))
+@kernel(
+    dtype=_sum_dtype,
+    shape=same_shape,
+    vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),),
+    jvp=lambda dx, x, y, *, dim: recurrence(dx * _moved(y, dim, True, 1.0), x, dim=dim),
+    batch="along",
+)
 def cumprod_along(backend, out, x, *, dim: Dim):
     """Products of all elements up to each along `dim`.  Gradient: exact with zeros too."""
     return backend.prepare(Scan(PRODUCT, np.dtype(x.dtype.accumulator), dim), out, x)
@@ -137,7 +149,12 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     return where(nothing, 0.0, (x - level).exp() * after)
 
 
-@kernel(dtype=floating, shape=same_shape, vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),))
+@kernel(
+    dtype=floating,
+    shape=same_shape,
+    vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),),
+    batch="along",
+)
 def logcumsumexp_along(backend, out, x, *, dim: Dim):
     """log(cumsum(exp(x))) along `dim`, without leaving the logarithm."""
     return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, x)
@@ -177,6 +194,8 @@ def _to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
     shape=_both_shapes,
     outputs=("values", "indices"),
     vjp=(lambda g, indices, *, dim: _to_places(g, indices, dim),),
+    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
+    batch="along",
 )
 def cummax_along(backend, values, indices, x, *, dim: Dim):
     """The largest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
@@ -188,6 +207,8 @@ def cummax_along(backend, values, indices, x, *, dim: Dim):
     shape=_both_shapes,
     outputs=("values", "indices"),
     vjp=(lambda g, indices, *, dim: _to_places(g, indices, dim),),
+    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
+    batch="along",
 )
 def cummin_along(backend, values, indices, x, *, dim: Dim):
     """The smallest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""

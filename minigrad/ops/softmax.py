@@ -17,7 +17,7 @@ from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import normalize_dim
 from minigrad.ops.declare import kernel, scalar
 from minigrad.ops.reduce import as_float, sum
-from minigrad.ops.rules import floating, same_shape
+from minigrad.ops.rules import floating, joint, same_shape
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 
@@ -88,7 +88,13 @@ def _softmax_backward_by_y(g: Tensor, dy: Tensor, y: Tensor, dim: int) -> Tensor
     return g * (dy - sum(dy * y, dim, keepdim=True)) - dy * sum(g * y, dim, keepdim=True)
 
 
-@kernel(dtype=floating, shape=same_shape, vjp=(lambda g, y, *, dim: softmax_backward(g, y, dim=dim),))
+@kernel(
+    dtype=floating,
+    shape=same_shape,
+    vjp=(lambda g, y, *, dim: softmax_backward(g, y, dim=dim),),
+    jvp=lambda dx, y, *, dim: softmax_backward(dx, y, dim=dim),  # its Jacobian is symmetric
+    batch="along",
+)
 def softmax_along(backend, out, x, *, dim: Dim):
     """exp(x) / sum(exp(x)) along `dim`, in one kernel.  Gradient: y * (g - sum(g * y))."""
     return backend.prepare(MapRows(SOFTMAX, dim), out, x)
@@ -101,13 +107,21 @@ def softmax_along(backend, out, x, *, dim: Dim):
         lambda g, probs, *, dim: softmax_backward(g, probs, dim=dim),
         lambda g, dy, probs, *, dim: _softmax_backward_by_y(g, dy, probs, dim),
     ),
+    linear=joint("dy"),
+    batch="along",
 )
 def softmax_backward(backend, out, dy, probs, *, dim: Dim):
     """The gradient of softmax: (dy - sum(dy * probs)) * probs."""
     return backend.prepare(MapRows(SOFTMAX_BACKWARD, dim), out, dy, probs)
 
 
-@kernel(dtype=floating, shape=same_shape, vjp=(lambda g, y, *, dim: log_softmax_backward(g, y, dim=dim),))
+@kernel(
+    dtype=floating,
+    shape=same_shape,
+    vjp=(lambda g, y, *, dim: log_softmax_backward(g, y, dim=dim),),
+    jvp=lambda dx, y, *, dim: dx - sum(dx * y.exp(), dim, keepdim=True),
+    batch="along",
+)
 def log_softmax_along(backend, out, x, *, dim: Dim):
     """x - log(sum(exp(x))) along `dim`, in one kernel.  Gradient: g - exp(y) * sum(g)."""
     return backend.prepare(MapRows(LOG_SOFTMAX, dim), out, x)
@@ -120,6 +134,8 @@ def log_softmax_along(backend, out, x, *, dim: Dim):
         lambda g, logs, *, dim: g - sum(g * logs.exp(), dim, keepdim=True),
         lambda g, dy, logs, *, dim: -(g * logs.exp() * sum(dy, dim, keepdim=True)),
     ),
+    linear=joint("dy"),
+    batch="along",
 )
 def log_softmax_backward(backend, out, dy, logs, *, dim: Dim):
     """The gradient of log_softmax: dy - exp(logs) * sum(dy)."""

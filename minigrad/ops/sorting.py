@@ -33,7 +33,7 @@ def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType,
     return specs[0].dtype, int64
 
 
-@kernel(dtype=index_dtype, shape=_first_shape)
+@kernel(dtype=index_dtype, shape=_first_shape, batch="along")
 def argsort_along(backend, out, x, *, dim: Dim, descending: Flag = False, count=None):
     """Positions of the elements along `dim` in their order, or of the first `count` of them."""
     return backend.prepare(requests.Sort(dim, descending), out, x)
@@ -44,6 +44,8 @@ def argsort_along(backend, out, x, *, dim: Dim, descending: Flag = False, count=
     shape=_both_shapes,
     outputs=("values", "indices"),
     vjp=(lambda g, indices, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), indices, g, dim=dim),),
+    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
+    batch="along",
 )
 def sort_along(backend, values, indices, x, *, dim: Dim, descending: Flag = False, count=None):
     """The elements along `dim` in their order and where they stood, or the first `count` of them."""

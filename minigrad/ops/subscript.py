@@ -19,9 +19,10 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose, count_true, put
 from minigrad.ops.views import select, slice_, unsqueeze
+from minigrad.runtime.data import host_numbers, nested_shape
 from minigrad.runtime.dispatch import write
 from minigrad.runtime.graph import no_grad
-from minigrad.runtime.tensor import Tensor, describe, host_numbers, nested_shape
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
@@ -141,9 +142,9 @@ def as_position(value: Any) -> int:
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
-    """x[index] = value, through the view that basic indices make, or where a mask holds; the value broadcasts and is
-    cast.
+    """x[index] = value, through the view that basic indices make, or where a mask holds.
 
+    The value broadcasts and is cast.
     Raises GradientError for a Var or a tracked tensor outside no_grad.
     """
     y, gathers = read_index(x.detach(), index)

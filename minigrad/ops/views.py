@@ -11,14 +11,15 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
-from minigrad.core.shape import as_int, as_shape, normalize_dim
+from minigrad.core.roles import Along, Order, ViewDim, ViewDims, ViewShape
+from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, view
 from minigrad.runtime.dispatch import apply, plan_for, run_view
 from minigrad.runtime.graph import is_grad_enabled
 from minigrad.runtime.planning import with_dtypes
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
 
@@ -53,11 +54,16 @@ def put_back(backend, out, g, *, shape, view, params):
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
     """The view of g.  `as_strided` counts in the storage, so g has to lie as the operand did: dense, from 0 on."""
-    counts_in_storage = view is as_strided.op  # type: ignore[attr-defined]
+    counts_in_storage = view is _strided()
     if counts_in_storage and not (g.is_contiguous() and g.offset == 0):
         g = clone(g)
     again: Tensor = apply(view, (g,), dict(params))
     return again
+
+
+def _strided() -> Op:
+    op: Op = as_strided.op  # type: ignore[attr-defined]
+    return op
 
 
 def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
@@ -69,7 +75,7 @@ def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Ten
 
 
 @view(vjp=(lambda g, *, dims: permute(g, dims=inverse_permutation(dims)),))
-def permute(layout, *, dims):
+def permute(layout, *, dims: Order):
     """The dims in another order.  Gradient: the inverse order."""
     return layout.permute(dims)
 
@@ -80,6 +86,8 @@ PERMUTE: Op = permute.op  # type: ignore[attr-defined]
 def full_transpose(x: Tensor) -> Tensor:
     """A view with all dims in reverse order."""
     # A `permute` whose plan is found without spelling its dims out.
+    if x.__class__ not in PLAIN:
+        return permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
     key = (x.layout, x.dtype, x.device, "reversed")
     plan = PERMUTE.plans.get(key)
     if plan is None:
@@ -94,43 +102,50 @@ def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
-def transpose(layout, *, dim0, dim1):
+def transpose(layout, *, dim0: ViewDim, dim1: ViewDim):
     """Two dims swapped.  Gradient: swapped back."""
     return layout.transpose(dim0, dim1)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def squeeze(layout, *, dim=None):
+def squeeze(layout, *, dim: ViewDims = None):
     """Without dims of length 1: all of them, or those named that have it."""
     return layout.squeeze(dim)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def unsqueeze(layout, *, dim):
+def unsqueeze(layout, *, dim: ViewDim):
     """With a dim of length 1 at position `dim`."""
     return layout.unsqueeze(dim)
 
 
-@view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def as_view(layout, *, shape):
+@view(
+    vjp=(lambda g, *, in_shape: reshape(g, in_shape),),
+    jvp=lambda dx, *, y_shape: reshape(dx, y_shape),  # the strides of a tangent are its own
+    batch=lambda x, *, shape, batch: reshape(x, (batch, *Layout.contiguous(x.shape[1:]).view(shape).shape)),
+)
+def as_view(layout, *, shape: ViewShape):
     """Another shape over the same memory; raises ShapeError when the strides do not allow it."""
     return layout.view(shape)
 
 
 @view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
-def flip(layout, *, dims):
+def flip(layout, *, dims: ViewDims):
     """Reversed along each of `dims`, by negative strides."""
     return layout.flip(dims)
 
 
-@view(vjp=(lambda g, *, in_shape: g.sum_to(in_shape),))
-def expand(layout, *, shape):
+@view(
+    vjp=(lambda g, *, in_shape: g.sum_to(in_shape),),
+    batch=lambda x, *, shape, batch: _expanded_batch(x, shape, batch),
+)
+def expand(layout, *, shape: ViewShape):
     """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
     return layout.expand(shape)
 
 
 @view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),))
-def stretch(layout, *, dims, shape):
+def stretch(layout, *, dims: ViewDims, shape: ViewShape):
     """A folded tensor over the shape that it was folded from, by strides of 0 along `dims`.
 
     Gradient: summed over `dims`.
@@ -141,44 +156,65 @@ def stretch(layout, *, dims, shape):
     return layout.expand(shape)
 
 
+def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
+    """What `expand` gives of each of a batch: new dims come behind the batch's."""
+    each = Layout.contiguous(x.shape[1:]).expand(shape).shape
+    new = (1,) * (len(each) + 1 - x.ndim)
+    return expand(reshape(x, (size, *new, *x.shape[1:])), shape=(size, *each))
+
+
 # ---- parts and windows: undone by adding into zeros -----------------------------------------------------------------
 
 
 @view(vjp=(lambda g, *, in_shape, dim, start, length: _adjoint(
     g, narrow, in_shape, dim=dim, start=start, length=length),))  # fmt: skip
-def narrow(layout, *, dim, start, length):
+def narrow(layout, *, dim: ViewDim, start: Along, length: Along):
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
     return layout.narrow(dim, start, length)
 
 
 @view(vjp=(lambda g, *, in_shape, dim, index: _adjoint(g, select, in_shape, dim=dim, index=index),))
-def select(layout, *, dim, index):
+def select(layout, *, dim: ViewDim, index: Along):
     """One position along `dim`, which goes.  Gradient: zeros around g."""
     return layout.select(dim, index)
 
 
 @view(vjp=(lambda g, *, in_shape, dim, start, stop, step: _adjoint(
     g, slice_, in_shape, dim=dim, start=start, stop=stop, step=step),))  # fmt: skip
-def slice_(layout, *, dim, start=None, stop=None, step=1):
+def slice_(layout, *, dim: ViewDim, start: Along = None, stop: Along = None, step: Along = 1):
     """Python's start:stop:step along `dim`, negative steps too.  Gradient: zeros around g."""
     return layout.slice(dim, start, stop, step)
 
 
 @view(vjp=(lambda g, *, in_shape, offset, dim1, dim2: _adjoint(
     g, diagonal, in_shape, offset=offset, dim1=dim1, dim2=dim2),))  # fmt: skip
-def diagonal(layout, *, offset=0, dim1=0, dim2=1):
+def diagonal(layout, *, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
     """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
     return layout.diagonal(offset, dim1, dim2)
 
 
 @view(vjp=(lambda g, *, in_shape, dim, size, step: _adjoint(g, unfold, in_shape, dim=dim, size=size, step=step),))
-def unfold(layout, *, dim, size, step):
+def unfold(layout, *, dim: ViewDim, size: Along, step: Along):
     """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
     return layout.unfold(dim, size, step)
 
 
-@view(vjp=(lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
-    g, as_strided, in_shape, size=size, stride=stride, storage_offset=storage_offset),))  # fmt: skip
+@view(
+    vjp=(
+        lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
+            g, as_strided, in_shape, size=size, stride=stride, storage_offset=storage_offset
+        ),
+    ),
+    jvp=lambda dx, *, size, stride, storage_offset: _look_again(
+        dx, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
+    ),
+    # The strides are those of one operand, dense from 0 on, as its gradient takes them.
+    batch=lambda x, *, size, stride, storage_offset, batch: _look_again(
+        x,
+        _strided(),
+        (("size", (batch, *size)), ("stride", (numel(x.shape[1:]), *stride)), ("storage_offset", storage_offset)),
+    ),
+)
 def as_strided(layout, *, size, stride, storage_offset=0):
     """Any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
     return layout.as_strided(size, stride, storage_offset)
@@ -193,7 +229,7 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and shape[0].__class__ is tuple:
         shape = shape[0]
     # What was asked for before is known as it was written; 2.0 would be the same key as 2.
-    plain = all(n.__class__ is int for n in shape)
+    plain = all(n.__class__ is int for n in shape) and x.__class__ in PLAIN
     plan = as_view.op.plans.get((x.layout, x.dtype, x.device, shape)) if plain else None  # type: ignore[attr-defined]
     if plan is not None:
         return run_view(as_view.op, plan, x)  # type: ignore[attr-defined]

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Launch
 from minigrad.config import listeners, settings
-from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Elementwise
+from minigrad.core.op import Op
 from minigrad.core.storage import Storage
-from minigrad.errors import DeviceError, DTypeError, ShapeError
+from minigrad.errors import GradientError
 from minigrad.runtime import lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids, mode, user_line
+from minigrad.runtime.into import run_into
+from minigrad.runtime.levels import Level, level_of
 from minigrad.runtime.operands import (
     NUMBERS,
     SCALAR,
@@ -32,14 +32,12 @@ from minigrad.runtime.operands import (
     weak_number,
 )
 from minigrad.runtime.planning import CallPlan, make_plan
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
-from minigrad.runtime.writing import check_writable, current
+from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.writing import current
 
 __all__ = ["SCALAR", "apply", "lane", "number", "run_view"]
 _planned: set[Op] = set()
 NO_PARAMS: dict[str, Any] = {}
-INTO_LIMIT = 64
-VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
@@ -55,6 +53,9 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     for x in operands:
         if x.__class__ not in PLAIN:
             operands = as_operands(op, operands)
+            level = level_of(op, operands)
+            if level is not None:
+                return through(level, op, operands, params, out)
             break
     plan = plan_of(op, operands, params)
     if plan.check is not None:
@@ -62,6 +63,13 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     if out is not None:
         return run_into(op, plan, operands, out)
     return run(op, plan, operands)
+
+
+def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:
+    """A call with a value that carries a transform, whose level says what the op gives."""
+    if out is not None:
+        raise GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)
+    return level.call(op, operands, canonical(op, operands, params) if params else params)
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
@@ -94,16 +102,27 @@ def plan_of(
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """A call whose plan is known: allocate, launch, record."""
-    if plan.launch is None:
-        return run_view(op, plan, operands[0])
     if op.result is not None:
         return run_several(op, plan, operands)
+    if plan.launch is None:
+        return run_view(op, plan, operands[0])
+    if len(operands) == 1:
+        return run_one(op, plan, operands[0])
     storage = plan.make()
     plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
     if mode.enabled:
         for x in operands:
             if x.op is not None or x.is_variable:
                 return result(storage, plan, record(op, plan, operands, (storage,)))
+    return result(storage, plan, None)
+
+
+def run_one(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
+    """`run` for one operand and one result, without its loops."""
+    storage = plan.make()
+    plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+    if (x.op is not None or x.is_variable) and mode.enabled:
+        return result(storage, plan, record(op, plan, (x,), (storage,)))
     return result(storage, plan, None)
 
 
@@ -203,61 +222,3 @@ def forget_plans() -> None:
 
 
 listeners.append(forget_plans)
-
-
-# ---- writing into what exists ---------------------------------------------------------------------------------------
-
-
-def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
-    """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version."""
-    if not isinstance(out, Tensor):
-        raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
-    storage, layout = out.storage, out.layout
-    same, bit = 0, 1
-    if plan.numel >= VECTORS_PAY:
-        for x in operands:
-            if x.storage is storage and x.layout is layout:
-                same |= bit
-            bit <<= 1
-    launch = plan.into.get((layout, out.dtype, out.device, same))
-    if launch is None:
-        launch = plan_into(op, plan, out, same)
-    check_writable(op.label, out, operands)
-    launch(*[x.storage.buffer for x in operands], storage.buffer)
-    storage.version += 1
-    return out
-
-
-def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
-    """A launch of `plan` that writes into what exists; the last few are kept.
-
-    same: a bit mask of the operands that are `out` itself.
-    Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
-    """
-    result = Spec(plan.layout, plan.dtype)
-    if out.layout.shape != plan.layout.shape:
-        raise ShapeError(
-            f"{op.label}: the result is {result!r}, out is {describe(out)}; shapes must agree", op=op.label
-        )
-    if out.dtype is not plan.dtype:
-        raise DTypeError(
-            f"{op.label}: the result is {result!r}, out is {describe(out)}; dtypes must agree", op=op.label
-        )
-    if out.device is not plan.device:
-        raise DeviceError(
-            f"{op.label}: the operands are on {plan.device}, out {describe(out)} on {out.device}; devices must agree",
-            op=op.label,
-        )
-    target = Spec(out.layout, out.dtype)
-    if op.kind == "elementwise":
-        expanded = [
-            target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
-        ]
-        compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        launch = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
-    else:
-        launch = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
-    if len(plan.into) >= INTO_LIMIT:
-        plan.into.clear()
-    plan.into[out.layout, out.dtype, out.device, same] = launch
-    return launch

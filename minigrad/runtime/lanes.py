@@ -119,7 +119,7 @@ def write(template: str, names: tuple[str, ...]) -> str:
         "parents": ", ".join(f"parent_{x}" for x in names),
         "versions": ", ".join(f"{x}.storage.version" for x in names),
         "all": tuple(range(count)),
-        "first": names[0] if count == 1 else f"({xs})[which[0]]",
+        "first": {1: names[0], 2: f"{names[-1]} if which[0] else {names[0]}"}.get(count, f"({xs})[which[0]]"),
     }
     lines: list[str] = []
     block: list[str] = []

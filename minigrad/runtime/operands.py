@@ -20,7 +20,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.tensor import Tensor, describe, store
+from minigrad.runtime.data import store
+from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
@@ -109,6 +110,8 @@ def keyed(value: Any) -> Any:
         return value
     if kind is float:
         return kind, value.hex()
+    if kind is tuple and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
+        return value  # no other part of a key is a tuple of ints: those begin with a class
     if isinstance(value, (tuple, list)):
         return kind, *[each if each.__class__ is int else keyed(each) for each in value]
     if isinstance(value, np.generic):

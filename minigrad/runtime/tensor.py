@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number, name_number, to_logical
+from minigrad.core.device import Device, as_device
+from minigrad.core.dtype import DType, as_dtype, cast_array, name_number, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
-from minigrad.errors import DTypeError, GradientError, ShapeError
+from minigrad.errors import DTypeError, GradientError
 from minigrad.runtime.graph import BackpropOp, ids
 
 
@@ -127,6 +127,7 @@ class Tensor:
             )
 
     def __len__(self) -> int:
+        """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
         if not self.layout.shape:
             raise TypeError("len(): a tensor of shape () has no length")
         return self.layout.shape[0]
@@ -164,7 +165,9 @@ PLAIN: set[type] = {Tensor}
 
 
 def _from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
-    return Tensor(*store(array, None, device))
+    dtype, where = as_dtype(array.dtype), as_device(device)
+    flat = cast_array(array, dtype).reshape(-1)
+    return Tensor(backend_of(where).from_host(flat, dtype, where), Layout.contiguous(tuple(array.shape)))
 
 
 def describe(x: Any) -> str:
@@ -185,75 +188,9 @@ def expect_tensors(name: str, *values: Any) -> None:
             raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=name)
 
 
-def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, Layout]:
-    """Copy a number, a nested list or tuple, an array or a tensor into fresh storage.
-
-    DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
-    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number, or for Python ints
-    that an integer dtype does not hold (arrays and tensors are cast, and wrap).
-    """
-    where = default_device() if device is None else as_device(device)
-    if isinstance(data, Tensor):
-        values = host_array(data)
-        source = data.dtype
-        where = data.device if device is None else where
-    elif isinstance(data, (np.ndarray, np.generic)):
-        values, source = np.asarray(data), as_dtype(data.dtype)
-    else:
-        shape = nested_shape(data)
-        values, source = host_numbers(data, shape)
-        if dtype is not None and source.is_int and values.size:
-            for extreme in (values.min(), values.max()):
-                fit_number(int(extreme), as_dtype(dtype))
-    wanted = source if dtype is None else as_dtype(dtype)
-    flat = cast_array(values, wanted).reshape(-1)
-    return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
-
-
 def host_array(x: Tensor) -> Any:
     """The elements as a NumPy array in the logical dtype that shares memory where it can (host devices do)."""
     buffer = to_logical(backend_of(x.device).to_host(x.storage), x.dtype)
     size, layout = buffer.itemsize, x.layout
     view = buffer[layout.offset : layout.offset + 1] if layout.numel else buffer[:0]
     return np.lib.stride_tricks.as_strided(view, layout.shape, tuple(s * size for s in layout.strides))
-
-
-def nested_shape(data: Any) -> tuple[int, ...]:
-    """The shape of nested lists.  Raises ShapeError where two rows differ in length."""
-    if not isinstance(data, (list, tuple)):
-        return ()
-    shapes = [nested_shape(item) for item in data]
-    for position, shape in enumerate(shapes):
-        if shape != shapes[0]:
-            raise ShapeError(
-                f"tensor: a ragged list has no shape: item 0 has shape {shapes[0]}, item {position} has {shape}; "
-                f"all items must agree",
-                lhs=shapes[0],
-                rhs=shape,
-            )
-    return (len(data), *(shapes[0] if shapes else ()))
-
-
-def host_numbers(data: Any, shape: tuple[int, ...]) -> tuple[Any, DType]:
-    """Nested Python numbers (or 0-d tensors) as an array, and the dtype that they ask for."""
-    leaves = [data]
-    for _ in shape:
-        leaves = [leaf for item in leaves for leaf in item]
-    kinds: set[Any] = set()
-    for k, leaf in enumerate(leaves):
-        if isinstance(leaf, Tensor) and leaf.numel() == 1:
-            leaves[k] = host_array(leaf).reshape(()).item()
-        elif isinstance(leaf, np.generic):
-            leaves[k] = leaf.item()
-        kinds.add(type(leaves[k]))
-    if not kinds <= {bool, int, float}:
-        wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
-        raise DTypeError(f"tensor: {describe(wrong)} is no number; give bool, int or float")
-    kind = float if float in kinds or not leaves else int if int in kinds else bool
-    dtype = as_dtype(kind)
-    try:
-        array = np.array(leaves, np.float64 if kind is float else np.int64 if kind is int else np.bool_)
-    except OverflowError as error:
-        widest = describe(max(leaves, key=abs))
-        raise DTypeError(f"tensor: {widest} does not fit {dtype}; give numbers that do") from error
-    return array.reshape(shape), dtype

@@ -14,7 +14,8 @@ import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array, store
+from minigrad.runtime.data import store
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
 
 
 class Var(Tensor):
@@ -38,7 +39,7 @@ class Var(Tensor):
         if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
             dtype = default_float()
         kind = as_dtype(dtype if dtype is not None else data.dtype)
-        self._check_dtype(kind)
+        self.check_dtype(kind)
         super().__init__(*store(data, kind, device))
         self._grad = None
         self.name = name
@@ -78,12 +79,13 @@ class Var(Tensor):
         """A Var on the storage of x, which must be nobody else's.  Raises DTypeError for another dtype than a float."""
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)
-        cls._check_dtype(x.dtype)
+        cls.check_dtype(x.dtype)
         twin._grad, twin.name = None, None
         return twin
 
     @staticmethod
-    def _check_dtype(kind: DType) -> None:
+    def check_dtype(kind: DType) -> None:
+        """Raise DTypeError for a dtype that carries no gradient."""
         if not kind.is_float:
             raise DTypeError(
                 f"Var: gradients need a floating dtype, got {kind}; give dtype=mg.float32 or use mg.tensor", op="Var"

@@ -24,7 +24,8 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops import arithmetic, compare, explog
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
-from minigrad.runtime.tensor import Tensor, host_array, store
+from minigrad.runtime.data import store
+from minigrad.runtime.tensor import Tensor, host_array
 
 pytestmark = pytest.mark.filterwarnings("error")
 backend = Asking(ReferenceBackend())

@@ -144,6 +144,16 @@ def test_an_int_that_does_not_fit_is_refused():
         fit_number(10**400, float32)
 
 
+@pytest.mark.parametrize("dtype", ALL)
+def test_an_int_beyond_int64_is_refused_by_every_dtype_and_a_float_is_not(dtype):
+    for number in (2**63, -(2**63) - 1, 2**70, np.uint64(2**63)):
+        with pytest.raises(DTypeError, match=f"{int(number)} does not fit"):
+            fit_number(number, dtype)
+        fit_number(float(number), dtype)
+    if dtype.is_float:
+        assert fit_number(2**63 - 1, dtype) == 2.0**63 and fit_number(-(2**63), dtype) == -(2.0**63)
+
+
 def test_a_float_for_an_integer_dtype_follows_the_cast_rules():
     assert [fit_number(x, uint8) for x in (-1.0, 2.9, math.inf, math.nan)] == [0, 2, 255, 0]
     assert fit_number(math.nan, bool_) is True and fit_number(0.0, bool_) is False

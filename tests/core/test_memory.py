@@ -1,17 +1,20 @@
 """Storages and allocators: alignment, reuse, counts, and the moment memory comes back."""
 
+import ctypes
 import gc
 import itertools
 import os
+import platform
 import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minigrad.core.allocator import STEP, WINDOW, Allocator, CpuAllocator, get_allocator, set_allocator
+from minigrad.core.allocator import STEP, WINDOW, Allocator, CpuAllocator, get_allocator, heap_trimmer, set_allocator
 from minigrad.core.device import CPU, as_device
 from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
 from minigrad.core.storage import Storage
@@ -228,6 +231,54 @@ def test_storages_that_outlive_the_interpreter_are_silent():
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, timeout=60, capture_output=True, text=True)
     assert done.stderr == ""
+
+
+# Small blocks of many sizes, a living one above them all: the heap of the C library keeps what is below.
+RESIDENT = """
+import os
+from minigrad.core.allocator import CpuAllocator
+from minigrad.core.dtype import uint8
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+allocator = CpuAllocator()
+blocks = [allocator.allocate(64 * k, uint8) for k in range(1, 1500)]
+for block in blocks:
+    block.fill(1)
+above = allocator.allocate(64, uint8)
+while blocks:
+    allocator.free(blocks.pop())
+del block
+held, full = allocator.stats().cached_bytes, resident()
+allocator.empty_cache()
+print(held, full - resident(), allocator.stats().cached_bytes, above.size)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has malloc_trim")
+def test_an_emptied_cache_is_the_systems_again():
+    done = subprocess.run([sys.executable, "-c", RESIDENT], check=True, timeout=60, capture_output=True, text=True)
+    held, given_back, cached, _ = map(int, done.stdout.split())
+    assert held > 60 << 20 and cached == 0
+    assert given_back > 0.8 * held
+
+
+def test_a_cache_is_emptied_where_the_c_library_cannot_trim_its_heap(monkeypatch):
+    for missing in (AttributeError, OSError, TypeError):
+
+        def refuse(name, missing=missing):
+            raise missing(name)
+
+        monkeypatch.setattr(ctypes, "CDLL", refuse)
+        heap_trimmer.cache_clear()
+        allocator = CpuAllocator()
+        allocator.free(allocator.allocate(100, float32))
+        allocator.empty_cache()
+        assert allocator.stats().cached_bytes == 0
+    heap_trimmer.cache_clear()
 
 
 class CountingAllocator(Allocator):

@@ -72,6 +72,7 @@ def test_gather_by_a_shorter_index_reads_the_corner():
     assert np.array_equal(result, a[index, np.arange(3)])
 
 
+@pytest.mark.shared(by=lambda dtype: dtype is f64)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_gather_moves_every_dtype(dtype):
     a, index = whole((7,), dtype), np.array([-1, 0, 3, 3, -7])
@@ -80,6 +81,7 @@ def test_gather_moves_every_dtype(dtype):
     )
 
 
+@pytest.mark.shared(by=lambda dtype: dtype in (i8, u32, i64))
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_every_integer_dtype_is_an_index(dtype):
     index = np.array([2, 0, 1, 1] if dtype.kind == "uint" else [2, -3, 1, -2]).astype(dtype.numpy)
@@ -220,6 +222,7 @@ def test_index_add_under_any_layout(way, dim):
         assert np.array_equal(launch(backend.index_add, out, x, i, y, dim=dim), right)
 
 
+@pytest.mark.shared(by=lambda dtype: dtype in (bool_, i8, f16, f64))
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_sums_of_every_dtype(dtype):
     a, index, src = whole((3,), dtype), np.array([0, 2, 2, -1]), whole((4,), dtype)
@@ -324,6 +327,7 @@ def test_view_add_sums_overlaps(name, threshold):
             assert np.array_equal(add_through(view, arrange(g, f32, way)), numpy_view_add(view, g))
 
 
+@pytest.mark.shared(by=lambda dtype: dtype in (f16, i64))
 @pytest.mark.parametrize("dtype", [f16, bfloat16, i8, i64, bool_], ids=str)
 def test_view_add_in_other_dtypes(dtype):
     view = VIEWS["overlapping windows"]

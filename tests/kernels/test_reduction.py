@@ -4,16 +4,33 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from selection import runs_in
 
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core import fold
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, FLOATS, bfloat16, bool_, cast_array, f16, f32, i32, i64, to_logical, u8
+from minigrad.core.dtype import (
+    ALL,
+    FLOATS,
+    bfloat16,
+    bool_,
+    cast_array,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    to_logical,
+    u8,
+    u32,
+)  # fmt: skip
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.scalar import parse
-from minigrad.ops.folds import declared
+from minigrad.ops.declare import schema
+from minigrad.ops.reduce import GREATER, LESS
 
 backend = Asking(backend_of(as_device("cpu")))
 SERIAL, PARALLEL = 10**12, 0
@@ -26,49 +43,16 @@ def serial():
         yield
 
 
-def add(acc, x):
-    return acc + x
-
-
-def multiply(acc, x):
-    return acc * x
-
-
-def largest(acc, x):
-    return x if x > acc or x != x else acc
-
-
-def smallest(acc, x):
-    return x if x < acc or x != x else acc
-
-
-def either(acc, x):
-    return acc != 0 or x != 0
-
-
-def both(acc, x):
-    return acc != 0 and x != 0
-
-
-def greater(best, x):
-    return (x > best and best == best) or (x != x and best == best)
-
-
-def less(best, x):
-    return (x < best and best == best) or (x != x and best == best)
-
-
-# name: the fold, the same in NumPy, and how the dtypes follow from that of the operand
+# name: the same in NumPy, and how the dtypes follow from that of the operand; the folds are those of the schema
 FOLDS = {
-    "sum": (declared(add, "zero", order="sum"), np.sum, "wide"),
-    "prod": (declared(multiply, "one", order="sum"), np.prod, "wide"),
-    "amax": (declared(largest, "lowest", order="extreme"), np.max, "same"),
-    "amin": (declared(smallest, "highest", order="extreme"), np.min, "same"),
-    "any": (declared(either, "zero", combine=either), np.any, "truth"),
-    "all": (declared(both, "one", combine=both), np.all, "truth"),
-    "mean": (declared(add, "zero", order="sum", mean=True), np.mean, "wide"),
+    "sum": (np.sum, "wide"),
+    "prod": (np.prod, "wide"),
+    "amax": (np.max, "same"),
+    "amin": (np.min, "same"),
+    "any": (np.any, "truth"),
+    "all": (np.all, "truth"),
 }
-GREATER, LESS = parse(greater), parse(less)
+MEAN = (np.mean, "wide")
 
 
 def folded(shape, dims):
@@ -77,12 +61,12 @@ def folded(shape, dims):
 
 def run_fold(name, dtype, buffer, layout, dims, out=None):
     """The fold of `layout` of a storage buffer, as an array of numbers in the shape with length 1 at each of dims."""
-    wanted, _, kind = FOLDS[name]
+    _, kind = FOLDS.get(name, MEAN)
     compute = np.dtype(dtype.accumulator) if kind == "wide" else dtype.compute
     result = dtype if name == "mean" else {"wide": dtype.sum_dtype, "same": dtype, "truth": bool_}[kind]
     out = out or Layout.contiguous(folded(layout.shape, dims))
     memory = np.full(out.span()[1] + 3, 77, result.storage)
-    backend.reduce(wanted, compute, Spec(out, result), Spec(layout, dtype), dims)(buffer, memory)
+    backend.reduce(schema[name].fold, compute, Spec(out, result), Spec(layout, dtype), dims)(buffer, memory)
     assert (memory[out.span()[1] :] == memory.dtype.type(77)).all()
     return view(to_logical(memory, result), out)
 
@@ -200,15 +184,15 @@ def test_a_fold_over_no_dims_is_a_cast():
 @pytest.mark.parametrize(("name", "nothing"), [("sum", 0), ("prod", 1), ("any", False), ("all", True)])
 def test_the_fold_of_nothing_is_the_identity(name, nothing, shape):
     dims = (shape.index(0),)
-    result = run_fold(name, f32, np.zeros(0, np.float32), Layout.contiguous(shape), dims)
+    result = run_fold(name, f64, np.zeros(0, np.float64), Layout.contiguous(shape), dims)
     assert result.shape == folded(shape, dims) and (result == nothing).all()
 
 
 def test_the_mean_of_nothing_is_nan_and_no_outputs_are_no_work():
-    empty = np.zeros(0, np.float32)
-    assert np.isnan(run_fold("mean", f32, empty, Layout.contiguous((0, 3)), (0,))).all()
-    assert run_fold("sum", f32, empty, Layout.contiguous((0, 3)), (1,)).shape == (0, 1)
-    assert run_search(GREATER, f32, empty, Layout.contiguous((0, 3)), 1).shape == (0, 1)
+    empty = np.zeros(0, np.float64)
+    assert np.isnan(run_fold("mean", f64, empty, Layout.contiguous((0, 3)), (0,))).all()
+    assert run_fold("sum", f64, empty, Layout.contiguous((0, 3)), (1,)).shape == (0, 1)
+    assert run_search(GREATER, f64, empty, Layout.contiguous((0, 3)), 1).shape == (0, 1)
 
 
 # ---- dtypes
@@ -216,7 +200,8 @@ def test_the_mean_of_nothing_is_nan_and_no_outputs_are_no_work():
 ROWS = np.array([[3, 0, 1, 1, 0], [2, 1, 0, 1, 1]])
 
 
-@pytest.mark.parametrize("name", [name for name in FOLDS if name != "mean"])
+@pytest.mark.shared(by=lambda name, dtype: runs_in(name, dtype.name))
+@pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_every_dtype_folds_as_numpy_folds_wide_numbers(dtype, name):
     buffer = cast_array(ROWS, dtype).reshape(-1)
@@ -224,19 +209,36 @@ def test_every_dtype_folds_as_numpy_folds_wide_numbers(dtype, name):
     wide = numbers.astype(np.float64 if dtype.is_float else np.bool_ if dtype is bool_ else np.int64)
     for dims in [(0,), (1,), (0, 1)]:
         result = run_fold(name, dtype, buffer, Layout.contiguous((2, 5)), dims)
-        np.testing.assert_array_equal(result.astype(np.float64), FOLDS[name][1](wide, axis=dims, keepdims=True))
+        np.testing.assert_array_equal(result.astype(np.float64), FOLDS[name][0](wide, axis=dims, keepdims=True))
 
 
-@pytest.mark.parametrize(("dtype", "name"), [(bool_, "any"), (u8, "sum"), (f16, "sum"), (bfloat16, "amax")], ids=str)
-def test_large_folds_of_other_dtypes(dtype, name):
+LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", PARALLEL), (i16, "sum", PARALLEL),
+         (u32, "amax", SERIAL), (i32, "sum", SERIAL), (i64, "amin", SERIAL), (f16, "sum", SERIAL),
+         (bfloat16, "amax", SERIAL), (f64, "sum", PARALLEL)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "name", "threshold"), LARGE, ids=lambda v: "" if isinstance(v, int) else str(v))
+def test_large_folds_of_other_dtypes(dtype, name, threshold):
     rng = np.random.default_rng(7)
     buffer = cast_array(rng.integers(0, 2, 90 * 700), dtype)
     wide = to_logical(buffer, dtype).reshape(90, 700).astype(np.float64)
     for dims in [(0, 1), (0,), (1,)]:
-        result = run_fold(name, dtype, buffer, Layout.contiguous((90, 700)), dims).astype(np.float64)
+        with override(parallel_threshold=threshold):
+            result = run_fold(name, dtype, buffer, Layout.contiguous((90, 700)), dims).astype(np.float64)
         # A float16 holds eleven bits of the sum of all.
         tolerance = 2.0**-11 if dtype is f16 and len(dims) == 2 else 0
-        np.testing.assert_allclose(result, FOLDS[name][1](wide, axis=dims, keepdims=True), rtol=tolerance)
+        np.testing.assert_allclose(result, FOLDS[name][0](wide, axis=dims, keepdims=True), rtol=tolerance)
+
+
+# A fold along memory whose step is not 1, in the dtypes that the random layouts above do not have.
+@pytest.mark.parametrize(("dtype", "name"), [(bool_, "all"), (i16, "sum"), (bfloat16, "amax"), (f64, "amin")], ids=str)
+def test_large_folds_of_stepped_operands(dtype, name):
+    buffer = cast_array(np.random.default_rng(9).integers(0, 2, 90 * 700), dtype)
+    layout = Layout.contiguous((90, 700)).slice(1, 0, None, 2)
+    wide = to_logical(buffer, dtype).reshape(90, 700)[:, ::2].astype(np.float64)
+    for dims in [(0,), (1,)]:
+        result = run_fold(name, dtype, buffer, layout, dims).astype(np.float64)
+        np.testing.assert_array_equal(result, FOLDS[name][0](wide, axis=dims, keepdims=True))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -261,6 +263,7 @@ def test_the_ends_of_an_integer_range_are_its_identities():
     assert run_fold("amin", i32, ends[1:], Layout.contiguous((1,)), (0,))[0] == 2**31 - 1
 
 
+@pytest.mark.shared(by=lambda dtype: runs_in("argmax_along", dtype.name))
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_positions_of_every_dtype_are_those_of_the_first(dtype):
     buffer = cast_array(np.array([0, 1, 1, 0]), dtype)

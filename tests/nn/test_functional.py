@@ -12,6 +12,8 @@ import minigrad as mg
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.testing import gradcheck
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 F = mg.nn.functional
 LN2 = math.log(2)
 

@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad.ops import creation, masks
 from minigrad.ops.random import draw
 
-from .row import ALL, Row
+from .row import ALL, FLOATS, Row
 
 PLACES = {"result": "int64", "smooth": False, "dtypes": ("bool",), "refuses": False}
 
@@ -30,9 +30,10 @@ def _halves_differ(x: Any) -> Any:
 
     def numbers(first: int, count: int) -> Any:
         state = mg.tensor([7, first], dtype="int64", device=x.device)
-        return draw(state, low, high, kind="uniform", shape=(count,), dtype=mg.float32)
+        return draw(state, low, high, kind="uniform", shape=(count,), dtype=x.dtype)
 
-    return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(4, 4)]))
+    half = 3 + 4 // (2 if x.dtype.itemsize == 8 else 4)  # numbers of 64 bits take two to a block
+    return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(half, 4)]))
 
 
 def _tally(x: Any) -> Any:
@@ -49,7 +50,7 @@ ROWS = [
         dtypes=ALL, order2=False),
     Row("count_up", _counted, lambda x: 5 - 2 * np.arange(x.size), ("real",), ("count_up",), ((2, 3),),
         result="int64", smooth=False, refuses=False),
-    Row("draw", _halves_differ, lambda x: x, ("real",), ("draw",), ((8,),), dtypes=("float32", "float64"),
+    Row("draw", _halves_differ, lambda x: x, ("real",), ("draw",), ((8,),), dtypes=FLOATS,
         refuses=False),
     Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),
         ("bool",), ("tally",), ((3, 4),), **PLACES),

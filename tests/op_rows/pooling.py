@@ -170,6 +170,9 @@ ROWS = [
         ("max_pool_pick",), ((1, 2, 3, 5),), dtypes=FLOATS),
     Row("avg_pool_back", lambda g: pooling.avg_pool_back(g, size=(3, 5), **HALF), _spread, ("real",),
         ("avg_pool_back",), ((1, 2, 2, 3),), dtypes=FLOATS, tolerance=4),
+    Row("max_pool_indices-values", lambda x: functional.max_pool2d(x, 2, return_indices=True)[0],
+        lambda x: x.reshape(2, 2, 2, 2, 3, 2).max((3, 5)), ("distinct",), ("max_pool_indices",), ((2, 2, 4, 6),),
+        dtypes=NUMBERS),
     Row("max_pool_indices", lambda x: functional.max_pool2d(x, 2, return_indices=True)[1],
         lambda x: np.array([[[2 * i * x.shape[3] + 2 * j + int(p.argmax()) // 2 * x.shape[3] + int(p.argmax()) % 2
                               for j in range(x.shape[3] // 2) for p in [plane[2 * i:2 * i + 2, 2 * j:2 * j + 2]]]

@@ -9,6 +9,8 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, StorageError
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 F = mg.nn.functional
 
 
@@ -48,13 +50,13 @@ def test_narrow_numbers_may_not_hold_the_padding_row() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     for by_freq in (False, True):
-        with pytest.raises(IndexOutOfRange, match=r"^embedding: index 3 is out of range .* of float32\(3, 2\)"):
+        with pytest.raises(IndexOutOfRange, match=r"^embedding: index 3 is out of range .* of float64\(3, 2\)"):
             F.embedding(mg.tensor([3]), table(), scale_grad_by_freq=by_freq)
-    with pytest.raises(IndexOutOfRange, match=r"embedding: padding_idx 3 is out of range for float32\(3, 2\)"):
+    with pytest.raises(IndexOutOfRange, match=r"embedding: padding_idx 3 is out of range for float64\(3, 2\)"):
         F.embedding(mg.tensor([1]), table(), 3)
-    with pytest.raises(DTypeError, match=r"embedding: the numbers of rows need an integer dtype, got float32\(1,\)"):
+    with pytest.raises(DTypeError, match=r"embedding: the numbers of rows need an integer dtype, got float64\(1,\)"):
         F.embedding(mg.tensor([1.0]), table())
-    with pytest.raises(ShapeError, match=r"embedding: the table of rows must have 2 dims, got float32\(3,\)"):
+    with pytest.raises(ShapeError, match=r"embedding: the table of rows must have 2 dims, got float64\(3,\)"):
         F.embedding(mg.tensor([1]), mg.zeros(3))
 
 
@@ -118,5 +120,5 @@ def test_what_a_row_learns_may_be_shared_by_how_often_it_was_read() -> None:
 
 
 def test_sparse_gradients_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"sparse=True is not offered, the gradient of float32\(3, 2\) is dense"):
+    with pytest.raises(ArgumentError, match=r"sparse=True is not offered, the gradient of float64\(3, 2\) is dense"):
         F.embedding(mg.tensor([1]), table(), sparse=True)

@@ -26,6 +26,7 @@ def spread(kind: str, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return np.where(some, value, x).astype(dtype)
 
 
+@pytest.mark.shared(by=lambda dtype: dtype == "float32")
 @pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["nan", "minus nan", "infinities", "below 0", "zeros of both signs", "all -inf"])

@@ -13,6 +13,7 @@ import pytest
 from op_rows.row import Row
 from op_support import arrays
 from op_table import DEVICES, ROWS
+from selection import gradient_layout_once_a_family, stretched_once_a_family
 
 import minigrad as mg
 from minigrad.errors import GradientError
@@ -36,6 +37,7 @@ def variables(row: Row, device: str, shapes: Any = None) -> list[Any]:
     ids=lambda v: getattr(v, "name", v),
 )
 @devices
+@pytest.mark.shared(by=gradient_layout_once_a_family)
 def test_gradient(row: Row, device: str, layout: str) -> None:
     make = LAYOUTS.get(layout, broadcast)
     given = variables(row, device)
@@ -59,6 +61,7 @@ def test_gradient_of_scalars_and_empties(row: Row, device: str, shape: tuple[int
 
 @pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise and len(r.domains) > 1], ids=lambda row: row.name)
 @devices
+@pytest.mark.shared(by=stretched_once_a_family)
 def test_gradient_of_broadcast_operands(row: Row, device: str) -> None:
     shapes = [(2, 1, 3), (3, 1), ()][: len(row.domains)]
     gradcheck(row.fn, variables(row, device, shapes), names=names(row))
@@ -114,7 +117,7 @@ CUT_OFF = {
 @pytest.mark.parametrize("name", CUT_OFF)
 def test_what_was_not_chosen_gets_no_gradient_even_where_the_incoming_one_is_infinite(name: str, device: str) -> None:
     # The square root has an infinite slope at 0, and infinity times 0 would be nan.
-    x = mg.Var([-3.0], device=device)
+    x = mg.Var([-3.0], dtype="float64", device=device)
     y = CUT_OFF[name](x).sqrt()
     assert y.tolist() == [0.0]
     assert y.backward()[x].tolist() == [0.0]
@@ -151,8 +154,8 @@ def test_a_length_of_zero_has_gradient_zero(length: Any, device: str) -> None:
 @devices
 def test_a_zero_in_a_product_counts_in_the_second_derivative(device: str) -> None:
     # d2(a*b*c): at (2, 0, 3) the mixed derivatives are c, b, a = 3, 0, 2; the middle row is 3*1 + 2*100.
-    x = mg.Var([2.0, 0.0, 3.0], device=device)
+    x = mg.Var([2.0, 0.0, 3.0], dtype="float64", device=device)
     g = mg.grad(x.prod(), x, create_graph=True)
     assert g.tolist() == [0.0, 6.0, 0.0]
-    weights = mg.tensor([1.0, 10.0, 100.0], device=device)
+    weights = mg.tensor([1.0, 10.0, 100.0], dtype="float64", device=device)
     assert mg.grad((g * weights).sum(), x).tolist() == [30.0, 203.0, 20.0]

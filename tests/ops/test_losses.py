@@ -10,6 +10,8 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 F = mg.nn.functional
 
 

@@ -11,6 +11,8 @@ import minigrad as mg
 from minigrad.config import override
 from minigrad.errors import DTypeError, GradientError, IndexOutOfRange, ShapeError
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_a_mask_chooses_in_row_major_order_of_any_layout(device: str) -> None:
@@ -46,7 +48,7 @@ def test_long_masks_on_one_thread_and_on_many() -> None:
     [
         (7, [[7, 1, 7], [3, 4, 7]]),
         ([10.0, 20.0, 30.0], [[10, 1, 20], [3, 4, 30]]),
-        (np.float32([5]), [[5, 1, 5], [3, 4, 5]]),
+        (np.float64([5]), [[5, 1, 5], [3, 4, 5]]),
     ],
 )
 def test_assignment_writes_where_the_mask_holds(value: Any, wanted: Any) -> None:
@@ -94,12 +96,12 @@ def test_a_second_derivative_goes_through_a_mask() -> None:
     ("call", "error", "text"),
     [
         (lambda x, m: x[m[:1]], ShapeError, r"the mask bool\(1, 3\) stands for dims of shape \(2, 3\)"),
-        (lambda x, m: x[m, 0], IndexOutOfRange, r"3 indices for float32\(2, 3\)"),
-        (lambda x, m: x.masked_select(x), DTypeError, r"the mask for float32\(2, 3\) must be bool"),
-        (lambda x, m: x.masked_fill(m[:, :2], 0), ShapeError, r"bool\(2, 2\) does not broadcast with float32\(2, 3\)"),
-        (lambda x, m: x.masked_fill(m, x), ShapeError, r"must have shape \(\), got float32\(2, 3\)"),
-        (lambda x, m: x.masked_scatter(m, x[0, :2]), ShapeError, r"chooses 6 elements, and float32\(2,\) has 2"),
-        (lambda x, m: x.__setitem__(m, x[0, :2]), ShapeError, r"float32\(2,\) does not broadcast to the \(6,\)"),
+        (lambda x, m: x[m, 0], IndexOutOfRange, r"3 indices for float64\(2, 3\)"),
+        (lambda x, m: x.masked_select(x), DTypeError, r"the mask for float64\(2, 3\) must be bool"),
+        (lambda x, m: x.masked_fill(m[:, :2], 0), ShapeError, r"bool\(2, 2\) does not broadcast with float64\(2, 3\)"),
+        (lambda x, m: x.masked_fill(m, x), ShapeError, r"must have shape \(\), got float64\(2, 3\)"),
+        (lambda x, m: x.masked_scatter(m, x[0, :2]), ShapeError, r"chooses 6 elements, and float64\(2,\) has 2"),
+        (lambda x, m: x.__setitem__(m, x[0, :2]), ShapeError, r"float64\(2,\) does not broadcast to the \(6,\)"),
         (lambda x, m: mg.Var(x).__setitem__(m, 0), GradientError, r"cannot write into a Var"),
     ],
 )

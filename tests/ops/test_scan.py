@@ -8,6 +8,8 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, IndexOutOfRange
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 NAN, INF = float("nan"), float("inf")
 
 

@@ -30,8 +30,8 @@ class Pool(Family):
     """The preparers of pooling."""
 
     @serves(requests.MaxPool)
-    def largest(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
-        return MAX_PARTS[part](self, out, *operands, **numbers)
+    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Any) -> Launch:
+        return MAX_PARTS[part](self, out, *others, **numbers)
 
     @serves(requests.AvgPool)
     def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
@@ -44,12 +44,14 @@ class Pool(Family):
         kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, parallel=is_large(x))
         return bind(kernel, numbers, 1)
 
-    def max_pool_indices(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+    def max_pool_indices(
+        self, out: Spec, places: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, parallel=is_large(x))
-        return bind(kernel, numbers, 1)
+        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, False, True, parallel=is_large(x))
+        return bind(kernel, numbers, 2)
 
     def max_pool_pick(
         self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -127,12 +129,14 @@ def reciprocals(
 
 
 def write(
-    template: Callable[..., Any], operands: tuple[DType, ...], out: DType, counts: bool = False, *, parallel: bool
-) -> Launch:
+    template: Callable[..., Any], operands: tuple[DType, ...], out: DType, counts: bool = False, places: bool = False,
+    *, parallel: bool,
+) -> Launch:  # fmt: skip
     """Write, compile and import one of the loops; it computes in the registers' dtype of its first operand."""
     name, label = template.__name__, "par" if parallel else "ser"
     compute = operands[0].compute
-    types = [*map(array_type, (*operands, out)), *([f"{compute}[::1]"] if counts else []), "int64[::1]"]
+    more = [f"{compute}[::1]"] if counts else ["int64[::1]"] if places else []
+    types = [*map(array_type, (*operands, out)), *more, "int64[::1]"]
     lowest = "-np.inf" if operands[0].is_float else str(operands[0].lowest)
     text = write_kernel(
         f"pooling: {', '.join(map(str, operands))} -> {out}, {name}, {'parallel' if parallel else 'serial'}.",

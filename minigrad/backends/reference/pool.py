@@ -46,8 +46,8 @@ class Pool(HostMemory):
     """The preparers of pooling."""
 
     @serves(requests.MaxPool)
-    def largest(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
-        return MAX_PARTS[part](self, out, *operands, **numbers)
+    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Any) -> Launch:
+        return MAX_PARTS[part](self, out, *others, **numbers)
 
     @serves(requests.AvgPool)
     def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
@@ -64,13 +64,17 @@ class Pool(HostMemory):
 
         return quiet(launch)
 
-    def max_pool_indices(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
-        area = int(np.prod(x.shape[2:]))
+    def max_pool_indices(
+        self, out: Spec, at: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+    ) -> Launch:
+        area, compute = int(np.prod(x.shape[2:])), x.dtype.compute
+        lowest = compute_type(compute)(x.dtype.lowest)
 
-        def launch(a: Buffer, z: Buffer) -> None:
-            values = read(a, x, x.dtype.compute)
+        def launch(a: Buffer, z: Buffer, where: Buffer) -> None:
+            values = read(a, x, compute)
             found = places(values, out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [max(p, 0) % area for p in found], INT64)
+            write(z, out, [lowest if p < 0 else values[p] for p in found], compute)
+            write(where, at, [max(p, 0) % area for p in found], INT64)
 
         return quiet(launch)
 

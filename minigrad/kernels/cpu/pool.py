@@ -132,8 +132,9 @@ def search(x, numbers, at, o0, o1, line, best, where):  # type: ignore[no-untype
                     place += spread
 
 
-def max_pool_indices(x, out, numbers):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = where in its plane, counted row by row, the first largest element of the window is."""
+def max_pool_indices(x, out, places, numbers):  # type: ignore[no-untyped-def]
+    """out[n, c, o] = the largest element of the window; places = where in its plane, counted row by row, the first such
+    element is."""
     O2 = numbers[4]
     rows = numbers[2] * numbers[3]
     for plane in RANGE(numbers[0] * numbers[1]):
@@ -145,7 +146,8 @@ def max_pool_indices(x, out, numbers):  # type: ignore[no-untyped-def]
             search(x, numbers, at, o // numbers[3], o % numbers[3], line, best, where)
             to = numbers[32] + (plane * rows + o) * O2
             for j in range(O2):
-                out[to + j] = max(0, where[j])
+                out[to + j] = STORE(best[j])
+                places[to + j] = max(0, where[j])
 
 
 def max_pool_pick(x, h, out, numbers):  # type: ignore[no-untyped-def]

@@ -1,0 +1,163 @@
+"""How an op takes a batch: operands with one more dim in front, and results that have it.
+
+Most ops need no rule for it.  What they do to a batch follows from their kind and from the roles of their parameters:
+
+elementwise  operands broadcast, with dims of 1 between the batch and the dims of those of lower rank
+reduction    the dims that are folded move by one
+view         parameters change as their roles say: a dim moves by one, a shape gets the batch in front
+product      batch dims broadcast, vectors are rows and columns
+along        an op along one dim, of operands of one rank: the dim moves by one
+rule         what the declaration says: `batch=`
+loop         one call for each of the batch, the results stacked; said so, once an op
+
+The batch dim of an operand is its first, always.  `vmap` is what will keep track of which operands have one.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.core.op import Op
+from minigrad.ops.creation import zeros
+from minigrad.ops.joining import stack
+from minigrad.ops.views import expand, reshape, select
+from minigrad.runtime.dispatch import apply, plan_of
+from minigrad.runtime.tensor import Tensor
+
+KINDS = ("elementwise", "reduction", "view", "product", "along", "rule", "loop")
+_looped: set[Op] = set()
+
+
+def batch_kind(op: Op) -> str:
+    """How an op takes a batch, one of KINDS: as declared, else by the kind of the op, else by a loop."""
+    if op.batch is not None:
+        return op.batch if isinstance(op.batch, str) else "rule"
+    if op.kind == "view":
+        return "view" if op.params and op.roles.keys() == op.params.keys() else "loop"
+    return op.kind if op.kind in ("elementwise", "reduction") else "loop"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A call of an op on a batch of `size`.  flags: which of the operands have the batch dim, at least one."""
+
+    op: Op
+    params: dict[str, Any]
+    operands: tuple[Tensor, ...]
+    flags: tuple[bool, ...]
+    size: int
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the operands without the batch."""
+        return tuple(x.shape[1:] if flag else x.shape for x, flag in zip(self.operands, self.flags))
+
+    def shifted(self) -> dict[str, Any]:
+        """The parameters as they are for the whole batch, by their roles."""
+        roles, shape = self.op.roles, self.shapes[0]
+        return {
+            name: roles[name].shift(value, shape, self.size) if name in roles and roles[name].shift else value
+            for name, value in self.params.items()
+        }
+
+    def ranked(self, rank: int) -> list[Tensor]:
+        """The operands, those with a batch in `rank` dims behind it: theirs are the last."""
+        return [
+            reshape(x, (self.size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])) if flag else x
+            for x, flag in zip(self.operands, self.flags)
+        ]
+
+    def stretched(self) -> list[Tensor]:
+        """The operands, each with the batch, by a view where it has none."""
+        return [
+            x if flag else expand(x, shape=(self.size, *x.shape)) for x, flag in zip(self.operands, self.flags)
+        ]  # fmt: skip
+
+
+def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: Sequence[bool]) -> Any:
+    """What the op gives of each of a batch, stacked along a first dim; a named tuple for several results.
+
+    flags: which operands have a batch, in their first dim; the others are the same for all.
+    """
+    size = next(x.shape[0] for x, flag in zip(operands, flags, strict=True) if flag)
+    call = Batch(op, params, tuple(operands), tuple(flags), size)
+    return WAYS[batch_kind(op)](call)
+
+
+def by_broadcasting(call: Batch) -> Any:
+    """An elementwise op."""
+    rank = max(len(shape) for shape in call.shapes)
+    return apply(call.op, tuple(call.ranked(rank)), call.params)
+
+
+def by_roles(call: Batch) -> Any:
+    """A reduction or a view, of one operand."""
+    return apply(call.op, call.operands, call.shifted())
+
+
+def by_product(call: Batch) -> Any:
+    """A product of matrices; a vector becomes a row or a column, whose dim goes again."""
+    row, column = (len(shape) == 1 for shape in call.shapes)
+    a, b = call.operands
+    if row:
+        a = reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
+    if column:
+        b = reshape(b, (*b.shape, 1))
+    full = Batch(call.op, call.params, (a, b), call.flags, call.size)
+    y = apply(call.op, tuple(full.ranked(max(len(shape) for shape in full.shapes))), call.params)
+    kept = [*y.shape[:-2], *([] if row else [y.shape[-2]]), *([] if column else [y.shape[-1]])]
+    return reshape(y, tuple(kept)) if row or column else y
+
+
+def by_moving(call: Batch) -> Any:
+    """An op along a dim; a scalar is a row of one, and so are the results then."""
+    scalar = not call.shapes[0]
+    xs = [reshape(x, (call.size, 1)) if scalar and x.ndim == 1 else x for x in call.stretched()]
+    found = apply(call.op, tuple(xs), call.shifted())
+    if not scalar:
+        return found
+    flat = [reshape(y, (call.size,)) for y in ((found,) if call.op.result is None else found)]
+    return flat[0] if call.op.result is None else call.op.result(*flat)
+
+
+def by_rule(call: Batch) -> Any:
+    """The declared rule, which is given operands that all have the batch."""
+    rule: Any = call.op.batch
+    known = {**call.params, "batch": call.size}
+    return rule(*call.stretched(), **{name: known[name] for name in keyword_names(rule)})
+
+
+def keyword_names(rule: Callable[..., Any]) -> list[str]:
+    """What a rule asks for by keyword."""
+    given = inspect.signature(rule).parameters.values()
+    return [p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY]
+
+
+def by_looping(call: Batch) -> Any:
+    """One call for each of the batch."""
+    op = call.op
+    if op not in _looped:
+        _looped.add(op)
+        warnings.warn(f"{op.label}: there is no rule for a batch, so it is called once for each of it", stacklevel=3)
+    if call.size == 0:
+        like = [zeros(shape, dtype=x.dtype, device=x.device) for shape, x in zip(call.shapes, call.operands)]
+        plan = plan_of(op, tuple(like), call.params)
+        empty = [zeros((0, *out.shape), dtype=out.dtype, device=plan.device) for out in plan.outs]
+        return empty[0] if op.result is None else op.result(*empty)
+    found = []
+    for k in range(call.size):
+        each = [select(x, dim=0, index=k) if flag else x for x, flag in zip(call.operands, call.flags)]
+        found.append(apply(op, tuple(each), call.params))
+    if op.result is None:
+        return stack(found)
+    return op.result(*[stack(list(parts)) for parts in zip(*found)])
+
+
+WAYS = {
+    "elementwise": by_broadcasting, "reduction": by_roles, "view": by_roles, "product": by_product,
+    "along": by_moving, "rule": by_rule, "loop": by_looping,
+}  # fmt: skip

@@ -1,0 +1,196 @@
+"""Forward mode for one call of an op: from tangents of its operands to tangents of its results.
+
+A tangent has the shape, dtype and device of what it is the tangent of; None is a zero that costs nothing.  Integers and
+truth values have none.  What an operand contributes is found by the first of four ways that knows it, and added up:
+
+1. the declared rule, `jvp=`;
+2. `linear=`: the op itself, on tangents in place of a group of operands and zeros for those of it that have none;
+3. elementwise ops: the derivative rule with the tangent for g, since a diagonal Jacobian is its own transpose;
+4. the derivative of the derivative: a rule is linear in g, so its own derivative in g is its transpose, and a transpose
+   of a transpose is what was wanted.
+
+All of it is tensor code on the funnel, so it can be differentiated, by this mode too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from minigrad.autodiff.checks import Node, check, node_of
+from minigrad.autodiff.engine import accumulate, descend, fitted, leading_to
+from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
+from minigrad.core.op import Op, Spec
+from minigrad.errors import GradientError
+from minigrad.ops.creation import ones, zeros
+from minigrad.ops.indexing import zeros_of
+from minigrad.runtime.dispatch import apply, canonical
+from minigrad.runtime.graph import BackpropOp, Output, is_grad_enabled, set_grad_enabled
+from minigrad.runtime.tensor import Tensor, host_array
+
+Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]
+
+
+def pushforward(
+    op: Op, params: dict[str, Any], primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The tangents of an op's results, one a result; None for a zero, and for a result that is no float.
+
+    params: the static arguments.  primals, tangents: one an operand.  results: what the op gave for the primals; they
+    are read by rules that ask for them, so where they are tracked, so is what this gives.
+    Raises GradientError for an operand that has a tangent and no rule, or that can have none.
+    """
+    call = Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results))
+    left = {k for k, t in enumerate(call.tangents) if t is not None}
+    for k in left:
+        check_tangent(call, k)
+    total: list[Tensor | None] = [None] * len(call.results)
+    if not any(y.dtype.is_float for y in call.results):
+        return tuple(total)
+    for way in WAYS:
+        while left:
+            covered, parts = way(call, left)
+            if not covered:
+                break
+            left -= covered
+            total = [plus(t, as_result(call, part, y)) for t, part, y in zip(total, parts, call.results, strict=True)]
+    return tuple(total)
+
+
+# ---- the four ways: each gives the operands that it has covered, and what they contribute ---------------------------
+
+
+def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+    """The declared rule."""
+    jvp = call.op.jvp
+    covered = left.intersection(() if jvp is None else jvp.tangents)
+    if jvp is None or not covered:
+        return set(), ()
+    given = [call.wanted(kind, k) for kind, k in jvp.wants]
+    return covered, as_parts(call, jvp.fn(*given, **call.facts(jvp.facts)))
+
+
+def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+    """The op on tangents, for the group of operands that covers most of what is left."""
+    op = call.op
+    groups = [] if op.linear is None else [operands_of(call, group) for group in op.linear.groups]
+    if op.kind == "elementwise":
+        # A rule costs no more than the op, and needs no zeros.
+        groups = [group for group in groups if group <= left]
+    group = max(groups, key=lambda group: len(group & left), default=set())
+    covered = group & left
+    if not covered:
+        return set(), ()
+    replaced = [zeros_of(x.shape, x) if k in group else x for k, x in enumerate(call.primals)]
+    for k in covered:
+        replaced[k] = call.tangent(k)
+    return covered, as_parts(call, apply(op, tuple(replaced), call.params))
+
+
+def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+    """The derivative rule of an elementwise op, with the tangent for g."""
+    if call.op.kind != "elementwise":
+        return set(), ()
+    k = min(left)
+    rule, (y,) = call.rule(k), call.results
+    # A rule counts on a g of the shape and dtype of the result.
+    g = as_result(call, call.tangents[k], y)
+    return {k}, (rule.fn(g, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k)),)
+
+
+def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+    """The derivative of <rule(u), tangent> in u, for all operands at once: right for every op, at about three times
+    the cost of its rules."""
+    given = (*call.primals, *call.results, *[call.tangents[k] for k in left])
+    create = is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
+    held = call if create else Call(
+        call.op, call.params, tuple(x.detach() for x in call.primals), call.tangents,
+        tuple(y.detach() for y in call.results)
+    )  # fmt: skip
+    # What a rule gives is linear in g, so which g it is does not matter; one that is not cut off shows in ones.
+    heads = [
+        ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_float else None
+        for y in call.results
+    ]
+    with set_grad_enabled(True):
+        pulled = [(pulled_back(held, k, heads), call.tangent(k)) for k in sorted(left)]
+    return set(left), transposed(call, pulled, heads, create)
+
+
+WAYS: tuple[Way, ...] = (by_rule, by_linearity, by_diagonal, by_transposing)
+
+
+def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | None:
+    """What the rule of operand k makes of `heads`, in the shape of the operand; None if that is zero whatever they are.
+
+    Raises GradientError for a rule that gives something, and not by way of g.
+    """
+    rule, x = call.rule(k), call.primals[k]
+    given = [heads[i] for i in rule.gradients]
+    if all(u is None for u in given):
+        return None
+    if call.op.zeros:
+        ys = [call.results[i] for i in rule.gradients]
+        given = [zeros(y.shape, dtype=y.dtype, device=y.device) if u is None else u for u, y in zip(given, ys)]
+    partial = rule.fn(*given, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
+    partial = fitted(partial, Spec(x.layout, x.dtype))
+    if any(u is not None and leads_back(partial, u) for u in given):
+        return partial
+    if rule.foreign and host_array(partial).any():
+        raise GradientError(
+            f"{call.op.label}: the derivative rule for {call.op.operands[k]!r} does not lead back to its g, so no "
+            f"tangent can be derived from it; leave out detach() and no_grad(), or declare jvp=",
+            op=call.op.label,
+        )
+    return None
+
+
+def leads_back(partial: Tensor, u: Tensor) -> bool:
+    """Whether a gradient depends on u, by the graph."""
+    _, leaves = since([node_of(partial)], u.id)
+    return any(leaf is u for leaf in leaves)
+
+
+def transposed(
+    call: Call, pulled: Iterable[tuple[Tensor | None, Tensor]], heads: Sequence[Tensor | None], create: bool
+) -> Tangents:
+    """The gradients in `heads` of what was pulled back, each with its cotangent."""
+    targets: dict[int, Any] = {u.id: u for u in heads if u is not None}
+    pairs = [(node_of(partial), t) for partial, t in pulled if partial is not None]
+    nodes, _ = since([node for node, _ in pairs], min(targets))
+    wanted = leading_to(nodes, targets)
+    nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+    check(nodes, wanted, call.op.label)
+    table: dict[int, Tensor] = {}
+    owned: set[int] = set()
+    with set_grad_enabled(create):
+        for node, t in pairs:
+            accumulate(table, owned, node.id, t, create)
+        descend(nodes, table, owned, targets, wanted, create, create)
+    return [None if u is None else table.get(u.id) for u in heads]
+
+
+def since(roots: Sequence[Node], first: int) -> tuple[list[BackpropOp], list[Node]]:
+    """The nodes under the roots by falling id, and the leaves, but none older than the id `first`: what was recorded
+    before does not lead to it, and may be a long history."""
+    nodes: dict[int, BackpropOp] = {}
+    leaves: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        found = stack.pop()
+        node = found.node if found.__class__ is Output else found
+        if found.id < first or node.id in nodes:
+            continue
+        if isinstance(node, BackpropOp):
+            nodes[node.id] = node
+            stack += [parent for parent in node.parents if parent is not None]
+        else:
+            leaves[node.id] = node
+    return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
+
+
+def operands_of(call: Call, group: tuple[str, ...]) -> set[int]:
+    """The numbers of the operands in a group; all of them for an op over any number of operands."""
+    if call.op.variadic:
+        return set(range(len(call.primals)))
+    return {call.op.operands.index(name) for name in group}

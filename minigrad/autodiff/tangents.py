@@ -1,0 +1,150 @@
+"""One call of an op with tangents, and what counts as a tangent of a result.
+
+`forward.py` says where tangents come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.core.op import Op, Rule
+from minigrad.core.shape import broadcast_shapes
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.ops.arithmetic import add
+from minigrad.ops.casting import cast
+from minigrad.ops.indexing import zeros_of
+from minigrad.ops.views import expand
+from minigrad.runtime.tensor import Tensor, describe
+
+Tangents = Sequence[Tensor | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an op: what went in, with tangents, and what came out.  params: canonical, by name."""
+
+    op: Op
+    params: dict[str, Any]
+    primals: tuple[Tensor, ...]
+    tangents: tuple[Tensor | None, ...]
+    results: tuple[Tensor, ...]
+
+    def fact(self, name: str, operand: int) -> Any:
+        """A parameter or a static fact that a rule asks for by keyword: `dim`, `in_shape`, `a_dtype`, `y_shape` ..."""
+        if name in self.params:
+            return self.params[name]
+        if name == "position":
+            return operand
+        if name == "in_shapes":
+            return tuple(x.shape for x in self.primals)
+        owner, _, what = name.rpartition("_")
+        if owner in self.op.outputs:
+            return getattr(self.results[self.op.outputs.index(owner)], what)
+        return getattr(self.primals[0 if owner == "in" else self.op.operands.index(owner)], what)
+
+    def facts(self, names: Iterable[str], operand: int = 0) -> dict[str, Any]:
+        """Several of them, by name."""
+        return {name: self.fact(name, operand) for name in names}
+
+    def value(self, name: str) -> Tensor:
+        """An operand or a result, by the name under which rules ask for it."""
+        if name in self.op.outputs:
+            return self.results[self.op.outputs.index(name)]
+        return self.primals[self.op.operands.index(name)]
+
+    def tangent(self, k: int) -> Tensor:
+        """The tangent of operand k, a zero without memory of its own where it has none."""
+        given = self.tangents[k]
+        return zeros_of(self.primals[k].shape, self.primals[k]) if given is None else given
+
+    def wanted(self, kind: str, k: int) -> Tensor:
+        """What stands for an argument of a jvp rule: see `Jvp.wants`."""
+        return self.tangent(k) if kind == "tangent" else (self.primals if kind == "value" else self.results)[k]
+
+    def rule(self, k: int) -> Rule:
+        """The derivative rule of operand k.  Raises GradientError where it has none."""
+        rule = self.op.rules[0 if self.op.variadic else k]
+        if rule is None:
+            raise GradientError(
+                f"{self.op.label}: it is not differentiable in its operand {self.op.operands[k]!r}, so no tangent "
+                f"passes it; detach() the operand if that is meant",
+                op=self.op.label,
+            )
+        return rule
+
+
+def as_parts(call: Call, found: Any) -> Tangents:
+    """What a rule or an op gave, one a result.  Raises GradientError for another number of them."""
+    parts = (found,) if call.op.result is None else found
+    if not isinstance(parts, tuple) or len(parts) != len(call.results):
+        got = f"{len(parts)} tangents" if isinstance(parts, tuple) else describe(parts)
+        raise GradientError(
+            f"{call.op.label}: its jvp rule gave {got}; expected a tuple of {len(call.results)}, one for each result",
+            op=call.op.label,
+        )
+    return parts
+
+
+def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
+    """A contribution in the shape and dtype of a result, over which it is stretched; None for one that is no float.
+
+    Raises GradientError, ShapeError or DeviceError for what is no tangent of it.
+    """
+    if part is None or not y.dtype.is_float:
+        return None
+    error: type[MinigradError] | None = None
+    if not isinstance(part, Tensor) or not part.dtype.is_float:
+        error = GradientError
+    elif part.device is not y.device:
+        error = DeviceError
+    elif not stretches(part.shape, y.shape):
+        error = ShapeError
+    if error is not None:
+        where = f" on {part.device}" if error is DeviceError else ""
+        raise error(
+            f"{call.op.label}: its rule of forward mode gave {describe(part)}{where}; expected a tangent of the result "
+            f"{describe(y)}{f' on {y.device}' if where else ''}",
+            op=call.op.label,
+        )
+    found: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
+    return found if found.dtype is y.dtype else cast(found, dtype=y.dtype)
+
+
+def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    try:
+        return shape == target or broadcast_shapes("tangent", shape, target) == target
+    except ShapeError:
+        return False
+
+
+def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
+    """The sum of two contributions, None being zero."""
+    if total is None or part is None:
+        return part if total is None else total
+    both: Tensor = add(total, part)
+    return both
+
+
+def check_tangent(call: Call, k: int) -> None:
+    """Raise unless the tangent of operand k is one of it: its shape, dtype and device, which is a float."""
+    x, t = call.primals[k], call.tangents[k]
+    assert t is not None
+    if not x.dtype.is_float:
+        raise GradientError(
+            f"{call.op.label}: the operand {describe(x)} can have no tangent, got {describe(t)}; only floats have",
+            op=call.op.label,
+        )
+    error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None
+    if error is not None:
+        raise error(
+            f"{call.op.label}: the tangent {describe(t)} must have the shape and dtype of the operand {describe(x)}",
+            op=call.op.label,
+        )
+    if t.device is not x.device:
+        raise DeviceError(
+            f"{call.op.label}: the tangent {describe(t)} is on {t.device} and the operand {describe(x)} on {x.device}",
+            op=call.op.label,
+        )

@@ -1,0 +1,23 @@
+"""How far is it?  tqdm's bar, also on terminals that do not know their size."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def progress(*steps: Any, **words: Any) -> Any:
+    """tqdm's bar on stderr with its arguments.
+
+    A terminal of a container may say that it has 0 columns and 0 lines, where tqdm draws nothing; it is taken for one
+    of 80 columns.
+    """
+    from tqdm import tqdm
+
+    try:
+        known = all(os.get_terminal_size(sys.stderr.fileno()))
+    except (AttributeError, OSError, ValueError):  # no terminal, or no stderr
+        known = True
+    size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
+    return tqdm(*steps, **size, **words)

@@ -1,0 +1,62 @@
+"""What writes into a tensor: `x.name_(...)` for every function that has `out=`, and fill_, zero_, copy_.
+
+`x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`: arguments, defaults and derivation are the function's own, and what may
+be written is asked in one place, `runtime/writing.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.face.python import item
+from minigrad.ops import creation, subscript
+from minigrad.runtime import dispatch
+from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.writing import check_writable
+
+FILL = creation.fill.op  # type: ignore[attr-defined]
+
+
+def has_out(function: Callable[..., Any]) -> bool:
+    """Whether it can write its result into a tensor that is given."""
+    return "out" in inspect.signature(function).parameters
+
+
+def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The `name_` form of a function with `out=`: the result goes into the first argument."""
+    name = function.__name__ + "_"
+
+    def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
+        given = (*others, *more.values()) if more else others
+        check_writable(name, x, tuple([o for o in given if isinstance(o, Tensor)]))
+        return function(x, *others, out=x, **more)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{function.__name__}` in place.  Raises GradientError where a gradient would be lost."
+    shown = inspect.signature(function)
+    kept = [p for p in shown.parameters.values() if p.name not in ("out", "inplace")]
+    method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
+    return method
+
+
+def fill_(x: Tensor, value: float) -> Tensor:
+    """Every element becomes `value`, in place."""
+    check_writable("fill_", x, (value,) if isinstance(value, Tensor) else ())
+    number = item(value) if isinstance(value, Tensor) else value
+    creation.expect_numbers("fill_", value=number)
+    creation.expect_fit("fill_", number, x.dtype)
+    dispatch.write(FILL, (dispatch.number(number, x.dtype, x.device),), {"shape": x.shape}, x)
+    return x
+
+
+def zero_(x: Tensor) -> Tensor:
+    """Every element becomes 0, in place."""
+    return fill_(x, 0)
+
+
+def copy_(x: Tensor, source: Any) -> Tensor:
+    """The elements of source, broadcast and cast, in place."""
+    subscript.copy_into(x.detach(), source, "copy_", x)
+    return x

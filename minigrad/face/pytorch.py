@@ -1,0 +1,155 @@
+"""What those who come from PyTorch ask of a tensor daily: sizes and kinds, "as that other one", "a new one like this".
+
+Nothing is computed here: each is a word for what `Tensor`, views or creation have.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.dtype import as_dtype
+from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.errors import ArgumentError
+from minigrad.ops import casting, creation, views
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+# ---- what it is -----------------------------------------------------------------------------------------------------
+
+
+def size(x: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the length of one dim."""
+    return x.shape if dim is None else x.shape[normalize_dim(dim, x.ndim, "size", x)]
+
+
+def dim(x: Tensor, dim: int | None = None) -> int:
+    """The number of dims; with an argument, as in candle, the length of that dim."""
+    return x.ndim if dim is None else int(x.shape[normalize_dim(dim, x.ndim, "dim", x)])
+
+
+def stride(x: Tensor, dim: int | None = None) -> Any:
+    """The steps of all dims in elements, or that of one."""
+    return x.strides if dim is None else x.strides[normalize_dim(dim, x.ndim, "stride", x)]
+
+
+def storage_offset(x: Tensor) -> int:
+    """Position of the first element in the storage."""
+    return x.offset
+
+
+def element_size(x: Tensor) -> int:
+    """Bytes of an element."""
+    return x.dtype.itemsize
+
+
+def nbytes(x: Tensor) -> int:
+    """Bytes of all elements that the tensor shows."""
+    return x.numel() * x.dtype.itemsize
+
+
+def is_floating_point(x: Tensor) -> bool:
+    """Whether the dtype is a float."""
+    return x.dtype.is_float
+
+
+def is_cuda(x: Tensor) -> bool:
+    """Whether it is on a CUDA device."""
+    return x.device.kind == "cuda"
+
+
+def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
+    """Exists to say how: a tensor cannot become a leaf afterwards here."""
+    if bool(requires_grad) == x.requires_grad:
+        return x
+    raise ArgumentError(
+        f"requires_grad_: {describe(x)} cannot change; make a leaf with mg.Var(x), cut history with x.detach()"
+    )
+
+
+def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
+    """x.requires_grad = True says the same as `requires_grad_`."""
+    requires_grad_(x, requires_grad)
+
+
+# ---- as another -----------------------------------------------------------------------------------------------------
+
+
+def type(x: Tensor, dtype: Any = None) -> Any:
+    """x in another dtype, as `to`; without one the name of its own, "float32"."""
+    return x.dtype.name if dtype is None else casting.to(x, as_dtype(dtype))
+
+
+def type_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the dtype of other, and on its device."""
+    expect_tensors("type_as", x, other)
+    return casting.to(x, other)
+
+
+def cpu(x: Tensor) -> Tensor:
+    """x on the CPU; x itself where it is there."""
+    return casting.to(x, device="cpu")
+
+
+def view_as(x: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of other; see `view`."""
+    expect_tensors("view_as", x, other)
+    y: Tensor = x.view(other.shape)
+    return y
+
+
+def reshape_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the shape of other; see `reshape`."""
+    expect_tensors("reshape_as", x, other)
+    return views.reshape(x, other.shape)
+
+
+def expand_as(x: Tensor, other: Tensor) -> Tensor:
+    """A view stretched to the shape of other; see `expand`."""
+    expect_tensors("expand_as", x, other)
+    return views.expand(x, shape=other.shape)
+
+
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of all positions along `dim`, which goes."""
+    expect_tensors("unbind", x)
+    d = normalize_dim(dim, x.ndim, "unbind", x)
+    return tuple([views.select(x, dim=d, index=k) for k in range(x.shape[d])])
+
+
+# ---- a new one like this --------------------------------------------------------------------------------------------
+
+
+def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A copy of data in the dtype and on the device of x; see `mg.tensor`."""
+    return creation.tensor(data, dtype or x.dtype, device or x.device, requires_grad)
+
+
+def new_empty(x: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Memory as it comes, of the dtype and on the device of x; see `mg.empty`."""
+    return creation.empty(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def new_zeros(x: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of the dtype and on the device of x; see `mg.zeros`."""
+    return creation.zeros(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def new_ones(x: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of the dtype and on the device of x; see `mg.ones`."""
+    return creation.ones(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+
+
+def new_full(
+    x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value, of the dtype and on the device of x; see `mg.full`."""
+    kind, where = dtype or x.dtype, device or x.device
+    return creation.full(
+        as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
+    )
+
+
+FUNCTIONS = (
+    size, dim, stride, storage_offset, element_size, is_floating_point, requires_grad_, type, type_as, cpu, view_as,
+    reshape_as, expand_as, unbind, new_tensor, new_empty, new_zeros, new_ones, new_full,
+)  # fmt: skip
+PROPERTIES = (nbytes, is_cuda)

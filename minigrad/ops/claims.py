@@ -1,0 +1,113 @@
+"""What a declaration says of its op for transforms: `linear=`, `jvp=` and `batch=`, read and checked.
+
+`autodiff/forward.py` goes by the first two, `autodiff/batching.py` by the third; what is not declared is derived there.
+A claim that names what the op does not have is a DeclarationError at import; whether it is true is for tests to say.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.core.op import Jvp, Linear, Op
+from minigrad.errors import DeclarationError
+
+FACTS = ("shape", "dtype", "layout", "device")
+VARIADIC_FACTS = ("in_shapes", "position")  # for ops over any number of operands, which have one rule for all
+BatchRule = str | Callable[..., Any] | None
+BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
+
+
+def claim(op: Op, linear: Linear | bool, jvp: Callable[..., Any] | None, batch: BatchRule) -> None:
+    """Enter what a declaration says into the record."""
+    op.linear = read_linear(op, linear)
+    op.jvp = None if jvp is None else read_jvp(op, jvp)
+    op.batch = read_batch(op, batch)
+
+
+def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
+    """The claim, in full.  Raises DeclarationError for an operand that does not exist or is named twice in a group."""
+    if linear is False:
+        return None
+    if linear is True:
+        if len(op.operands) > 1:
+            raise wrong(
+                op, f"linear=True says too little of the operands {', '.join(op.operands)}; write joint(...) with the "
+                f"names of those in which it is linear together, or each(...) with those of a product"
+            )  # fmt: skip
+        return Linear((op.operands,))
+    if not isinstance(linear, Linear) or not linear.groups or not all(linear.groups):
+        raise wrong(op, f"linear={linear!r} is no claim; give joint(...) or each(...) with names of operands")
+    for group in linear.groups:
+        unknown = [name for name in group if name not in op.operands]
+        if unknown:
+            raise wrong(op, f"linear= names {', '.join(map(repr, unknown))}; the operands are {', '.join(op.operands)}")
+        if len(set(group)) < len(group):
+            raise wrong(op, f"linear= names an operand of {group} twice")
+    return linear
+
+
+def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
+    """A rule of forward mode.
+
+    Its positional names say what it wants: `dx` the tangent of the operand x, `x` its value, `y` the result (or a
+    result by its name); keyword-only names are parameters and static facts, as in other rules.
+    """
+    wants: list[tuple[str, int]] = []
+    facts = []
+    for parameter in inspect.signature(fn).parameters.values():
+        name = parameter.name
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            if not is_fact(op, name):
+                raise wrong(op, f"{name!r} in its jvp rule is neither a parameter nor a static fact")
+            facts.append(name)
+            continue
+        meanings = [
+            *([("value", op.operands.index(name))] if name in op.operands else ()),
+            *([("result", op.outputs.index(name))] if name in op.outputs else ()),
+            *([("tangent", op.operands.index(name[1:]))] if name[:1] == "d" and name[1:] in op.operands else ()),
+        ]
+        if len(meanings) != 1:
+            known = f"a tangent (d{', d'.join(op.operands)}), an operand or a result ({', '.join(op.outputs)})"
+            what = "could be two things; rename the operand" if meanings else f"is none of {known}"
+            raise wrong(op, f"{name!r} in its jvp rule {what}")
+        wants += meanings
+    rule = Jvp(fn, tuple(wants), tuple(facts))
+    if not rule.tangents or op.variadic:
+        raise wrong(op, "a jvp rule takes the tangent of an operand by its name, as in `lambda dx, x: ...`")
+    return rule
+
+
+def read_batch(op: Op, batch: BatchRule) -> BatchRule:
+    """How an op takes a batch: a kind by name, or a rule `(x, w, *, batch, params...)`.
+
+    A rule is given operands that all have the batch as their first dim, `batch` of them, and gives results that have.
+    Raises DeclarationError for another kind, or a rule of other operands.
+    """
+    if batch is None or (isinstance(batch, str) and batch in BATCHES):
+        return batch
+    if not callable(batch):
+        raise wrong(op, f"batch={batch!r} is no kind of batching; give one of {', '.join(BATCHES)}, or a rule")
+    given = inspect.signature(batch).parameters.values()
+    operands = tuple(p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+    others = [p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    unknown = [name for name in others if name != "batch" and name not in op.params]
+    if operands != op.operands or unknown:
+        raise wrong(
+            op, f"its batch rule takes ({', '.join(operands)}) and {', '.join(others) or 'nothing'} by keyword; it is "
+            f"given ({', '.join(op.operands)}), and of `batch` and the parameters what it names"
+        )  # fmt: skip
+    return batch
+
+
+def is_fact(op: Op, name: str) -> bool:
+    """Whether a rule may ask for this by keyword: a parameter, or a static fact of an operand or a result."""
+    owner, _, what = name.rpartition("_")
+    static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", *op.outputs, *op.operands))
+    return name in op.params or static
+
+
+def wrong(op: Op, what: str) -> DeclarationError:
+    """The error for a bad claim."""
+    return DeclarationError(f"{op.where}: {op.name}: {what}", op=op.name)

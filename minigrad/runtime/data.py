@@ -1,0 +1,81 @@
+"""Numbers, nested lists and arrays as storage: what `mg.tensor` and `mg.Var` copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import as_device, default_device
+from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number
+from minigrad.core.layout import Layout
+from minigrad.core.storage import Storage
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+
+def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, Layout]:
+    """Copy a number, a nested list or tuple, an array or a tensor into fresh storage.
+
+    DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
+    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number, or for Python ints
+    that an integer dtype does not hold (arrays and tensors are cast, and wrap).
+    """
+    where = default_device() if device is None else as_device(device)
+    if isinstance(data, Tensor):
+        values = host_array(data)
+        source = data.dtype
+        where = data.device if device is None else where
+    elif isinstance(data, (np.ndarray, np.generic)):
+        values, source = np.asarray(data), as_dtype(data.dtype)
+    else:
+        shape = nested_shape(data)
+        values, source = host_numbers(data, shape)
+        if dtype is not None and source.is_int and values.size:
+            for extreme in (values.min(), values.max()):
+                fit_number(int(extreme), as_dtype(dtype))
+    wanted = source if dtype is None else as_dtype(dtype)
+    flat = cast_array(values, wanted).reshape(-1)
+    return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
+
+
+def nested_shape(data: Any) -> tuple[int, ...]:
+    """The shape of nested lists.  Raises ShapeError where two rows differ in length."""
+    if not isinstance(data, (list, tuple)):
+        return ()
+    shapes = [nested_shape(item) for item in data]
+    for position, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                f"tensor: a ragged list has no shape: item 0 has shape {shapes[0]}, item {position} has {shape}; "
+                f"all items must agree",
+                lhs=shapes[0],
+                rhs=shape,
+            )
+    return (len(data), *(shapes[0] if shapes else ()))
+
+
+def host_numbers(data: Any, shape: tuple[int, ...]) -> tuple[Any, DType]:
+    """Nested Python numbers (or 0-d tensors) as an array, and the dtype that they ask for."""
+    leaves = [data]
+    for _ in shape:
+        leaves = [leaf for item in leaves for leaf in item]
+    kinds: set[Any] = set()
+    for k, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.numel() == 1:
+            leaves[k] = host_array(leaf).reshape(()).item()
+        elif isinstance(leaf, np.generic):
+            leaves[k] = leaf.item()
+        kinds.add(type(leaves[k]))
+    if not kinds <= {bool, int, float}:
+        wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
+        raise DTypeError(f"tensor: {describe(wrong)} is no number; give bool, int or float")
+    kind = float if float in kinds or not leaves else int if int in kinds else bool
+    dtype = as_dtype(kind)
+    try:
+        array = np.array(leaves, np.float64 if kind is float else np.int64 if kind is int else np.bool_)
+    except OverflowError as error:
+        widest = describe(max(leaves, key=abs))
+        raise DTypeError(f"tensor: {widest} does not fit {dtype}; give numbers that do") from error
+    return array.reshape(shape), dtype

@@ -1,0 +1,259 @@
+"""How ops take a batch: an op on stacked operands, its parameters shifted, is the stack of the op one by one.
+
+Every call that the rows of the op table make on `reference`, with each operand batched and with all of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from op_calls import OpCall, calls, leaves
+from op_rows.row import Row
+from op_table import ROWS
+
+import minigrad as mg
+from minigrad.autodiff import batching
+from minigrad.autodiff.batching import KINDS, batch_kind, batched
+from minigrad.core.op import Op
+from minigrad.ops import casting, linalg, reduce, softmax, views
+from minigrad.ops.declare import view
+from minigrad.runtime.dispatch import apply
+
+OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
+DERIVED = {name for name, op in OURS.items() if batch_kind(op) != "loop"}
+# Ops whose rows are not recorded, since nothing in them carries a gradient.
+APART: list[tuple[str, dict[str, Any]]] = [
+    ("argmax_along", {"dim": 1}), ("argmin_along", {"dim": 0}),
+    ("argsort_along", {"dim": 1, "descending": True, "count": 2}),
+    ("any", {"dims": (0,), "keepdim": False}), ("all", {"dims": (0, 1), "keepdim": True}),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_gradients() -> Any:
+    with mg.no_grad():
+        yield
+
+
+def variants(x: Any) -> list[Any]:
+    """Three operands of one kind: other values in the same domain, and the same places."""
+    return [x * (1.0 + 0.04 * k) if x.dtype.is_float else x for k in range(3)]
+
+
+def assert_batches(op: Op, params: dict[str, Any], primals: Sequence[Any], flags: Sequence[bool]) -> None:
+    several = [variants(x) if flag else [x] * 3 for x, flag in zip(primals, flags, strict=True)]
+    each = [apply(op, one, params) for one in zip(*several)]
+    operands = [mg.stack(some) if flag else some[0] for some, flag in zip(several, flags)]
+    found = batched(op, params, operands, flags)
+    for k in range(len(op.outputs)):
+        one_by_one = [y if op.result is None else y[k] for y in each]
+        mine = found if op.result is None else found[k]
+        assert mine.shape == (3, *one_by_one[0].shape) and mine.dtype is one_by_one[0].dtype, f"{op.name} {flags}"
+        want = np.asarray([y.tolist() for y in one_by_one])
+        np.testing.assert_allclose(np.asarray(mine.tolist()), want, rtol=1e-12, err_msg=f"{op.name} {flags}")
+
+
+def patterns(count: int) -> list[tuple[bool, ...]]:
+    """All operands, and each alone."""
+    alone = [tuple(k == j for k in range(count)) for j in range(count)]
+    return [(True,) * count, *(alone if count > 1 else [])]
+
+
+def plain_calls(row: Row) -> list[OpCall]:
+    """The call of an elementwise row that records none."""
+    op = mg.schema[row.ops[0]] if row.ops else None
+    if row.smooth or op is None or op.kind != "elementwise":
+        return []
+    xs = [x.detach() for x in leaves(row)]
+    if row.dtypes[-1] != "float64":
+        xs = [x.to(mg.int64) for x in xs]
+    return [OpCall(op, {}, tuple(xs), (), None)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_batch_is_the_stack_of_its_parts(row: Row) -> None:
+    for call in [*calls(row), *plain_calls(row)]:
+        if batch_kind(call.op) != "loop":
+            for flags in patterns(len(call.primals)):
+                assert_batches(call.op, call.params, call.primals, flags)
+
+
+@pytest.mark.parametrize(("name", "params"), APART, ids=[name for name, _ in APART])
+def test_a_batch_of_what_gives_places_and_truths(name: str, params: dict[str, Any]) -> None:
+    x = mg.tensor([[0.5, 0.0, -1.0], [2.0, 0.0, 3.0]], dtype="float64", device="reference")
+    assert_batches(mg.schema[name], params, (x,), (True,))
+
+
+def test_every_op_that_needs_no_loop_is_tried() -> None:
+    tried = {call.op.name for row in ROWS for call in [*calls(row), *plain_calls(row)]}
+    assert DERIVED - tried - {name for name, _ in APART} == set()
+
+
+def test_every_op_has_a_kind() -> None:
+    kinds = {name: batch_kind(op) for name, op in OURS.items()}
+    assert set(kinds.values()) == set(KINDS)
+    for name, op in OURS.items():
+        if op.kind in ("elementwise", "reduction"):
+            assert kinds[name] == op.kind
+    assert {name for name, op in OURS.items() if op.kind == "view" and kinds[name] != "view"} == {
+        "as_view", "expand", "as_strided",
+    }  # fmt: skip
+    assert kinds["as_strided"] == "rule"
+    assert kinds["matmul_nd"] == "product" and kinds["softmax_along"] == "along" and kinds["cast"] == "elementwise"
+    assert kinds["draw"] == kinds["conv_with"] == "loop"
+
+
+# ---- parameters that say where from the end, ranks that differ, scalars, batches of none ----------------------------
+
+
+def numbers(*shape: int) -> Any:
+    return mg.arange(int(np.prod(shape)), dtype="float64", device="reference").reshape(shape)
+
+
+VIEWS: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = [
+    (views.permute, (2, 3, 4), {"dims": (-1, 0, -2)}),
+    (views.transpose, (2, 3, 4), {"dim0": -1, "dim1": 0}),
+    (views.squeeze, (1, 3, 1), {"dim": None}),
+    (views.squeeze, (1, 3, 1), {"dim": -1}),
+    (views.squeeze, (1, 3, 1), {"dim": (0, 1)}),
+    (views.unsqueeze, (2, 3), {"dim": -1}),
+    (views.unsqueeze, (2, 3), {"dim": -3}),
+    (views.unsqueeze, (2, 3), {"dim": 2}),
+    (views.as_view, (2, 3), {"shape": (3, -1)}),
+    (views.as_view, (2, 3), {"shape": (-1,)}),
+    (views.flip, (2, 3), {"dims": None}),
+    (views.flip, (2, 3), {"dims": -1}),
+    (views.expand, (3, 1), {"shape": (2, -1, 4)}),
+    (views.expand, (), {"shape": (2, 3)}),
+    (views.stretch, (2, 4), {"dims": (1,), "shape": (2, 3, 4)}),
+    (views.stretch, (), {"dims": (0, 1), "shape": (2, 3)}),
+    (views.narrow, (2, 5), {"dim": -1, "start": 1, "length": 3}),
+    (views.select, (2, 5), {"dim": -2, "index": -1}),
+    (views.slice_, (2, 5), {"dim": 1, "start": None, "stop": None, "step": -2}),
+    (views.diagonal, (3, 2, 4), {"offset": 1, "dim1": -1, "dim2": 0}),
+    (views.unfold, (2, 5), {"dim": -1, "size": 3, "step": 2}),
+    (views.as_strided, (2, 3), {"size": (2, 2), "stride": (1, 2), "storage_offset": 1}),
+    (reduce.sum, (2, 3), {"dims": -1, "keepdim": True}),
+    (reduce.sum, (2, 3), {"dims": None, "keepdim": False}),
+    (reduce.sum, (), {"dims": -1, "keepdim": False}),
+    (reduce.amax, (2, 3), {"dims": (0, -1), "keepdim": False}),
+    (softmax.softmax_along, (2, 3), {"dim": -1}),
+    (softmax.softmax_along, (), {"dim": 0}),
+    (reduce.max_along, (2, 3), {"dim": -2}),
+    (casting.cast, (2, 3), {"dtype": mg.float32}),
+]
+
+
+@pytest.mark.parametrize(("fn", "shape", "params"), VIEWS, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_parameters_are_shifted_by_their_roles(fn: Any, shape: tuple[int, ...], params: dict[str, Any]) -> None:
+    each = [fn_of(fn, numbers(*shape) + float(k), params) for k in range(3)]
+    found = batched(fn.op, params, [mg.stack([numbers(*shape) + float(k) for k in range(3)])], [True])
+    for k in range(len(fn.op.outputs)):
+        want = [(y if fn.op.result is None else y[k]).tolist() for y in each]
+        assert (found if fn.op.result is None else found[k]).tolist() == want
+
+
+def fn_of(fn: Any, x: Any, params: dict[str, Any]) -> Any:
+    """The op of one operand, scalars as rows where it goes along a dim."""
+    return fn(x, **params) if fn.op.kind == "kernel" else apply(fn.op, (x,), params)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "flags"),
+    [
+        (((), (2, 3)), (True, False)),
+        (((3,), (2, 1)), (True, True)),
+        (((3,), (4, 2, 1)), (True, False)),
+        (((4, 2, 1), (3,)), (False, True)),
+    ],
+    ids=str,
+)
+def test_operands_of_other_ranks_broadcast_behind_the_batch(shapes: Any, flags: tuple[bool, ...]) -> None:
+    assert_batches(mg.schema["sub"], {}, [numbers(*shape) for shape in shapes], flags)
+
+
+@pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)], ids=str)
+@pytest.mark.parametrize(
+    "shapes",
+    [((2, 3), (3, 4)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)),
+     ((5, 1, 2, 3), (4, 3, 2)), ((2, 3), (5, 3, 2))],
+    ids=str,
+)  # fmt: skip
+def test_a_product_of_batches(shapes: Any, flags: tuple[bool, ...]) -> None:
+    assert_batches(linalg.matmul_nd.op, {}, [numbers(*shape) for shape in shapes], flags)
+
+
+def test_a_batch_of_none() -> None:
+    none = numbers(0, 2, 3)
+    assert batched(mg.exp.op, {}, [none], [True]).shape == (0, 2, 3)
+    assert batched(mg.sum.op, {"dims": 0, "keepdim": False}, [none], [True]).shape == (0, 3)
+    assert batched(views.as_view.op, {"shape": (3, -1)}, [none], [True]).shape == (0, 3, 2)
+    assert batched(linalg.matmul_nd.op, {}, [none, numbers(3, 4)], [True, False]).shape == (0, 2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scaled = {"alpha": 1, "beta": 1}
+        y = batched(linalg.addmm_nd.op, scaled, [none, numbers(2, 5), numbers(5, 3)], [True, False, False])
+    assert y.shape == (0, 2, 3) and y.dtype is mg.float64
+
+
+# ---- rules and loops ------------------------------------------------------------------------------------------------
+
+
+def declared(batch: Any = None) -> Any:
+    @mg.kernel(dtype=mg.rules.floating, shape=lambda op, x, w, *, shape: shape, vjp=(None, None), batch=batch)
+    def filled(backend, out, x, w, *, shape):
+        """The first number of x all over a shape."""
+        scalar = mg.core.op.Spec(x.layout.select(0, 0).expand(out.shape), x.dtype)
+        launch = backend.prepare(mg.requests.Copy(), out, scalar)
+        return lambda x, w, y: launch(x, y)
+
+    return filled
+
+
+def test_a_rule_is_given_batches_and_what_it_names() -> None:
+    def rule(x, w, *, shape, batch):
+        assert x.shape == (2, 3) and w.shape == (2, 4), "the operand without a batch is stretched"
+        return x[:, 0].reshape(batch, 1).expand(batch, *shape)
+
+    op = declared(rule).op
+    assert batch_kind(op) == "rule"
+    assert batched(op, {"shape": (2,)}, [numbers(2, 3), numbers(4)], [True, False]).tolist() == [[0, 0], [3, 3]]
+
+
+def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "_looped", set())
+    op = declared().op
+    assert batch_kind(op) == "loop"
+    with pytest.warns(UserWarning, match="filled: there is no rule for a batch, so it is called once for each of it"):
+        y = batched(op, {"shape": (2,)}, [numbers(2, 3), numbers(4)], [True, False])
+    assert y.tolist() == [[0, 0], [3, 3]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        batched(op, {"shape": (2,)}, [numbers(2, 3), numbers(4)], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        ("rows", r"filled: batch='rows' is no kind of batching; give one of elementwise, .*, or a rule"),
+        (3, r"filled: batch=3 is no kind of batching"),
+        (lambda x: x, r"filled: its batch rule takes \(x\) and nothing by keyword; it is given \(x, w\)"),
+        (lambda x, w, *, dim: x, r"filled: its batch rule takes \(x, w\) and dim by keyword"),
+    ],
+)
+def test_a_bad_batch_rule_is_refused(batch: Any, message: str) -> None:
+    with pytest.raises(mg.DeclarationError, match=message):
+        declared(batch)
+
+
+def test_a_view_without_roles_takes_the_loop() -> None:
+    @view(vjp=(lambda g: g,))
+    def turned(layout):
+        """All dims in reverse order: of a batch too, so its kind alone does not tell."""
+        return layout.permute(tuple(range(layout.ndim - 1, -1, -1)))
+
+    assert batch_kind(turned.op) == "loop"

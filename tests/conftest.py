@@ -1,0 +1,81 @@
+"""Which tests run without `--full`, and how many kernels a run may load.
+
+A test with the mark `once` covers each value of some parameters once instead of their product; one with the mark
+`shared` asks a function of `selection.py`.  What is left out is deselected, so `--full` or its whole name runs it.
+`kernel_budget.py` counts kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+
+pytest_plugins = ["kernel_budget"]
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """Numbers become float64, the dtype of the op table, so that its kernels serve where the dtype does not matter."""
+    before = mg.default_float()
+    mg.set_default_float("float64")
+    yield
+    mg.set_default_float(before)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run the whole product of ops, dtypes and layouts")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what the marks leave out."""
+    if config.getoption("--full"):
+        return
+    by_test: dict[Any, list[Any]] = {}
+    for item in items:
+        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {id(item) for group in by_test.values() for item in chosen(group)}
+    named = set(config.invocation_params.args)
+    left_out = [item for item in items if id(item) not in kept and item.nodeid not in named]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        out = {id(item) for item in left_out}
+        items[:] = [item for item in items if id(item) not in out]
+
+
+def chosen(group: list[Any]) -> Iterable[Any]:
+    """Of the items of one test function, those that its marks let run."""
+    for mark in group[0].iter_markers("shared"):
+        group = [item for item in group if mark.kwargs["by"](**wanted(mark.kwargs["by"], item))]
+    for mark in group[0].iter_markers("once") if group else ():
+        tuples = {id(item): tuple(text(item.callspec.params[name]) for name in mark.args) for item in group}
+        covering = cover(list(dict.fromkeys(tuples.values())))
+        group = [item for item in group if tuples[id(item)] in covering]
+    return group
+
+
+def wanted(function: Any, item: Any) -> dict[str, Any]:
+    """Those parameters of an item that a function takes."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return {name: item.callspec.params[name] for name in names}
+
+
+def text(value: Any) -> str:
+    """What a parameter's value is called."""
+    return str(getattr(value, "__name__", None) or getattr(value, "name", None) or value)
+
+
+def cover(tuples: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
+    """Few of the tuples, so that each value stands at each place where it can; the same ones for the same list."""
+    left = {(place, value) for values in tuples for place, value in enumerate(values)}
+    found = set()
+    for new in range(len(tuples[0]), 0, -1):
+        for values in tuples:
+            here = set(enumerate(values)) & left
+            if len(here) >= new:
+                found.add(values)
+                left -= here
+    return found

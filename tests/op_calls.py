@@ -1,0 +1,111 @@
+"""The calls that a row of the op table makes: each op with its parameters, what went in and what came out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from op_rows.row import Row
+from op_support import arrays
+
+import minigrad as mg
+from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.engine import reachable
+from minigrad.core.op import Op
+from minigrad.ops.declare import picks_for
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.graph import Output
+
+
+@dataclass(frozen=True)
+class OpCall:
+    """One recorded call.  primals: one an operand, without their history; results: likewise.  node: its place in the
+    graph."""
+
+    op: Op
+    params: dict[str, Any]
+    primals: tuple[Any, ...]
+    results: tuple[Any, ...]
+    node: Any
+
+    def __repr__(self) -> str:
+        return f"{self.op.name}({', '.join(f'{x.dtype}{x.shape}' for x in self.primals)}, {self.params})"
+
+    def again(self, primals: Sequence[Any]) -> tuple[Any, ...]:
+        """The results of the op for other operands."""
+        found = apply(self.op, tuple(primals), self.params)
+        return (found,) if self.op.result is None else tuple(found)
+
+
+@contextmanager
+def everything_kept() -> Iterator[None]:
+    """Every op keeps its operands and results, whatever its rules ask for."""
+    before = [(op, op.saves, op.picks) for op in mg.schema.values()]
+    try:
+        for op, saves, _ in before:
+            results = tuple(range(-1, -1 - len(op.outputs), -1))
+            op.saves = ((*results, *(() if op.variadic else range(len(op.operands)))),) * len(saves)
+            op.picks = tuple(picks_for(op, mask) for mask in range(len(saves)))
+        yield
+    finally:
+        for op, saves, picks in before:
+            op.saves, op.picks = saves, picks
+
+
+def leaves(row: Row, seed: int = 0) -> list[Any]:
+    """The operands of a row on `reference`: floats as Vars of float64."""
+    return [
+        mg.tensor(v, device="reference") if v.dtype == bool else mg.Var(v, dtype="float64", device="reference")
+        for v in arrays(row, seed=seed)
+    ]
+
+
+def calls_of(y: Any) -> list[OpCall]:
+    """The calls that y was computed by, in order.  They must have been made with everything kept."""
+    nodes, _ = reachable([node_of(y)]) if y.requires_grad else ([], [])
+    found = []
+    for node in reversed(nodes):
+        count = len(node.op.outputs)
+        primals = [result_of(p) for p in node.parents] if node.op.variadic else node.saved[count:]
+        found.append(OpCall(node.op, node.params, tuple(x.detach() for x in primals), node.saved[:count], node))
+    return found
+
+
+def result_of(parent: Any) -> Any:
+    """The value at the end of an edge."""
+    if parent.__class__ is Output:
+        return parent.node.saved[parent.index]
+    return parent if isinstance(parent, mg.Tensor) else parent.saved[0]
+
+
+@functools.cache
+def calls(row: Row) -> tuple[OpCall, ...]:
+    """The calls that a smooth row makes for its operands; where it proves more ops than those, the calls of its
+    gradient."""
+    if not row.smooth:
+        return ()
+    xs = leaves(row)
+    with everything_kept(), mg.enable_grad():
+        y = row.fn(*xs)
+        found = calls_of(y)
+        if not {call.op.name for call in found}.issuperset(row.ops):
+            g = mg.Var(like(y, np.random.default_rng(1)))
+            for slope in mg.grad(y, [x for x in xs if x.is_variable], g, create_graph=True, retain_graph=True):
+                found += calls_of(slope)
+    return tuple(found)
+
+
+def like(x: Any, rng: np.random.Generator) -> Any:
+    """Random numbers in the shape and dtype of x, none near 0, and never all ones."""
+    values = rng.uniform(0.3, 1.7, x.shape) * rng.choice([-1.0, 1.0], x.shape)
+    return mg.tensor(values, dtype=x.dtype, device=x.device)
+
+
+def inner(a: Sequence[Any], b: Sequence[Any]) -> float:
+    """<a, b> over those of which both are there."""
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
+    return float(sum(float((x.to(mg.float64) * y.to(mg.float64)).sum().item()) for x, y in pairs))

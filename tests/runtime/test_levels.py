@@ -1,0 +1,107 @@
+"""A value that carries a transform passes through one door; here a level that counts what is done to its values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.op import Op
+from minigrad.errors import GradientError
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.tensor import Tensor
+
+
+class Counted(Wrapped):
+    """A tensor whose ops are written down."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, level: Level, inner: Tensor) -> None:
+        super().__init__(level, inner.layout, inner.dtype, inner.device)
+        self.inner = inner
+
+
+class Counting(Level):
+    def __init__(self, depth: int = 0) -> None:
+        super().__init__(depth)
+        self.seen: list[str] = []
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        self.seen.append(op.label)
+        given = [x.inner if isinstance(x, Counted) and x.level is self else x for x in operands]
+        found = apply(op, tuple(given), params)
+        if op.result is None:
+            return Counted(self, found)
+        return op.result(*[Counted(self, y) for y in found])
+
+
+def both(x: Tensor) -> tuple[Counting, Counted]:
+    level = Counting()
+    return level, Counted(level, x)
+
+
+CALLS = {
+    "a lane of one": (lambda x: x.exp(), ["exp"]),
+    "a lane of two": (lambda x: x * 2.0, ["mul"]),
+    "a number on the left": (lambda x: 2.0 - x, ["sub"]),
+    "a plain tensor on the left": (lambda x: mg.ones(2, 3, device="reference") + x, ["add"]),
+    "a lane of three": (lambda x: mg.where(x > 0.0, x, 0.0), ["gt", "where"]),
+    "a fold": (lambda x: x.sum(1), ["sum"]),
+    "a view": (lambda x: x.narrow(1, 0, 2), ["narrow"]),
+    "an index": (lambda x: x[0, 1:], ["select", "slice"]),
+    "a reshape": (lambda x: x.reshape(3, 2), ["view"]),
+    "a transpose": (lambda x: x.T, ["permute"]),
+    "a kernel": (lambda x: mg.softmax(x, -1), ["softmax"]),
+    "a product": (lambda x: x @ mg.ones(3, 2, device="reference"), ["matmul"]),
+    "two results": (lambda x: x.max(1).values, ["max"]),
+    "a composed function": (lambda x: mg.lerp(x, x, 0.5), ["sub", "mul", "add"]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_kind_of_call_passes_the_door_once(name: str) -> None:
+    function, wanted = CALLS[name]
+    x = mg.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], device="reference")
+    level, wrapped = both(x)
+    y = function(wrapped)
+    assert level.seen == wanted
+    assert isinstance(y, Counted) and isinstance(y, Tensor)
+    assert y.inner.tolist() == function(x).tolist() and y.shape == function(x).shape
+
+
+def test_the_deepest_level_is_asked_first() -> None:
+    outer, inner = Counting(0), Counting(1)
+    x = mg.ones(2, device="reference")
+    y = Counted(outer, x) * Counted(inner, Counted(outer, x))
+    assert (inner.seen, outer.seen) == (["mul"], ["mul"])
+    assert y.level is inner and y.inner.level is outer
+
+
+def test_a_parameter_is_canonical_when_a_level_sees_it() -> None:
+    class Seeing(Counting):
+        def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+            self.params = params
+            return super().call(op, operands, params)
+
+    level = Seeing()
+    Counted(level, mg.ones(2, 3, device="reference")).sum(-1)
+    assert level.params == {"dims": (1,), "keepdim": False}
+
+
+def test_a_wrapped_value_has_no_memory_to_look_at() -> None:
+    _, x = both(mg.ones(1, device="reference"))
+    for look in (lambda: x.item(), lambda: x.tolist(), lambda: bool(x), lambda: x.storage):
+        with pytest.raises(GradientError, match=r"float32\(1,\) belongs to a transform"):
+            look()
+    with pytest.raises(GradientError, match="cannot be written into out="):
+        mg.exp(x, out=mg.zeros(1, device="reference"))
+
+
+def test_a_value_that_outlives_its_transform_says_so() -> None:
+    level, x = both(mg.ones(2, device="reference"))
+    level.alive = False
+    with pytest.raises(GradientError, match=r"mul: float32\(2,\) belongs to a transform that has ended"):
+        _ = x * 2.0

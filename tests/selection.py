@@ -1,0 +1,156 @@
+"""Which part of the op table's product runs on a compiling device without `--full`.
+
+A kernel is a template with dtypes, a layout class and an op pasted in.  What can go wrong belongs to one of them, so
+each op runs once and each combination of the others once, shared out among the ops that have the same template: a
+family.  The choice depends on the table alone, so it is the same in every run.  The reference device compiles nothing
+and always runs the full product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from op_rows.row import Row
+from op_table import ROWS
+
+import minigrad as mg
+from minigrad.testing.layouts import LAYOUTS
+
+Family = tuple[object, ...]
+BASE = "float64"
+STRANGE = (*[name for name in LAYOUTS if name != "dense"], "broadcast")
+
+# Dtypes that differ in width or in one conversion, so that one of each group stands for a template's way with all.
+KINDS = (
+    ("bool",), ("uint8", "uint32"), ("int8", "int16", "int32", "int64"), ("float16", "bfloat16"), ("float32",)
+)  # fmt: skip
+FEW_KINDS = (("bool", "uint8", "uint32"), ("int8", "int16", "int32", "int64"), ("float16", "bfloat16", "float32"))
+
+# Ops that the same templates serve, by what they have in common; another op is a family of its own.
+TEMPLATES = {
+    "fold": "sum prod mean amax amin any all",
+    "search": "argmax_along argmin_along",
+    "scan": "cumsum_along cumprod_along cummax_values cummin_values cummax_places cummin_places logcumsumexp_along",
+    "gather": "gather_along index_select_along embedding_with",
+    "scatter": "scatter_add_along index_add_along",
+    "copy": "clone cast transfer cat_along as_strided expand as_view",
+    "product": "matmul_nd addmm_nd linear_with",
+    "convolution": "conv_with conv_input_with conv_weight_with",
+    "largest of a window": "max_pool_with max_pool_indices max_pool_pick max_pool_back",
+    "mean of a window": "avg_pool_with avg_pool_back",
+    "rows": "softmax_along log_softmax_along layer_norm_with rms_norm_with",
+    "rows of a gradient": "softmax_backward log_softmax_backward layer_norm_backward rms_norm_backward",
+    "sums of rows": "layer_norm_sums layer_norm_gradients rms_norm_sums rms_norm_gradients",
+    "losses": "cross_entropy_along cross_entropy_backward",
+}
+COMPOSED = ("composed of other ops",)
+TEMPLATE_OF = {op: name for name, ops in TEMPLATES.items() for op in ops.split()}
+
+
+def base_dtype(row: Row) -> str:
+    """The dtype in which every row runs in every layout, on the reference device at least."""
+    return BASE if BASE in row.dtypes else row.dtypes[-1]
+
+
+def family_of(row: Row) -> Family:
+    """What the kernels of a row have in common with others: one operand or more, and which results; or a name."""
+    if not row.ops or (row.elementwise and not row.refuses):
+        return COMPOSED
+    if row.elementwise:
+        return (min(len(row.domains), 2), row.result, row.dtypes, row.name == "where")
+    return (TEMPLATE_OF.get(row.ops[0], row.ops[0]),)
+
+
+def shape_of(row: Row) -> Family:
+    """The family as far as layouts see it: in an elementwise loop only whether operands may lie differently counts."""
+    family = family_of(row)
+    return (min(len(row.domains), 2),) if row.elementwise and len(family) > 1 else family
+
+
+def families(kind: Callable[[Row], Family]) -> dict[Family, list[Row]]:
+    """The rows of each family, in the order of the table."""
+    found: dict[Family, list[Row]] = {}
+    for row in ROWS:
+        found.setdefault(kind(row), []).append(row)
+    return found
+
+
+@cache
+def chosen_dtypes() -> set[tuple[str, str]]:
+    """(row, dtype): what a family covers beside the base dtype, shared out evenly.
+
+    That is one dtype of each kind, for the next family the next of that kind.  What is composed has no kernels of its
+    own.
+    """
+    found = set()
+    for turn, (family, rows) in enumerate(families(family_of).items()):
+        dtypes = [kind[turn % len(kind)] for kind in kinds_of(rows[0])]
+        for k, dtype in enumerate(dtypes):
+            able = [row for row in rows if dtype in row.dtypes and dtype != base_dtype(row)]
+            if able and family != COMPOSED:
+                found.add((spread(able, k, len(dtypes)).name, dtype))
+    return found
+
+
+@cache
+def chosen_layouts() -> set[tuple[str, str]]:
+    """(row, layout): each layout but the dense one, shared out evenly among a family."""
+    groups = families(shape_of).values()
+    return {(spread(rows, k, len(STRANGE)).name, layout) for rows in groups for k, layout in enumerate(STRANGE)}
+
+
+def kinds_of(row: Row) -> tuple[tuple[str, ...], ...]:
+    """The kinds of dtype that a family tells apart: what is no arithmetic only loads, stores and compares."""
+    return KINDS if row.elementwise else FEW_KINDS
+
+
+def spread(rows: list[Row], k: int, count: int) -> Row:
+    """The row for the k-th of `count` things: all things fall on different rows where there are enough of them."""
+    return rows[k * len(rows) // count if len(rows) > count else k % len(rows)]
+
+
+def compiles(device: str) -> bool:
+    """Whether kernels are compiled for a device: all but the reference."""
+    return device != "reference"
+
+
+def is_view(row: Row) -> bool:
+    """Whether the row's op only describes its operand anew: that needs no kernel."""
+    return bool(row.ops) and mg.schema[row.ops[0]].kind == "view"
+
+
+def layout_once_a_family(row: Row, device: str, layout: str) -> bool:
+    """Every row as it is; other layouts shared out."""
+    return not compiles(device) or layout == "dense" or is_view(row) or (row.name, layout) in chosen_layouts()
+
+
+def gradient_layout_once_a_family(row: Row, device: str, layout: str) -> bool:
+    """The same, but in two other layouts only: the loops of the rules are those of the forward pass."""
+    few = layout in ("dense", "transposed", "broadcast") or is_view(row) or not compiles(device)
+    return few and layout_once_a_family(row, device, layout)
+
+
+def dtype_once_a_family(row: Row, device: str, dtype: str) -> bool:
+    """Every row in its base dtype; the others shared out."""
+    return not compiles(device) or dtype == base_dtype(row) or is_view(row) or (row.name, dtype) in chosen_dtypes()
+
+
+def strided_once_a_family(row: Row, device: str) -> bool:
+    """The row of each family that has the layout of stepped operands."""
+    return not compiles(device) or (row.name, "stepped") in chosen_layouts()
+
+
+def stretched_once_a_family(row: Row, device: str) -> bool:
+    """The row of each family that has the layout of stretched operands."""
+    return not compiles(device) or (row.name, "broadcast") in chosen_layouts()
+
+
+def runs_in(op: str, dtype: str) -> bool:
+    """Whether some row of an op runs in a dtype, so that there is a kernel of the two."""
+    return any(runs_alone_in(row, dtype) for row in ROWS if op in row.ops)
+
+
+def runs_alone_in(row: Row, dtype: str) -> bool:
+    """Whether the table compiles just this row in a dtype."""
+    return (row.name, dtype) in chosen_dtypes() or dtype == base_dtype(row)

@@ -1,0 +1,125 @@
+"""The in-place forms: those of the public names, with their arguments, defaults, checks and errors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, GradientError, StorageError
+from minigrad.face.methods import METHODS
+
+NAMES = [name for names in METHODS.values() for name in names.split()]
+WRITERS = [name for name in NAMES if "out" in inspect.signature(getattr(mg.Tensor, name)).parameters]
+WRITTEN_OTHERWISE = {"copy_", "fill_", "masked_fill_", "requires_grad_", "zero_"}
+TWINS = ("_with", "_along", "_exact", "_between", "_nd")
+
+
+def tensor(data: Any, dtype: Any = None) -> Any:
+    return mg.tensor(data, dtype, "reference")
+
+
+def test_no_public_name_is_that_of_an_inner_op() -> None:
+    names = {*dir(mg.Tensor), *dir(mg), *dir(mg.Var), *dir(mg.nn.functional)}
+    assert [n for n in names if not n.startswith("_") and n.rstrip("_").endswith(TWINS)] == []
+    assert [n for n in names if any(f"{twin}_" in n for twin in TWINS[:4])] == []
+
+
+def test_every_in_place_form_is_that_of_a_public_function() -> None:
+    found = {n for n in dir(mg.Tensor) if n.endswith("_") and not n.endswith("__")}
+    assert found - WRITTEN_OTHERWISE == {f"{name}_" for name in WRITERS}
+    assert {"clamp_", "elu_", "gelu_", "leaky_relu_", "relu6_", "softplus_", "add_", "exp_"} <= found
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_in_place_form_takes_what_the_function_takes(name: str) -> None:
+    function, method = getattr(mg, name), getattr(mg.Tensor, f"{name}_")
+    taken = [str(p) for p in inspect.signature(function).parameters.values() if p.name not in ("out", "inplace")]
+    assert [str(p) for p in inspect.signature(method).parameters.values()] == taken
+    assert method.__name__ == method.__qualname__ == f"{name}_" and f"`{name}` in place." in method.__doc__
+
+
+X = [-2.0, -0.5, 0.0, 0.5, 3.0, 9.0]
+CALLS: dict[str, Callable[[Any, str], Any]] = {
+    "gelu": lambda x, end: getattr(x, "gelu" + end)(),
+    "gelu-tanh": lambda x, end: getattr(x, "gelu" + end)(approximate="tanh"),
+    "gelu-tanh-by-place": lambda x, end: getattr(x, "gelu" + end)("tanh"),
+    "softplus": lambda x, end: getattr(x, "softplus" + end)(),
+    "softplus-2-3": lambda x, end: getattr(x, "softplus" + end)(2.0, threshold=3.0),
+    "elu": lambda x, end: getattr(x, "elu" + end)(),
+    "elu-alpha": lambda x, end: getattr(x, "elu" + end)(alpha=0.5),
+    "leaky_relu": lambda x, end: getattr(x, "leaky_relu" + end)(),
+    "leaky_relu-slope": lambda x, end: getattr(x, "leaky_relu" + end)(0.3),
+    "relu6": lambda x, end: getattr(x, "relu6" + end)(),
+    "clamp": lambda x, end: getattr(x, "clamp" + end)(-1.0, 2.0),
+    "clamp-min": lambda x, end: getattr(x, "clamp" + end)(min=0.25),
+    "clamp-max": lambda x, end: getattr(x, "clamp" + end)(max=tensor([1.0, 0.0] * 3)),
+    "pow": lambda x, end: getattr(x, "pow" + end)(2),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_in_place_gives_the_values_of_the_function_and_is_one_write(call: Any) -> None:
+    x = tensor(X)
+    wanted, version = call(x, "").tolist(), x.storage.version
+    assert call(x, "_") is x and x.tolist() == wanted and x.storage.version == version + 1
+    row = tensor([X, X])
+    assert call(row[1], "_").tolist() == wanted and row.tolist() == [X, wanted], "through a view"
+
+
+def test_a_function_writes_into_out() -> None:
+    x, y = tensor(X), tensor(X)
+    for function in (mg.gelu, mg.softplus, mg.elu, mg.leaky_relu, lambda x, out: mg.clamp(x, 0.0, out=out)):
+        assert function(x, out=y) is y and y.tolist() == function(x, out=None).tolist()
+    assert x.tolist() == X
+
+
+WRITES = {
+    name: lambda x, name=name: getattr(x, name + "_")(*([0.5] if name in ("clamp", "add") else []))
+    for name in ("gelu", "softplus", "elu", "leaky_relu", "clamp", "relu6", "add")
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_an_in_place_form_may_not_lose_a_gradient_nor_write_shared_memory(name: str) -> None:
+    write, leaf = WRITES[name], mg.Var(X, device="reference")
+    with pytest.raises(GradientError, match=f"^{name}_: cannot write into a Var"):
+        write(leaf)
+    with pytest.raises(GradientError, match=f"^{name}_: cannot write into float32.*, the result of mul"):
+        write(leaf * 2.0)
+    with pytest.raises(StorageError, match=f"^{name}_: .*its elements share memory"):
+        write(tensor(1.0).expand(3))
+    assert leaf.tolist() == X and leaf.storage.version == 0
+    with mg.no_grad():
+        write(leaf)
+    assert leaf.storage.version == 1
+
+
+def test_a_bound_that_overlaps_what_is_written_is_refused() -> None:
+    x = tensor(X)
+    with pytest.raises(StorageError, match=r"clamp_: out .* overlaps an operand"):
+        x[1:].clamp_(min=x[:-1])
+    assert x.tolist() == X and x.clamp_(min=x).tolist() == X
+
+
+def test_a_result_of_another_dtype_is_not_squeezed_into_the_tensor() -> None:
+    x = tensor([1, 5])
+    for write in (lambda: x.clamp_(1.5), lambda: x.gelu_(), lambda: x.elu_(), lambda: x.div_(2), lambda: x.eq_(1)):
+        with pytest.raises(DTypeError, match=r"the result is .*, out is int64\(2,\); dtypes must agree"):
+            write()
+    assert x.clamp_(2, 4).tolist() == [2, 4] and x.relu6_().tolist() == [2, 4]
+
+
+def test_wrong_arguments_are_those_of_the_function() -> None:
+    x = tensor(X)
+    with pytest.raises(ArgumentError, match=r"gelu: .* must be 'none' or 'tanh', got 'fast'"):
+        x.gelu_("fast")
+    with pytest.raises(ArgumentError, match=r"clamp: .* give min, max, or both"):
+        x.clamp_()
+    for call in (lambda: x.relu6_(1.0), lambda: x.elu_(beta=1.0), lambda: x.add_(), lambda: x.exp_(out=x)):
+        with pytest.raises(TypeError, match="argument"):
+            call()
+    assert x.tolist() == X and x.storage.version == 0
