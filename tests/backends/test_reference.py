@@ -233,9 +233,7 @@ def test_a_large_int_is_rounded_once_to_bfloat16():
 def test_folds_over_any_dims_of_any_layout(dims, way):
     a = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 9
     kept = lambda f: f(a, axis=dims, keepdims=True) if dims else a
-    assert np.array_equal(
-        fold("sum", a, dims, compute=np.float64, dtype=f32, way=way), kept(np.sum)
-    )
+    assert np.array_equal(fold("sum", a, dims, compute=np.float64, dtype=f32, way=way), kept(np.sum))
     assert np.array_equal(fold("amax", a, dims, compute=np.float32, way=way), kept(np.max))
 
 

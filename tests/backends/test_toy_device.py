@@ -158,6 +158,24 @@ def test_what_lies_in_the_padding_of_a_convolution_is_left_out_even_next_to_infi
     assert got.tolist() == np.full(out[1].shape, np.inf).tolist()
 
 
+def test_a_request_made_of_steps_says_that_an_index_was_out_of_range(toy, monkeypatch):
+    class Twice(requests.Request):
+        pass
+
+    def twice(backend, request, outs, operands):
+        steps = Steps(backend, outs, operands)
+        found = steps.work(steps.outs[0].shape, f32)
+        steps.ask(requests.Gather(0), found, *steps.operands)
+        steps.each(mg.schema["add"].scalar, steps.outs[0], found, found)
+        return steps.launch
+
+    monkeypatch.setitem(lowerings, Twice, twice)
+    a, out = arrange(np.float32([3, 1, 2])), blank((2,), f32)
+    for index, wrong in (([0, 2], False), ([0, 3], True), ([-4, 0], True)):
+        chosen = arrange(np.int64(index))
+        assert toy.Toy().prepare(Twice(), out[1], a[1], chosen[1])(a[0], chosen[0], out[0]) is wrong
+
+
 @pytest.mark.parametrize("wrong", [3, -4])
 def test_an_index_out_of_range_is_an_error_on_it_too(wrong):
     x, index = mg.tensor([1.0, 2.0, 3.0], device="toy"), mg.tensor([0, wrong], device="toy")
@@ -172,17 +190,16 @@ def test_an_index_out_of_range_is_an_error_on_it_too(wrong):
 
 
 def test_two_launches_of_one_plan_do_not_share_what_is_in_between(toy):
-    # While the first launch runs, a second begins: from within the first one's own loop.
+    # The second launch runs from beginning to end between two steps of the first.
     class Nested(toy.Toy):
-        inside = None
+        between = None
 
         def prepare(self, request, outs, *operands):
             launch = super().prepare(request, outs, *operands)
 
             def run(*buffers):
-                again, self.inside = self.inside, None
-                if again is not None:
-                    again()
+                if self.between is not None:
+                    next(self.between, None)
                 return launch(*buffers)
 
             return run
@@ -191,9 +208,14 @@ def test_two_launches_of_one_plan_do_not_share_what_is_in_between(toy):
     a, b = arrange(np.float32([1, 2, 3, 4])), arrange(np.float32([10, 20, 30, 40]))
     first, second = blank((4,), f32), blank((4,), f32)
     launch = backend.prepare(requests.Scan(scan.SUM, np.dtype(np.float64), 0), first[1], a[1])
-    for _ in range(2):
-        backend.inside = lambda: launch(b[0], second[0])
-        launch(a[0], first[0])
+
+    def between():
+        yield from range(3)
+        backend.between = None
+        launch(b[0], second[0])
+
+    backend.between = between()
+    launch(a[0], first[0])
     assert first[0][:4].tolist() == [1, 3, 6, 10]
     assert second[0][:4].tolist() == [10, 30, 60, 100]
 
