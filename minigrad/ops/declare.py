@@ -220,13 +220,14 @@ def signature_of(op: Op, public: Function) -> inspect.Signature:
 
 def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a call in the order of the declaration, defaults filled in.  Raises TypeError for others."""
-    if given.keys() - op.params.keys():
+    found = {**op.params, **given}
+    if len(found) > len(op.params):
         wrong = ", ".join(sorted(given.keys() - op.params.keys()))
         raise TypeError(f"{op.label}() has no parameter {wrong}; it takes {', '.join(op.params) or 'none'}")
-    found = {**op.params, **given}
-    missing = [name for name, value in found.items() if value is inspect.Parameter.empty]
-    if missing:
-        raise TypeError(f"{op.label}() needs {', '.join(missing)}")
+    for value in found.values():
+        if value is inspect.Parameter.empty:
+            missing = [name for name, each in found.items() if each is inspect.Parameter.empty]
+            raise TypeError(f"{op.label}() needs {', '.join(missing)}")
     return found
 
 
