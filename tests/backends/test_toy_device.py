@@ -56,7 +56,14 @@ globals().update({n: test for n, test in vars(test_contract).items() if n.starts
 
 @pytest.mark.parametrize("shape", [(70,), (3, 200), (200, 3)], ids=str)
 def test_scans_of_many_positions(shape):
-    test_contract.test_long_scans("toy", shape, 1 << 60)
+    for name in (*test_contract.LONG_SCANS, "places"):
+        test_contract.test_long_scans("toy", shape, 1 << 60, name)
+
+
+def test_a_scan_of_halves_accumulates_in_the_compute_dtype():
+    # 256 + 1 is 256 in bfloat16, which has eight bits.
+    one = mg.ones(300, dtype="bfloat16", device="toy")
+    assert scan.recurrence(one, one, dim=0)[-1].item() == 300.0
 
 
 # ---- the whole op table

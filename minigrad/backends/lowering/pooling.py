@@ -23,17 +23,17 @@ def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -
     Then what the part asks for: the element, the place, a gather at the place, or a scatter to it.
     """
     steps = Steps(backend, outs, operands)
-    (out,), (*others, x) = steps.outs, steps.operands
+    (out, *second), (*others, x) = steps.outs, steps.operands
     like = others[0] if request.part == "back" else out
     spots = like.shape[2:]
     windows = Windows(x.shape, spots, request.window, request.stride, request.padding, request.dilation)
     best, place, empty = first_largest(steps, windows, x)
     rows, plane = (*x.shape[:2], prod(spots)), (*x.shape[:2], prod(x.shape[2:]))
     index = viewed(place, rows)
-    if request.part == "values":
+    if request.part in ("values", "places"):
         steps.copy(out, best)
-    elif request.part == "places":
-        steps.copy(out, place)
+        for result in second:
+            steps.copy(result, place)
     elif request.part == "pick":
         found = steps.work(rows, out.dtype)
         steps.ask(Gather(2), found, viewed(steps.dense(others[0]), plane), index)
