@@ -60,6 +60,12 @@ def test_scans_of_many_positions(shape):
         test_contract.test_long_scans("toy", shape, 1 << 60, name)
 
 
+def test_a_scan_of_halves_accumulates_in_the_compute_dtype():
+    # 256 + 1 is 256 in bfloat16, which has eight bits.
+    one = mg.ones(300, dtype="bfloat16", device="toy")
+    assert scan.recurrence(one, one, dim=0)[-1].item() == 300.0
+
+
 # ---- the whole op table
 
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
