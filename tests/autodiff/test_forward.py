@@ -103,6 +103,12 @@ def exact(call: OpCall) -> bool:
     return all(x.dtype is mg.float64 or not x.dtype.is_float for x in (*call.primals, *call.results))
 
 
+def test_every_op_with_a_derivative_is_tried() -> None:
+    tried = {call.op.name for row in SMOOTH for call in calls(row)}
+    ours = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
+    assert {name for name, op in ours.items() if op.differentiable} - tried == set()
+
+
 @pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
 def test_the_oracle_is_the_transpose_of_the_rules(row: Row) -> None:
     # The oracle itself: <u, J v> with J from the derivative of the rules, and <J^T u, v> by the rules.
