@@ -30,19 +30,19 @@ FEW_KINDS = (("bool", "uint8", "uint32"), ("int8", "int16", "int32", "int64"), (
 # Ops that the same templates serve, by what they have in common; another op is a family of its own.
 TEMPLATES = {
     "fold": "sum prod mean amax amin any all",
-    "search": "argmax_along argmin_along",
-    "scan": "cumsum_along cumprod_along cummax_values cummin_values cummax_places cummin_places logcumsumexp_along",
-    "gather": "gather_along index_select_along embedding_with",
-    "scatter": "scatter_add_along index_add_along",
-    "copy": "clone cast transfer cat_along as_strided expand as_view",
-    "product": "matmul_nd addmm_nd linear_with",
-    "convolution": "conv_with conv_input_with conv_weight_with",
-    "largest of a window": "max_pool_with max_pool_indices max_pool_pick max_pool_back",
-    "mean of a window": "avg_pool_with avg_pool_back",
-    "rows": "softmax_along log_softmax_along layer_norm_with rms_norm_with",
+    "search": "argmax argmin",
+    "scan": "cumsum cumprod cummax_values cummin_values cummax_places cummin_places logcumsumexp",
+    "gather": "gather index_select embedding",
+    "scatter": "scatter_add index_add",
+    "copy": "clone cast transfer cat as_strided expand view",
+    "product": "matmul addmm linear",
+    "convolution": "conv conv_input conv_weight",
+    "largest of a window": "max_pool max_pool_indices max_pool_pick max_pool_back",
+    "mean of a window": "avg_pool avg_pool_back",
+    "rows": "softmax log_softmax layer_norm rms_norm",
     "rows of a gradient": "softmax_backward log_softmax_backward layer_norm_backward rms_norm_backward",
     "sums of rows": "layer_norm_sums layer_norm_gradients rms_norm_sums rms_norm_gradients",
-    "losses": "cross_entropy_along cross_entropy_backward",
+    "losses": "cross_entropy cross_entropy_backward",
 }
 COMPOSED = ("composed of other ops",)
 TEMPLATE_OF = {op: name for name, ops in TEMPLATES.items() for op in ops.split()}

@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
+from minigrad.autodiff.hooks import hooked
 from minigrad.autodiff.owning import apart, handed_out
 from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.watching import watched, watched_joint
@@ -131,6 +132,8 @@ def descend(
 ) -> list[tuple[Node, Tensor]]:
     """Push gradients from node to parents in the order of `nodes`; with `wanted`, to those in it only.
 
+    A gradient is complete when its node's turn has come: then the hooks of the node see it, before anybody else.
+
     table: the gradient of each node or leaf that has been reached, by id.  owned: those that are the engine's own
     sums.  Gives what came to `targets` among the nodes, and leaves those of the leaves in the table.
     """
@@ -140,11 +143,15 @@ def descend(
             g = table.pop(node.id, None)
             if g is None:
                 continue
+            if node.hooks:
+                g = hooked(node, 0, g)
             if node.id in targets:
                 found.append((targets[node.id], g))
             gradients: Gradients = (g,)
         else:
             gradients = [table.pop(key, None) for key in node.ids]
+            if node.hooks:
+                gradients = [None if g is None else hooked(node, k, g) for k, g in enumerate(gradients)]
             found += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
         for parent, partial in node.pull(gradients, wanted, create):
             if parent.id in table:

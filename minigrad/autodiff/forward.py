@@ -67,7 +67,15 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     if jvp is None or not covered:
         return set(), ()
     given = [call.wanted(kind, k) for kind, k in jvp.wants]
-    return covered, as_parts(call, jvp.fn(*given, **call.facts(jvp.facts)))
+    versions = [x.storage.version for x in given]
+    found = jvp.fn(*given, **call.facts(jvp.facts))
+    if jvp.foreign and versions != [x.storage.version for x in given]:
+        raise GradientError(
+            f"{call.op.label}: its jvp rule wrote into what it was given, which others share; compute a new tensor "
+            f"instead",
+            op=call.op.label,
+        )
+    return covered, as_parts(call, found)
 
 
 def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:

@@ -120,7 +120,7 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
 
 
 def find_op(name: str) -> Op:
-    """The op of that name, or the one that a public function of that name calls: `matmul` finds `matmul_nd`.
+    """The op of that name, or the one that a public function of that name calls: `softmax` finds what declares it.
 
     Raises ArgumentError for a function that is composed of other ops, and for an unknown name with its neighbours.
     """

@@ -30,7 +30,8 @@ from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 schema: dict[str, Op] = {}
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
 GRADIENT = re.compile(r"g(\d*)$")
-# Ops behind a function of another signature have a longer name: `gather` calls `gather_along`.
+# A function that calls an op behind another signature has the op's name, and the declaration a longer one: `gather`
+# calls `gather_along`, which declares the op gather.
 INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
@@ -47,14 +48,14 @@ def new_op(
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
     name = function.__name__.strip("_")
+    ours = (function.__module__ or "").startswith("minigrad.")
+    if ours:
+        name = INNER.sub("", name)
     if not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
-    ours = (function.__module__ or "").startswith("minigrad.")
     if ours and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     op = Op(name, kind, operands, params, where)
-    if ours:
-        op.label = INNER.sub("", name)
     op.doc = function.__doc__
     op.roles = roles_of(function, params)
     op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
@@ -219,13 +220,14 @@ def signature_of(op: Op, public: Function) -> inspect.Signature:
 
 def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a call in the order of the declaration, defaults filled in.  Raises TypeError for others."""
-    if given.keys() - op.params.keys():
+    found = {**op.params, **given}
+    if len(found) > len(op.params):
         wrong = ", ".join(sorted(given.keys() - op.params.keys()))
         raise TypeError(f"{op.label}() has no parameter {wrong}; it takes {', '.join(op.params) or 'none'}")
-    found = {**op.params, **given}
-    missing = [name for name, value in found.items() if value is inspect.Parameter.empty]
-    if missing:
-        raise TypeError(f"{op.label}() needs {', '.join(missing)}")
+    for value in found.values():
+        if value is inspect.Parameter.empty:
+            missing = [name for name, each in found.items() if each is inspect.Parameter.empty]
+            raise TypeError(f"{op.label}() needs {', '.join(missing)}")
     return found
 
 

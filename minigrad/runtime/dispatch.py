@@ -183,6 +183,7 @@ def record(
     node: BackpropOp = new_node(BackpropOp)
     node.id = next(ids)
     node.ids = None if op.result is None else (node.id, *[next(ids) for _ in storages[1:]])
+    node.hooks = None
     node.op = op
     node.plan = plan
     node.params = plan.params

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from minigrad.core.op import Op
+from minigrad.errors import ArgumentError
+from minigrad.runtime.hooks import Hook, HookHandle, add_hook
 
 ids = itertools.count(1)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,15 +39,19 @@ class BackpropOp:
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
     source: the user's line, under `mg.debug()`.
     ids: None for an op of one result, whose gradient is known by `id`; else an id for each result, the first is `id`.
+    hooks: None, or the hooks of each result that has some.
     """
 
-    __slots__ = ("__weakref__", "id", "ids", "mask", "op", "params", "parents", "plan", "saved", "source", "versions")
+    __slots__ = (
+        "__weakref__", "hooks", "id", "ids", "mask", "op", "params", "parents", "plan", "saved", "source", "versions",
+    )  # fmt: skip
 
     def __init__(
         self, op: Op, plan: Any, params: dict[str, Any], parents: tuple[Any, ...], mask: int, saved: tuple[Any, ...]
     ) -> None:
         self.id = next(ids)
         self.ids: tuple[int, ...] | None = None
+        self.hooks: dict[int, dict[int, Hook]] | None = None
         self.op, self.plan, self.params, self.parents, self.mask = op, plan, params, parents, mask
         self.saved: tuple[Any, ...] | None = saved
         self.versions = tuple([t.storage.version for t in saved])
@@ -62,6 +68,20 @@ class BackpropOp:
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
         """(parent, partial gradient) of each operand, from the gradients of the results: the rules, in `engine.py`."""
         raise NotImplementedError
+
+    def register_hook(self, hook: Hook) -> HookHandle:
+        """Call `hook(gradient)` when the gradient of this node's result is complete, before its rules; what it returns,
+        if anything, takes the gradient's place.
+
+        Several run in order.  Raises ArgumentError for a node of several results: hooks belong to one of them.
+        """
+        if self.ids is not None:
+            raise ArgumentError(
+                f"register_hook: {self.name} has the results {', '.join(self.op.outputs)}; register the hook on one of "
+                f"them, as with result.{self.op.outputs[0]}.op",
+                op=self.op.label,
+            )
+        return add_hook(self, 0, hook)
 
     def __repr__(self) -> str:
         return f"BackpropOp#{self.id}({self.op.name}, shape={self.shape})"
@@ -87,6 +107,10 @@ class Output:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.node.plan.outs[self.index].shape)
+
+    def register_hook(self, hook: Hook) -> HookHandle:
+        """As `BackpropOp.register_hook`, for the gradient of this result."""
+        return add_hook(self.node, self.index, hook)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.node, name)

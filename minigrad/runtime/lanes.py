@@ -70,7 +70,7 @@ def record(op, plan, {xs}, storage):
         node.saved = saved = tuple([operands[k] if k >= 0 else result(storage, plan, None) for k in which])
         node.versions = tuple([each.storage.version for each in saved])
     node.id = next(ids)
-    node.ids = None
+    node.ids = node.hooks = None
     node.op = op
     node.plan = plan
     node.params = plan.params

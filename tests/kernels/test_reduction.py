@@ -263,7 +263,7 @@ def test_the_ends_of_an_integer_range_are_its_identities():
     assert run_fold("amin", i32, ends[1:], Layout.contiguous((1,)), (0,))[0] == 2**31 - 1
 
 
-@pytest.mark.shared(by=lambda dtype: runs_in("argmax_along", dtype.name))
+@pytest.mark.shared(by=lambda dtype: runs_in("argmax", dtype.name))
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_positions_of_every_dtype_are_those_of_the_first(dtype):
     buffer = cast_array(np.array([0, 1, 1, 0]), dtype)

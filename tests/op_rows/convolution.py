@@ -48,7 +48,7 @@ def transposed(y: np.ndarray, w: np.ndarray, b: Any, stride: Any, padding: Any, 
     return out if b is None else out + b.reshape(-1, *(1,) * len(size))
 
 
-def _row(name: str, shapes: Any, fn: Any, numpy: Any, ops: tuple[str, ...] = ("conv_with",)) -> Row:
+def _row(name: str, shapes: Any, fn: Any, numpy: Any, ops: tuple[str, ...] = ("conv",)) -> Row:
     terms = math.prod(shapes[1][1:])
     return Row(name, fn, numpy, ("real",) * len(shapes), ops, shapes, dtypes=NUMBERS, tolerance=2 + terms / 2)
 
@@ -77,7 +77,7 @@ def _transposed(name: str, *shapes: Any, groups: int = 1, **given: Any) -> Row:
         shapes,
         lambda x, w, b=None: fn(x, w, b, **given),
         lambda x, w, b=None: transposed(x, w, b, s, p, m, groups, d),
-        ("conv_input_with",),
+        ("conv_input",),
     )
 
 
@@ -104,5 +104,5 @@ ROWS = [
     _transposed("conv_transpose3d", (1, 2, 2, 2, 2), (2, 1, 2, 2, 1), (1,), stride=(1, 2, 1)),
     Row("conv_weight", lambda y, x: convolution.conv_weight_with(
             y, x, size=(3, 2), stride=(1, 2), padding=(1, 0), dilation=(1, 1), groups=1),
-        _weight, ("real", "real"), ("conv_weight_with",), ((2, 3, 3, 2), (2, 2, 3, 5)), dtypes=NUMBERS, tolerance=12),
+        _weight, ("real", "real"), ("conv_weight",), ((2, 3, 3, 2), (2, 2, 3, 5)), dtypes=NUMBERS, tolerance=12),
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from .row import ALL, NUMBERS, Row
 
 
 def _product(name: str, *shapes: tuple[int, ...]) -> Row:
-    return Row(name, mg.matmul, np.matmul, ("real", "real"), ("matmul_nd",), shapes, dtypes=ALL, tolerance=4)
+    return Row(name, mg.matmul, np.matmul, ("real", "real"), ("matmul",), shapes, dtypes=ALL, tolerance=4)
 
 
 def _added(name: str, fn: object, *shapes: tuple[int, ...]) -> Row:
@@ -21,7 +21,7 @@ def _added(name: str, fn: object, *shapes: tuple[int, ...]) -> Row:
         lambda c, a, b: fn(c, a, b, beta=2, alpha=3),  # type: ignore[operator]
         lambda c, a, b: 2 * c + 3 * (a @ b),
         ("real", "real", "real"),
-        ("addmm_nd",),
+        ("addmm",),
         shapes,
         dtypes=NUMBERS,
         tolerance=8,
@@ -34,7 +34,7 @@ def _linear(name: str, *shapes: tuple[int, ...]) -> Row:
         lambda x, w, b: functional.linear(x, w, b),
         lambda x, w, b: x @ w.T + b,
         ("real", "real", "real"),
-        ("linear_with",),
+        ("linear",),
         shapes,
         dtypes=NUMBERS,
         tolerance=4,
@@ -47,8 +47,8 @@ ROWS = [
     _product("matmul-vectors", (4,), (4,)),
     _product("matmul-vector-batch", (4,), (2, 4, 3)),
     _product("matmul-batch-vector", (2, 3, 4), (4,)),
-    Row("mv", mg.mv, np.matmul, ("real", "real"), ("matmul_nd",), ((3, 4), (4,)), dtypes=ALL, tolerance=4),
-    Row("bmm", mg.bmm, np.matmul, ("real", "real"), ("matmul_nd",), ((2, 3, 4), (2, 4, 2)), dtypes=ALL, tolerance=4),
+    Row("mv", mg.mv, np.matmul, ("real", "real"), ("matmul",), ((3, 4), (4,)), dtypes=ALL, tolerance=4),
+    Row("bmm", mg.bmm, np.matmul, ("real", "real"), ("matmul",), ((2, 3, 4), (2, 4, 2)), dtypes=ALL, tolerance=4),
     Row("outer", mg.outer, np.outer, ("real", "real"), (), ((3,), (4,)), dtypes=ALL),
     _added("addmm", mg.addmm, (3, 5), (3, 4), (4, 5)),
     _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
@@ -60,6 +60,6 @@ ROWS = [
     _linear("linear", (3, 4), (5, 4), (5,)),
     _linear("linear-vector", (4,), (5, 4), (5,)),
     _linear("linear-batch", (2, 3, 4), (5, 4), (5,)),
-    Row("linear-plain", functional.linear, lambda x, w: x @ w.T, ("real", "real"), ("matmul_nd",), ((3, 4), (5, 4)),
+    Row("linear-plain", functional.linear, lambda x, w: x @ w.T, ("real", "real"), ("matmul",), ((3, 4), (5, 4)),
         dtypes=ALL, tolerance=4),
 ]  # fmt: skip

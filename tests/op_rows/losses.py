@@ -47,7 +47,7 @@ def _backward(reduction: str) -> Any:
 
 S, R = (2, 3, 3), (2, 3)
 EACH = {"ignore_index": 1, "reduction": "none"}
-ALONG, BACK = ("cross_entropy_along",), ("cross_entropy_backward",)
+ALONG, BACK = ("cross_entropy",), ("cross_entropy_backward",)
 ROWS = [
     _row("cross_entropy", lambda x: F.cross_entropy(x, _target(x), ignore_index=1), lambda x: _losses(
         x.swapaxes(1, 2)).sum() / VALID.sum(), S, ops=ALONG),

@@ -23,7 +23,7 @@ def _scattered(x: np.ndarray, source: np.ndarray) -> np.ndarray:
     return out
 
 
-def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ("index_select_along",)) -> Row:
+def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ("index_select",)) -> Row:
     return Row(name, fn, numpy, ("real",) * len(shapes), ops, shapes, dtypes=ALL)
 
 

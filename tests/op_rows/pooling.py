@@ -74,7 +74,7 @@ def _max(name: str, shape: Any, window: Any, stride: Any = None, padding: Any = 
         lambda x: fn(x, window, stride, rest[2], rest[3], ceil),
         lambda x: largest(x, *rest),
         ("distinct",),
-        ("max_pool_with",),
+        ("max_pool",),
         (shape,),
         dtypes=NUMBERS,
     )
@@ -90,7 +90,7 @@ def _avg(name: str, shape: Any, window: Any, stride: Any = None, padding: Any = 
         lambda x: fn(x, window, stride, rest[2], ceil, pad, *(() if dims == 1 else (divisor,))),
         lambda x: mean(x, *rest),
         ("real",),
-        ("avg_pool_with",),
+        ("avg_pool",),
         (shape,),
         dtypes=FLOATS,
         tolerance=4,

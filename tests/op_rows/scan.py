@@ -55,27 +55,27 @@ def _added(x: np.ndarray, src: np.ndarray) -> np.ndarray:
 SUMS = {"dtypes": ALL, "result": "sum"}
 PLACES = {"dtypes": ALL, "result": "int64", "smooth": False, "domain": "whole"}
 ROWS = [
-    _row("cumsum", lambda x: mg.cumsum(x, 1), lambda x: np.cumsum(x, 1), "cumsum_along", **SUMS),
-    _row("cumsum-last", lambda x: x.cumsum(-1), lambda x: np.cumsum(x, -1), "cumsum_along", **SUMS),
-    _row("cumsum-reverse", lambda x: scan.cumsum_along(x, dim=1, reverse=True), _reversed_sum, "cumsum_along", **SUMS),
-    _row("cumprod", lambda x: mg.cumprod(x, 1), lambda x: np.cumprod(x, 1), "cumprod_along", **SUMS),
-    _row("cumprod-zeros", lambda x: mg.cumprod(x, -1), lambda x: np.cumprod(x, -1), "cumprod_along", domain="zeros",
+    _row("cumsum", lambda x: mg.cumsum(x, 1), lambda x: np.cumsum(x, 1), "cumsum", **SUMS),
+    _row("cumsum-last", lambda x: x.cumsum(-1), lambda x: np.cumsum(x, -1), "cumsum", **SUMS),
+    _row("cumsum-reverse", lambda x: scan.cumsum_along(x, dim=1, reverse=True), _reversed_sum, "cumsum", **SUMS),
+    _row("cumprod", lambda x: mg.cumprod(x, 1), lambda x: np.cumprod(x, 1), "cumprod", **SUMS),
+    _row("cumprod-zeros", lambda x: mg.cumprod(x, -1), lambda x: np.cumprod(x, -1), "cumprod", domain="zeros",
          shape=(4, 6), dtypes=FLOATS, refuses=False),
     _row("logcumsumexp", lambda x: mg.logcumsumexp(x, 1), lambda x: np.logaddexp.accumulate(x, 1),
-         "logcumsumexp_along", dtypes=FLOATS),
+         "logcumsumexp", dtypes=FLOATS),
     _row("recurrence", lambda x, f: scan.recurrence(x, f, dim=1, reverse=False), recurrence, "recurrence", count=2,
          dtypes=FLOATS),
     _row("recurrence-reverse", lambda x, f: scan.recurrence(x, f, dim=1, reverse=True), _backward, "recurrence",
          count=2, dtypes=FLOATS),
     *[_row(f"{name}-values", lambda x, name=name: getattr(mg, name)(x, 1).values,
-           lambda x, best=best: best.accumulate(x, 1), f"{name}_along",
+           lambda x, best=best: best.accumulate(x, 1), name,
            domain="distinct", dtypes=ALL)
       for name, best in (("cummax", np.maximum), ("cummin", np.minimum))],
     *[_row(f"{name}-places", lambda x, name=name: getattr(mg, name)(x, 1).indices, _last_place(best),
-           f"{name}_along", **PLACES)
+           name, **PLACES)
       for name, best in (("cummax", np.maximum), ("cummin", np.minimum))],
     Row("gather-longer", lambda x: mg.gather(x, 1, mg.tensor(GRID, device=x.device)),
-        lambda x: np.take_along_axis(x, GRID, 1), ("real",), ("gather_along",), ((2, 3),), dtypes=ALL),
+        lambda x: np.take_along_axis(x, GRID, 1), ("real",), ("gather",), ((2, 3),), dtypes=ALL),
     Row("scatter_add-longer", lambda x, s: mg.scatter_add(x, 1, mg.tensor(GRID, device=x.device), s),
-        lambda x, s: _added(x, s), ("real", "real"), ("scatter_add_along",), ((2, 3), (2, 4)), dtypes=ALL),
+        lambda x, s: _added(x, s), ("real", "real"), ("scatter_add",), ((2, 3), (2, 4)), dtypes=ALL),
 ]  # fmt: skip

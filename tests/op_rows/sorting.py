@@ -12,7 +12,7 @@ from .row import ALL, Row
 
 
 def _row(name: str, fn: Any, numpy: Any, domain: str = "distinct", **more: Any) -> Row:
-    return Row(name, fn, numpy, (domain,), more.pop("ops", ("sort_along",)), ((2, 5, 3),),
+    return Row(name, fn, numpy, (domain,), more.pop("ops", ("sort",)), ((2, 5, 3),),
                dtypes=ALL, **more)  # fmt: skip
 
 
@@ -26,7 +26,7 @@ ROWS = [
     _row("sort-down", lambda x: x.sort(-1, True).values, lambda x: _down(x, -1)),
     _row("msort", mg.msort, lambda x: np.sort(x, 0)),
     _row("argsort", lambda x: mg.argsort(x, 1), lambda x: np.argsort(x, 1, stable=True), "whole",
-         ops=("argsort_along",), **PLACES),
+         ops=("argsort",), **PLACES),
     _row("sort-places", lambda x: mg.sort(x, 0).indices, lambda x: np.argsort(x, 0, stable=True), "whole", **PLACES),
     _row("topk", lambda x: mg.topk(x, 2, 1).values, lambda x: _down(x, 1)[:, :2]),
     _row("topk-smallest", lambda x: mg.topk(x, 1, 1, largest=False).values, lambda x: np.sort(x, 1)[:, :1]),
