@@ -25,7 +25,8 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing import zeros_of
 from minigrad.runtime.dispatch import apply, canonical
-from minigrad.runtime.graph import BackpropOp, Output, is_grad_enabled, set_grad_enabled
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
 
 Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]
