@@ -88,17 +88,12 @@ from minigrad.ops.arithmetic import (
     add,
     div,
     floor_divide,
-    hypot,
     maximum,
     minimum,
     mul,
     neg,
-    pow,
-    reciprocal,
     remainder,
-    rsqrt,
     sign,
-    sqrt,
     square,
     sub,
 )
@@ -156,6 +151,7 @@ from minigrad.ops.joining import cat, chunk, repeat, split, stack
 from minigrad.ops.linalg import addmm, addmv, baddbmm, bmm, dot, matmul, mm, mv, outer
 from minigrad.ops.masks import masked_fill, masked_scatter, masked_select, nonzero
 from minigrad.ops.pooling import adaptive_avg_pool1d, avg_pool1d, max_pool1d, max_pool2d, max_pool3d
+from minigrad.ops.powers import hypot, pow, reciprocal, rsqrt, sqrt
 from minigrad.ops.random import (
     Generator,
     manual_seed,
@@ -191,7 +187,8 @@ from minigrad.ops.softmax import log_softmax, softmax, softmin
 from minigrad.ops.sorting import argsort, kthvalue, median, msort, sort, topk
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape
-from minigrad.runtime.graph import BackpropOp, enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 

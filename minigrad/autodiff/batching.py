@@ -25,7 +25,8 @@ from minigrad.core.op import Op
 from minigrad.ops.creation import zeros
 from minigrad.ops.joining import stack
 from minigrad.ops.views import expand, reshape, select
-from minigrad.runtime.dispatch import apply, plan_of
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
 
 KINDS = ("elementwise", "reduction", "view", "product", "along", "rule", "loop")

@@ -18,14 +18,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, node_of
-from minigrad.autodiff.engine import accumulate, by_definition, descend, fitted, leading_to
+from minigrad.autodiff.engine import accumulate, descend, leading_to
+from minigrad.autodiff.pulling import by_definition, fitted
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing import zeros_of
 from minigrad.runtime.dispatch import apply, canonical
-from minigrad.runtime.graph import BackpropOp, Output, is_grad_enabled, set_grad_enabled
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
 
 Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]

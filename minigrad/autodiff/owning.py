@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage, Storage
 from minigrad.ops.casting import clone
-from minigrad.runtime.graph import set_grad_enabled
+from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
 Found = list[tuple[Any, Tensor]]  # targets and their gradients

@@ -28,6 +28,7 @@ from minigrad.core.dtype import (
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.face import pytorch
+from minigrad.face.copying import COPIES
 from minigrad.face.in_place import copy_, fill_, has_out, in_place, zero_
 from minigrad.face.python import PLACES, item, tolist
 from minigrad.ops import (
@@ -41,6 +42,7 @@ from minigrad.ops import (
     joining,
     linalg,
     masks,
+    powers,
     reduce,
     rounding,
     scan,
@@ -54,8 +56,8 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
 
 METHODS: dict[Any, str] = {
-    arithmetic: "add sub mul div neg abs sign square reciprocal sqrt rsqrt hypot pow floor_divide remainder "
-    "maximum minimum",
+    arithmetic: "add sub mul div neg abs sign square floor_divide remainder maximum minimum",
+    powers: "reciprocal sqrt rsqrt hypot pow",
     compare: "eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_xor logical_not "
     "bitwise_and bitwise_or bitwise_xor",
     explog: "exp exp2 expm1 log log2 log10 log1p erf erfc ndtr logaddexp",
@@ -77,7 +79,7 @@ METHODS: dict[Any, str] = {
 
 OPERATORS = {
     "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
-    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": powers.pow,
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
@@ -236,7 +238,7 @@ def attach() -> None:
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
-        **PLACES, **COMPARISONS,
+        **PLACES, **COPIES, **COMPARISONS,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
         "__setitem__": subscript.set_item, "as_strided": views.strided_view, "backward": backward,

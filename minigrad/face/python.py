@@ -63,6 +63,13 @@ def truth(x: Tensor) -> bool:
     return bool(only(x, "bool"))
 
 
+def length(x: Tensor) -> int:
+    """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
+    if not x.layout.shape:
+        raise TypeError("len(): a tensor of shape () has no length")
+    return x.layout.shape[0]
+
+
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
     if x.ndim == 0:
@@ -104,6 +111,6 @@ def formatted(x: Tensor, spec: str) -> str:
 
 PLACES = {
     "__float__": as_float, "__int__": as_int, "__trunc__": as_int, "__index__": as_index, "__round__": rounded,
-    "__bool__": truth, "__iter__": iterate, "__contains__": contains, "__format__": formatted,
+    "__bool__": truth, "__len__": length, "__iter__": iterate, "__contains__": contains, "__format__": formatted,
     "__eq__": equal_or_not, "__ne__": different_or_not,
 }  # fmt: skip

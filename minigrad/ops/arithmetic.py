@@ -7,8 +7,6 @@ backward, one that names none keeps nothing.
 
 from __future__ import annotations
 
-import math
-
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.declare import elementwise
 from minigrad.ops.rules import each, joint, number, promote, to_float
@@ -66,62 +64,6 @@ def sign(x):
 def square(x):
     """x*x.  Gradient: 2*g*x."""
     return x * x
-
-
-@elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))
-def reciprocal(x):
-    """1/x.  Gradient: -g/x**2."""
-    return 1 / x
-
-
-@elementwise(dtype=to_float, vjp=(lambda g, y: g / (y * 2.0),))
-def sqrt(x):
-    """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
-    return math.sqrt(x)
-
-
-@elementwise(dtype=to_float, vjp=(lambda g, x, y: g * y / (x * -2.0),))
-def rsqrt(x):
-    """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
-    return 1 / math.sqrt(x)
-
-
-@elementwise(
-    dtype=to_float,
-    vjp=(
-        lambda g, a, y: g * (a / (y == 0.0).where_cond(1.0, y)),
-        lambda g, b, y: g * (b / (y == 0.0).where_cond(1.0, y)),
-    ),
-)
-def hypot(a, b):
-    """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is.
-
-    Gradient: g*a/y and g*b/y; 0 at the origin, nan where both are infinite.
-    """
-    return math.hypot(a, b)
-
-
-@elementwise(
-    dtype=number,
-    vjp=(lambda g, a, b: pow_base_rule(g, a, b), lambda g, a, b, y: pow_exponent_rule(g, a, b, y)),
-)
-def pow(a, b):
-    """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap.
-
-    Gradient: g*b*a**(b-1) for a (0 where b is 0), g*a**b*log(a) for b (0 where a is 0 and b >= 0; nan where a < 0).
-    """
-    return a**b
-
-
-def pow_base_rule(g, a, b):
-    """d(a**b)/da: the product with b is cut at b = 0, where a**(b-1) may be infinite."""
-    return (b == 0.0).where_cond(0.0, g * b * a ** (b == 0.0).where_cond(1.0, b - 1.0))
-
-
-def pow_exponent_rule(g, a, b, y):
-    """d(a**b)/db: 0 at a = 0 for b >= 0, the limit of a**b * log(a)."""
-    flat = (a == 0.0) & (b >= 0.0)
-    return flat.where_cond(0.0, g * y * flat.where_cond(1.0, a).log())
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))

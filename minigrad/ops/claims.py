@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.core.op import Jvp, Linear, Op
+from minigrad.core.forward import Jvp, Linear
+from minigrad.core.op import Op
 from minigrad.errors import DeclarationError
 
 FACTS = ("shape", "dtype", "layout", "device")

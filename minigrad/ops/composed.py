@@ -10,9 +10,10 @@ from typing import Any
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, softplus_with
-from minigrad.ops.arithmetic import clamp_between, reciprocal, sqrt, square
-from minigrad.ops.arithmetic import pow as pow_
+from minigrad.ops.arithmetic import clamp_between, square
 from minigrad.ops.joining import cat
+from minigrad.ops.powers import pow as pow_
+from minigrad.ops.powers import reciprocal, sqrt
 from minigrad.ops.views import narrow
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 

@@ -20,7 +20,7 @@ from minigrad.ops.indexing import index_add_along, index_select_along, out_of_ra
 from minigrad.ops.reduce import amax, amin, sum, wide
 from minigrad.ops.subscript import set_item
 from minigrad.ops.views import unsqueeze
-from minigrad.runtime.graph import no_grad
+from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 

@@ -22,7 +22,7 @@ from minigrad.ops.declare import kernel, reduction
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
 from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
-from minigrad.runtime.graph import is_grad_enabled
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from minigrad.core.dtype import DType, bool_, default_float, int64
 from minigrad.core.dtype import promote as promote_dtypes
+from minigrad.core.forward import each as each
+from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.op import each as each
-from minigrad.core.op import joint as joint
 from minigrad.errors import DTypeError, ShapeError
 
 Pair = tuple[np.dtype[Any], DType]

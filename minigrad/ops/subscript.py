@@ -21,7 +21,7 @@ from minigrad.ops.masks import choose, count_true, put
 from minigrad.ops.views import select, slice_, unsqueeze
 from minigrad.runtime.data import host_numbers, nested_shape
 from minigrad.runtime.dispatch import write
-from minigrad.runtime.graph import no_grad
+from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable

@@ -16,9 +16,10 @@ from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, view
-from minigrad.runtime.dispatch import apply, plan_for, run_view
-from minigrad.runtime.graph import is_grad_enabled
+from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.planning import with_dtypes
+from minigrad.runtime.plans import plan_for
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------

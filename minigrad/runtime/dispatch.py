@@ -13,31 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.config import listeners, settings
+from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime import lanes
-from minigrad.runtime.graph import BackpropOp, Output, ids, mode, user_line
+from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import run_into
 from minigrad.runtime.levels import Level, level_of
-from minigrad.runtime.operands import (
-    NUMBERS,
-    SCALAR,
-    as_operands,
-    canonical,
-    forget_numbers,
-    keyed,
-    number,
-    weak_number,
-)
-from minigrad.runtime.planning import CallPlan, make_plan
+from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, keyed, number, weak_number
+from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
+from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.writing import current
 
-__all__ = ["SCALAR", "apply", "lane", "number", "run_view"]
-_planned: set[Op] = set()
-NO_PARAMS: dict[str, Any] = {}
+__all__ = ["SCALAR", "apply", "canonical", "keyed", "lane", "number", "plan_for", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
@@ -75,29 +66,6 @@ def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
     """Run an op with a kernel into what exists; nothing is recorded."""
     return run_into(op, plan_of(op, operands, params, fresh=False), operands, out)
-
-
-def plan_of(
-    op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True
-) -> CallPlan:
-    """The plan of a call, found under its parameters as they were written, or made.
-
-    fresh: for a result of its own; False: for `write`, which prepares for each layout that it writes to.
-    """
-    if len(operands) == 1:
-        x = operands[0]
-        key: tuple[Any, ...] = (x.layout, x.dtype, x.device)
-    else:
-        key = tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
-    if params:
-        try:
-            key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
-        except TypeError:  # an array, say, of which a role makes a tuple
-            params = canonical(op, operands, params)
-            key = (*key, *map(keyed, params.values()))
-    if not fresh:
-        key = (*key, write)
-    return op.plans.get(key) or plan_for(op, operands, params, key, fresh)
 
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
@@ -159,9 +127,7 @@ def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
     return y
 
 
-def record(
-    op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]
-) -> BackpropOp | None:
+def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:
     """The BackpropOp of a call; where no result is a float there is none, for nothing carries a gradient."""
     if not plan.tracks:
         return None
@@ -200,26 +166,3 @@ def record(
 def lane(op: Op) -> Callable[..., Any]:
     """The public function of an elementwise op, its steps written out for its number of operands."""
     return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "weak_number": weak_number})
-
-
-def plan_for(
-    op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
-) -> CallPlan:
-    """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
-    plan = make_plan(op, operands, canonical(op, operands, params) if params else params, fresh)
-    if len(op.plans) >= settings.plan_limit:
-        for old in list(op.plans)[: settings.plan_limit // 2]:
-            op.plans.pop(old, None)
-    op.plans[key] = plan
-    _planned.add(op)
-    return plan
-
-
-def forget_plans() -> None:
-    """Drop every plan: what they were made from has changed."""
-    forget_numbers()
-    while _planned:
-        _planned.pop().plans.clear()
-
-
-listeners.append(forget_plans)

@@ -1,8 +1,8 @@
 """Tensor: a storage seen through a layout, with the op that made it.
 
-It holds no maths: `methods.py` attaches the ops, so this file needs none of the layers above it.  Views share their
-storage and write through.  What a graph walk needs is `op` (the BackpropOp, None for constants) and `is_variable`
-(a class attribute: True for `Var`).
+It holds no maths: `face/methods.py` attaches the ops, so this file needs none of the layers above it.  Views share
+their storage and write through.  What a graph walk needs is `op` (the BackpropOp, None for constants) and
+`is_variable` (a class attribute: True for `Var`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.device import Device, as_device
-from minigrad.core.dtype import DType, as_dtype, cast_array, name_number, to_logical
+from minigrad.core.device import Device
+from minigrad.core.dtype import DType, name_number, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
-from minigrad.errors import DTypeError, GradientError
+from minigrad.errors import DTypeError
 from minigrad.runtime.graph import BackpropOp, ids
 
 
@@ -96,42 +96,6 @@ class Tensor:
         """The same values in the same storage, without history."""
         return Tensor(self.storage, self.layout)
 
-    def __copy__(self) -> Tensor:
-        """Another tensor on the same storage, with the same history; a Var becomes another leaf."""
-        twin = type(self).__new__(type(self))
-        Tensor.__init__(twin, self.storage, self.layout, self.op)
-        return twin
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
-        self._refuse_history("deepcopy")
-        storage = memo.get(id(self.storage))
-        if storage is None:
-            backend = backend_of(self.device)
-            storage = backend.from_host(backend.to_host(self.storage), self.dtype, self.device)
-            memo[id(self.storage)] = storage
-        twin = type(self).__new__(type(self))
-        Tensor.__init__(twin, storage, self.layout)
-        return twin
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle: the elements as a NumPy array, and the device.  Raises GradientError within a graph."""
-        self._refuse_history("pickle")
-        return _from_pickle, (np.array(host_array(self)), str(self.device))
-
-    def _refuse_history(self, name: str) -> None:
-        if self.op is not None:
-            raise GradientError(
-                f"{name}: {describe(self)} is the result of {self.op.name}, and graphs stay; detach() it first",
-                op=name,
-            )
-
-    def __len__(self) -> int:
-        """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
-        if not self.layout.shape:
-            raise TypeError("len(): a tensor of shape () has no length")
-        return self.layout.shape[0]
-
     def __hash__(self) -> int:
         return id(self)
 
@@ -162,12 +126,6 @@ class Tensor:
 
 # What the fast lanes take as it is: a value that carries a transform, of another class, goes the long road.
 PLAIN: set[type] = {Tensor}
-
-
-def _from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
-    dtype, where = as_dtype(array.dtype), as_device(device)
-    flat = cast_array(array, dtype).reshape(-1)
-    return Tensor(backend_of(where).from_host(flat, dtype, where), Layout.contiguous(tuple(array.shape)))
 
 
 def describe(x: Any) -> str:

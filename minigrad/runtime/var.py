@@ -7,7 +7,6 @@ using the new.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from minigrad.core.dtype import DType, as_dtype, default_float
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.runtime.data import store
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
 
 class Var(Tensor):
@@ -94,19 +93,6 @@ class Var(Tensor):
     def as_tensor(self) -> Tensor:
         """The value as a plain tensor that shares the storage: no gradient flows through it."""
         return self.detach()
-
-    def __copy__(self) -> Tensor:
-        twin: Any = super().__copy__()
-        twin._grad, twin.name = self._grad, self.name
-        return twin
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        twin: Any = super().__deepcopy__(memo)
-        twin._grad, twin.name = deepcopy(self._grad, memo), self.name
-        return twin
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Var, (np.array(host_array(self)), None, str(self.device), self.name)
 
 
 PLAIN.add(Var)

@@ -13,8 +13,9 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError, StorageError
-from minigrad.runtime.graph import BackpropOp, Output, mode
+from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 
 # What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.

@@ -18,7 +18,7 @@ from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import float64
 from minigrad.errors import DTypeError, GradientError
 from minigrad.ops.creation import tensor
-from minigrad.runtime.graph import no_grad
+from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.var import Var
 

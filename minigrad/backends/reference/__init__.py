@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from minigrad.backends.reference.conv import Conv
 from minigrad.backends.reference.filling import Filling
+from minigrad.backends.reference.folding import Folding
 from minigrad.backends.reference.indexing import Indexing
 from minigrad.backends.reference.loops import Loops
 from minigrad.backends.reference.masks import Masks
 from minigrad.backends.reference.pool import Pool
+from minigrad.backends.reference.products import Products
 from minigrad.backends.reference.rows import Rows
 from minigrad.backends.reference.scan import Scan
 from minigrad.backends.reference.sorting import Sorting
 
 
-class ReferenceBackend(Loops, Conv, Indexing, Filling, Masks, Pool, Rows, Scan, Sorting):
+class ReferenceBackend(Loops, Conv, Folding, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, one element at a time."""

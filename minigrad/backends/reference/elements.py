@@ -6,7 +6,7 @@ odometer and convert them with `core.dtype.cast_array`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,21 +59,3 @@ def quiet(launch: Callable[..., Any]) -> Callable[..., Any]:
             return launch(*args)
 
     return run
-
-
-def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int] | None:
-    """The offset in `layout` of each element that an index of the same rank names along `dim`; None if one names
-    what is not there."""
-    size, step = layout.shape[dim], layout.strides[dim]
-    rest = tuple(0 if d == dim else stride for d, stride in enumerate(layout.strides))
-    starts = Layout.make(index.shape, rest, layout.offset).offsets()
-    chosen = [int(i) for i in read(buffer, index, INT64)]
-    if any(not -size <= i < size for i in chosen):
-        return None
-    return [start + step * (i % size) for start, i in zip(starts, chosen, strict=True)]
-
-
-def targets(out: Layout, a: Layout) -> Iterator[int]:
-    """For each element of `a`, the offset of the element of `out` that it is folded into."""
-    strides = tuple(0 if size == 1 else stride for size, stride in zip(out.shape, out.strides))
-    return Layout.make(a.shape, strides, out.offset).offsets()

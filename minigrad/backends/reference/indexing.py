@@ -6,7 +6,7 @@ import numpy as np
 
 from minigrad.backends.base import IndexLaunch, Launch, serves
 from minigrad.backends.host import HostMemory
-from minigrad.backends.reference.elements import INT64, Buffer, picked, places, quiet, read, write
+from minigrad.backends.reference.elements import INT64, Buffer, places, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
 from minigrad.core.layout import Layout, along
@@ -73,3 +73,15 @@ class Indexing(HostMemory):
             result[places(out.layout)] = (min(chosen), max(chosen)) if chosen else (0, -1)
 
         return look
+
+
+def picked(layout: Layout, index: Spec, buffer: Buffer, dim: int) -> list[int] | None:
+    """The offset in `layout` of each element that an index of the same rank names along `dim`; None if one names
+    what is not there."""
+    size, step = layout.shape[dim], layout.strides[dim]
+    rest = tuple(0 if d == dim else stride for d, stride in enumerate(layout.strides))
+    starts = Layout.make(index.shape, rest, layout.offset).offsets()
+    chosen = [int(i) for i in read(buffer, index, INT64)]
+    if any(not -size <= i < size for i in chosen):
+        return None
+    return [start + step * (i % size) for start, i in zip(starts, chosen, strict=True)]

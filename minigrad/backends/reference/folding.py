@@ -1,0 +1,61 @@
+"""Folds and searches, one element at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.host import HostMemory
+from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
+from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
+from minigrad.core import requests
+from minigrad.core.fold import Fold
+from minigrad.core.layout import Layout
+from minigrad.core.op import ScalarFn, Spec
+
+
+class Folding(HostMemory):
+    """The preparers of folds and searches."""
+
+    @serves(requests.Reduce)
+    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
+        """Every fold in the order of its elements, whatever else it would allow."""
+        f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
+        number = compute_type(compute)
+        count = prod(a.shape[d] for d in dims)
+
+        def launch(x: Buffer, z: Buffer) -> None:
+            folds = dict.fromkeys(out.layout.offsets(), start)
+            for place, value in zip(targets(out.layout, a.layout), read(x, a, compute), strict=True):
+                folds[place] = f(folds[place], value)
+            values = list(folds.values())
+            write(z, out, [v / number(count) for v in values] if fold.mean else values, compute)
+
+        return quiet(launch)
+
+    @serves(requests.ArgReduce)
+    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        compute = a.dtype.compute
+        f = python_function(better, compute)
+        # A layout whose offsets are the index along `dim`.
+        positions = Layout.make(a.shape, tuple(int(d == dim) for d in range(len(a.shape))), 0)
+
+        def launch(x: Buffer, z: Buffer) -> None:
+            best: dict[int, tuple[Any, int]] = {}
+            rows = zip(targets(out.layout, a.layout), positions.offsets(), read(x, a, compute), strict=True)
+            for place, position, value in rows:
+                if place not in best or f(best[place][0], value):
+                    best[place] = (value, position)
+            write(z, out, [best[place][1] for place in out.layout.offsets()], INT64)
+
+        return quiet(launch)
+
+
+def targets(out: Layout, a: Layout) -> Iterator[int]:
+    """For each element of `a`, the offset of the element of `out` that it is folded into."""
+    strides = tuple(0 if size == 1 else stride for size, stride in zip(out.shape, out.strides))
+    return Layout.make(a.shape, strides, out.offset).offsets()

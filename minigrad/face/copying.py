@@ -1,0 +1,79 @@
+"""copy, deepcopy and pickle of tensors and Vars: other objects, the last two with memory of their own.
+
+A graph cannot be copied: what a recorded op made is shared by `copy` with its history, and refused by the others.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import as_device
+from minigrad.core.dtype import as_dtype, cast_array
+from minigrad.core.layout import Layout
+from minigrad.core.storage import Storage
+from minigrad.errors import GradientError
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.var import Var
+
+
+def shallow(x: Tensor) -> Tensor:
+    """Another tensor on the same storage, with the same history; a Var becomes another leaf with the same `.grad`."""
+    twin = twin_on(x, x.storage, x.op)
+    if isinstance(x, Var):
+        twin._grad = x._grad
+    return twin
+
+
+def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
+    refuse_history(x, "deepcopy")
+    storage = memo.get(id(x.storage))
+    if storage is None:
+        backend = backend_of(x.device)
+        storage = backend.from_host(backend.to_host(x.storage), x.dtype, x.device)
+        memo[id(x.storage)] = storage
+    twin = twin_on(x, storage, None)
+    if isinstance(x, Var):
+        twin._grad = copy.deepcopy(x._grad, memo)
+    return twin
+
+
+def reduced(x: Tensor) -> tuple[Any, ...]:
+    """For pickle: the elements as a NumPy array, and the device.  Raises GradientError within a graph."""
+    refuse_history(x, "pickle")
+    array = np.array(host_array(x))
+    if isinstance(x, Var):
+        return Var, (array, None, str(x.device), x.name)
+    return from_pickle, (array, str(x.device))
+
+
+def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
+    """Another object of the class of x, and of its name if it has one."""
+    twin: Any = type(x).__new__(type(x))
+    Tensor.__init__(twin, storage, x.layout, op)
+    if isinstance(x, Var):
+        twin.name = x.name
+    return twin
+
+
+def from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
+    """The tensor that a pickle tells of."""
+    dtype, where = as_dtype(array.dtype), as_device(device)
+    flat = cast_array(array, dtype).reshape(-1)
+    return Tensor(backend_of(where).from_host(flat, dtype, where), Layout.contiguous(tuple(array.shape)))
+
+
+def refuse_history(x: Tensor, name: str) -> None:
+    """Raise GradientError for the result of a recorded op."""
+    if x.op is not None:
+        raise GradientError(
+            f"{name}: {describe(x)} is the result of {x.op.name}, and graphs stay; detach() it first", op=name
+        )
+
+
+COPIES = {"__copy__": shallow, "__deepcopy__": deep, "__reduce__": reduced}

@@ -1,0 +1,63 @@
+"""The plans of calls, kept with each op: found by a key, made by `planning` the first time, bounded in number.
+
+A call is looked up by its operands' layouts, dtypes and devices, which are one object for equal values, and by its
+parameters as they were written.  What a plan was made from may change (`config.py`); then all are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.config import listeners, settings
+from minigrad.core.op import Op
+from minigrad.runtime.operands import canonical, forget_numbers, keyed
+from minigrad.runtime.planning import CallPlan, make_plan
+from minigrad.runtime.tensor import Tensor
+
+NO_PARAMS: dict[str, Any] = {}
+INTO = object()  # ends the key of a plan that only writes into what exists
+_planned: set[Op] = set()
+
+
+def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
+    """The plan of a call, found under its parameters as they were written, or made.
+
+    fresh: for a result of its own; False: for `write`, which prepares for each layout that it writes to.
+    """
+    if len(operands) == 1:
+        x = operands[0]
+        key: tuple[Any, ...] = (x.layout, x.dtype, x.device)
+    else:
+        key = tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
+    if params:
+        try:
+            key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
+        except TypeError:  # an array, say, of which a role makes a tuple
+            params = canonical(op, operands, params)
+            key = (*key, *map(keyed, params.values()))
+    if not fresh:
+        key = (*key, INTO)
+    return op.plans.get(key) or plan_for(op, operands, params, key, fresh)
+
+
+def plan_for(
+    op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
+) -> CallPlan:
+    """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
+    plan = make_plan(op, operands, canonical(op, operands, params) if params else params, fresh)
+    if len(op.plans) >= settings.plan_limit:
+        for old in list(op.plans)[: settings.plan_limit // 2]:
+            op.plans.pop(old, None)
+    op.plans[key] = plan
+    _planned.add(op)
+    return plan
+
+
+def forget_plans() -> None:
+    """Drop every plan: what they were made from has changed."""
+    forget_numbers()
+    while _planned:
+        _planned.pop().plans.clear()
+
+
+listeners.append(forget_plans)
