@@ -78,8 +78,8 @@ class Asking:
     def map_rows(self, fn, out, operands, dim, value):
         return self.prepare(ask.MapRows(fn, dim, value), out, *operands)
 
-    def sum_columns(self, fn, out, operands, value):
-        return self.prepare(ask.SumColumns(fn, value), out, *operands)
+    def sum_columns(self, fn, outs, operands, value):
+        return self.prepare(ask.SumColumns(fn, value), outs, *operands)
 
     def pick(self, fn, out, x, target, ignore, reduction):
         return self.prepare(ask.Pick(fn, ignore, reduction), out, x, target)

@@ -7,7 +7,7 @@ as they are used unless the graph is retained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
@@ -17,15 +17,18 @@ from minigrad.autodiff.hooks import hooked
 from minigrad.autodiff.owning import apart, handed_out
 from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.watching import watched, watched_joint
-from minigrad.core.op import Rule, Spec
+from minigrad.core.dtype import as_dtype
+from minigrad.core.op import Op, Rule, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.reduce import sum_to
+from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp, Output, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.var import Var
 
 Gradients = Sequence[Tensor | None]
 
@@ -170,7 +173,7 @@ def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create
     """
     op, specs, parents = node.op, node.plan.specs, node.parents
     saved: Any = saved_in_graph(node) if create and node.saved else node.saved
-    joint = None if op.joint is None else at_once(node, op.joint, saved, gradients, wanted)
+    joint = None if op.joint is None else at_once(node, op.joint, saved, gradients, wanted, create)
     pairs: list[tuple[Node, Tensor]] = []
     for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
         parent = parents[k]
@@ -182,6 +185,8 @@ def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
         if joint is not None:
             partial = joint[k]
+            if partial is None:
+                continue
         elif op.result is not None or rule.foreign:
             heads = heads_for(node, rule, gradients)
             if heads is None:
@@ -223,22 +228,64 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 
 
 def at_once(
-    node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None
-) -> tuple[Tensor, ...] | None:
-    """All gradients of a node by its op's joint rule; None unless every operand wants one."""
-    for parent in node.parents:
-        if parent is None or (wanted is not None and parent.id not in wanted):
-            return None
+    node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
+) -> Sequence[Any] | None:
+    """The gradients of a node by its op's joint rule, or where their graph is wanted by its definition; None unless
+    every operand wants one, or those that do can be said."""
     op = node.op
-    heads = heads_for(node, rule, gradients)
+    asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
+    composed = create and op.composed is not None
+    if False in asked and not (rule.asked or composed):
+        return None
+    heads = gradients if op.result is None else heads_for(node, rule, gradients)
     if heads is None:
         return None
+    if composed:
+        head: Any = heads[0]
+        return by_definition(op, node.params, node.plan.outs[0], saved, head, asked)
     values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
-    given = [values[name] for name in rule.saves]
+    given, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
+    if rule.asked:
+        known["asked"] = asked
     if rule.foreign:
-        return watched_joint(node, rule, heads, given, facts(node, rule, 0))
-    found: tuple[Tensor, ...] = rule.fn(*heads, *given, **facts(node, rule, 0))
+        return watched_joint(node, rule, list(heads), given, known)
+    found: tuple[Any, ...] = rule.fn(*heads, *given, **known)
     return found
+
+
+def by_definition(
+    op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
+) -> list[Tensor | None]:
+    """The gradients that are asked for, as parts of the graph: a walk back through what the op is composed of.
+
+    It ends at views that stand in for the operands: so it goes no further, and one tensor may be several operands.
+    Floats are computed in as the op's own kernel would.
+    """
+    assert op.composed is not None
+    dtype = as_dtype(out.dtype.compute)
+    seats = [
+        expand(x, shape=x.shape) if x.requires_grad else Var.of(x) if ask else x for x, ask in zip(operands, asked)
+    ]
+    wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in seats]
+    y = fitted(op.composed(*wide, **params), out)
+    nodes = nodes_until(node_of(y), {node_of(x).id for x in seats})
+    way = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
+    table: dict[int, Tensor] = {node_of(y).id: head}
+    descend([each for each in nodes if not way.isdisjoint(each.ids or (each.id,))], table, set(), {}, way, True, True)
+    return [table.get(node_of(x).id) if ask else None for x, ask in zip(seats, asked)]
+
+
+def nodes_until(root: Node, ends: Container[int]) -> list[BackpropOp]:
+    """Every BackpropOp under the root by falling id, as far as some that are left out."""
+    nodes: dict[int, BackpropOp] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        node = node.node if node.__class__ is Output else node
+        if isinstance(node, BackpropOp) and node.id not in nodes and node.id not in ends:
+            nodes[node.id] = node
+            stack += [parent for parent in node.parents if parent is not None]
+    return [nodes[k] for k in sorted(nodes, reverse=True)]
 
 
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, node_of
-from minigrad.autodiff.engine import accumulate, descend, fitted, leading_to
+from minigrad.autodiff.engine import accumulate, by_definition, descend, fitted, leading_to
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
@@ -68,7 +68,15 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     if jvp is None or not covered:
         return set(), ()
     given = [call.wanted(kind, k) for kind, k in jvp.wants]
-    return covered, as_parts(call, jvp.fn(*given, **call.facts(jvp.facts)))
+    versions = [x.storage.version for x in given]
+    found = jvp.fn(*given, **call.facts(jvp.facts))
+    if jvp.foreign and versions != [x.storage.version for x in given]:
+        raise GradientError(
+            f"{call.op.label}: its jvp rule wrote into what it was given, which others share; compute a new tensor "
+            f"instead",
+            op=call.op.label,
+        )
+    return covered, as_parts(call, found)
 
 
 def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
@@ -133,7 +141,13 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
     if call.op.zeros:
         ys = [call.results[i] for i in rule.gradients]
         given = [zeros(y.shape, dtype=y.dtype, device=y.device) if u is None else u for u, y in zip(given, ys)]
-    partial = rule.fn(*given, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
+    if call.op.composed is not None and call.op.joint is not None:  # its rules are kernels without derivatives
+        y, head = call.results[0], heads[0]
+        assert head is not None
+        asked = [j == k for j in range(len(call.primals))]
+        partial: Any = by_definition(call.op, call.params, Spec(y.layout, y.dtype), call.primals, head, asked)[k]
+    else:
+        partial = rule.fn(*given, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
     partial = fitted(partial, Spec(x.layout, x.dtype))
     if any(u is not None and leads_back(partial, u) for u in given):
         return partial

@@ -48,8 +48,10 @@ def watched_joint(
             f"{who(node.op, rule, None)} gave {got}; expected a tuple of {expected}, one for each operand",
             op=node.op.label,
         )
+    asked = facts.get("asked", (True,) * expected)
     for k, partial in enumerate(partials):
-        check_partial(node, rule, k, partial)
+        if asked[k]:
+            check_partial(node, rule, k, partial)
     return tuple(partials)
 
 

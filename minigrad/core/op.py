@@ -51,16 +51,18 @@ class Rule:
     """One derivative rule: the function, the values that it wants saved, the static facts that it reads.
 
     gradients: the results whose gradients it takes first, by number.
+    asked: of a joint rule, that it is told which operands want a gradient, and gives None for the others.
     fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
     foreign: it was not written in this package, so what it gives is looked at.
     """
 
-    __slots__ = ("facts", "fn", "foreign", "fused", "gradients", "saves")
+    __slots__ = ("asked", "facts", "fn", "foreign", "fused", "gradients", "saves")
 
     def __init__(
-        self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...], gradients: tuple[int, ...] = (0,)
-    ) -> None:
-        self.fn, self.saves, self.facts, self.gradients = fn, saves, facts, gradients
+        self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...],
+        gradients: tuple[int, ...] = (0,), asked: bool = False,
+    ) -> None:  # fmt: skip
+        self.fn, self.saves, self.facts, self.gradients, self.asked = fn, saves, facts, gradients, asked
         self.fused: Callable[..., Any] | None = None
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
@@ -82,6 +84,8 @@ class Op:
     rule wants; for a variadic op, those of its one rule.
     complete: every operand has a rule.
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
+    composed: the op as a function of other ops, or None.  Where there is a joint rule too and the graph of the backward
+    pass is wanted, the gradients are found through it.
     fold: of a reduction, what `core/fold.py` keeps of its declaration.
     linear: in which operands it is linear, or None.
     jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.
@@ -99,9 +103,9 @@ class Op:
     """
 
     __slots__ = (
-        "batch", "check", "complete", "doc", "dtype_rule", "fold", "joint", "jvp", "kind", "label", "linear", "name",
-        "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles", "rules", "saves",
-        "scalar", "shape_rule", "target", "variadic", "where", "zeros",
+        "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "joint", "jvp", "kind", "label",
+        "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles",
+        "rules", "saves", "scalar", "shape_rule", "target", "variadic", "where", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -129,6 +133,7 @@ class Op:
         self.picks: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
         self.complete = False
         self.joint: Rule | None = None
+        self.composed: Callable[..., Any] | None = None
         self.plans: dict[Any, Any] = {}
 
     def value_name(self, k: int) -> str:

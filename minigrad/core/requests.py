@@ -226,8 +226,8 @@ class MapRows(Request):
 
 @dataclass(frozen=True, slots=True)
 class SumColumns(Request):
-    """Dense lines: fn's rows along the last dim, if it makes any; then a line for each of its terms, whose elements are
-    sums over all rows.  The sum of no rows is 0."""
+    """fn's rows along the last dim, dense, if it makes any, and for each of its terms a dense line, whose elements are
+    sums over all rows: each a result of its own.  The sum of no rows is 0."""
 
     fn: RowFn
     value: float

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,11 +140,18 @@ def blocks(kind: str, dtype: DType, numel: int) -> int:
 
 
 def limits(kind: str, dtype: DType, low: float, high: float) -> NDArray[Any]:
+    """What `limits_of` gives; the common ones are kept, as text, which tells the two zeros apart."""
+    return limits_of(kind, dtype, repr(low), repr(high))
+
+
+@lru_cache(maxsize=256)
+def limits_of(kind: str, dtype: DType, first: str, last: str) -> NDArray[Any]:
     """The last three arguments of a value function.
 
     For "uniform": low, high - low, and the largest value of `dtype` below high (low, where there is none).  A product
     rounded up, or a float32 rounded to a half, would otherwise reach high.
     """
+    low, high = (float(v) if kind != "integer" else int(v) for v in (first, last))
     if kind == "integer":
         return np.array([int(low) & MASK64, (int(high) - int(low)) & MASK64, 0], np.uint64)
     if kind == "normal":

@@ -14,38 +14,8 @@ from minigrad.ops.arithmetic import clamp_between, square
 from minigrad.ops.joining import cat
 from minigrad.ops.powers import pow as pow_
 from minigrad.ops.powers import reciprocal, sqrt
-from minigrad.ops.reduce import amax, as_float, wide
-from minigrad.ops.reduce import sum as sum_
 from minigrad.ops.views import narrow
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-
-
-def softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.  Rows of -inf give nan."""
-    expect_tensors("softmax", x)
-    d = normalize_dim(dim, x.ndim, "softmax", x)
-    x = as_float(x, dtype, "softmax")
-    e = _shifted(wide(x), d).exp()
-    return (e / sum_(e, d, keepdim=True)).to(x.dtype)
-
-
-def log_softmax(x: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """log(softmax(x)) along `dim`, without leaving the logarithm."""
-    expect_tensors("log_softmax", x)
-    d = normalize_dim(dim, x.ndim, "log_softmax", x)
-    x = as_float(x, dtype, "log_softmax")
-    shifted = _shifted(wide(x), d)
-    return (shifted - sum_(shifted.exp(), d, keepdim=True).log()).to(x.dtype)
-
-
-def _shifted(x: Tensor, d: int) -> Tensor:
-    """x minus its maximum along dim d: the shift is a constant, since both functions are invariant under it."""
-    return x if x.shape[d] == 0 else x - amax(x.detach(), d, keepdim=True)
-
-
-def softmin(x: Tensor, dim: int) -> Tensor:
-    """softmax(-x)."""
-    return softmax(-x, dim)
 
 
 def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:

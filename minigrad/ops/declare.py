@@ -77,14 +77,16 @@ def new_op(
     return op
 
 
-def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
+def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
     """Read a rule's parameter names; raises DeclarationError for a name that means nothing."""
-    saves, facts = [], []
+    saves, facts, asked = [], [], False
     names = list(inspect.signature(fn).parameters.values())
     gradients = read_gradients(op, [p.name for p in names])
     for parameter in names[len(gradients) :]:
         name = parameter.name
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        if name == "asked" and joint and parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            asked = True
+        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
                 raise DeclarationError(
                     f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
@@ -102,7 +104,7 @@ def read_rule(op: Op, fn: Callable[..., Any]) -> Rule:
             raise DeclarationError(
                 f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, {made} nor an operand", op=op.name
             )
-    return Rule(fn, tuple(saves), tuple(facts), gradients)
+    return Rule(fn, tuple(saves), tuple(facts), gradients, asked)
 
 
 def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
@@ -147,11 +149,11 @@ def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
 
 def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
     """The rule for all operands at once; it may want what the single rules save, and no more."""
-    rule = read_rule(op, fn)
+    rule = read_rule(op, fn, joint=True)
     missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
     wrong = (
         f"wants {', '.join(sorted(missing))}, which no rule of an operand saves" if missing
-        else "stands in for rules of all operands, and one has none" if not op.complete
+        else "stands in for rules of all operands, and one has none" if not (op.complete or rule.asked)
         else "needs operands that are counted" if op.variadic else ""
     )  # fmt: skip
     if wrong:
@@ -220,13 +222,14 @@ def signature_of(op: Op, public: Function) -> inspect.Signature:
 
 def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a call in the order of the declaration, defaults filled in.  Raises TypeError for others."""
-    if given.keys() - op.params.keys():
+    found = {**op.params, **given}
+    if len(found) > len(op.params):
         wrong = ", ".join(sorted(given.keys() - op.params.keys()))
         raise TypeError(f"{op.label}() has no parameter {wrong}; it takes {', '.join(op.params) or 'none'}")
-    found = {**op.params, **given}
-    missing = [name for name, value in found.items() if value is inspect.Parameter.empty]
-    if missing:
-        raise TypeError(f"{op.label}() needs {', '.join(missing)}")
+    for value in found.values():
+        if value is inspect.Parameter.empty:
+            missing = [name for name, each in found.items() if each is inspect.Parameter.empty]
+            raise TypeError(f"{op.label}() needs {', '.join(missing)}")
     return found
 
 
@@ -383,7 +386,9 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     The body is given (backend, out, operands..., *, params) as Specs and returns the backend's launch.
     dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
     specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
-    that gives a tuple of all gradients; a backward pass takes it where every operand wants one.
+    that gives a tuple of all gradients; a backward pass takes it where every operand wants one.  If it names the fact
+    `asked`, a flag for each operand, it is taken always, and gives None for what is not asked for; what none of the
+    operands' own rules would save then is None, too.
     outputs: names of several results; then dtype and shape give a tuple, the body is given an `out` for each, calls
     return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.  A result that nothing
     used has gradient None, with zeros=True zeros.

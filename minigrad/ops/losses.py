@@ -13,16 +13,15 @@ from typing import Any
 from minigrad.backends.base import Backend
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Pick, PickBack
 from minigrad.core.shape import as_int
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
-from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import bounds_of, gather, index_select
 from minigrad.ops.reduce import sum
-from minigrad.ops.rules import common, joint, refuse
-from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_backward
+from minigrad.ops.rows import picks
+from minigrad.ops.rules import common, refuse
+from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax
 from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
@@ -37,18 +36,6 @@ def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if not dtype.is_float:
         raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
     return dtype
-
-
-def _loss_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
-    if not x.shape or target.shape != x.shape[:-1]:
-        raise ShapeError(f"{op.label}: {target!r} must have a class for each row of {x!r}", op=op.label)
-    return target.shape if reduction == "none" else ()
-
-
-def _slope_shape(op: Op, dy: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
-    if dy.shape != _loss_shape(op, x, target, ignore=ignore, reduction=reduction):
-        raise ShapeError(f"{op.label}: {dy!r} must have the shape of the loss of {x!r}", op=op.label)
-    return x.shape
 
 
 def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
@@ -81,56 +68,19 @@ def _wide(target: Tensor) -> Tensor:
     return cast(target, dtype=int64)
 
 
-def _counted(target: Tensor, x: Tensor, ignore: int, reduction: str) -> Tensor:
-    """What each row counts: 0 where ignored; for a mean, shares that sum to 1."""
-    valid = cast(_wide(target) != ignore, dtype=x.dtype)
-    return valid / sum(valid) if reduction == "mean" else valid
+def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The logarithm at each row's class, 0 where that is ignored; which rows count; and the class, 0 where ignored."""
+    target = _wide(target)
+    counts = target != ignore
+    classes = where(counts, target, 0)
+    return where(counts, gather(logs, dim, unsqueeze(classes, dim=dim)).squeeze(dim), 0.0), counts, classes
 
 
-def _slope_by_dy(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """<g, softmax(x) - onehot(target)> of each row; the engine adds up the rows for a single dy."""
-    classes = _wide(target)
-    chosen = unsqueeze(where(classes == ignore, 0, classes), dim=-1)
-    rows = sum(g * softmax(x, -1), -1) - gather(g, -1, chosen).squeeze(-1)
-    return rows * _counted(target, x, ignore, reduction)
-
-
-def _slope_by_x(g: Tensor, dy: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """softmax's own gradient, each row times its share of dy."""
-    share = unsqueeze(dy * _counted(target, x, ignore, reduction), dim=-1)
-    return softmax_backward(g * share, softmax(x, -1), dim=x.ndim - 1)
-
-
-@kernel(
-    dtype=_dtype,
-    shape=_loss_shape,
-    check=_in_range,
-    vjp=(
-        lambda g, x, target, *, ignore, reduction: cross_entropy_backward(
-            g, x, target, ignore=ignore, reduction=reduction
-        ),
-        None,
-    ),
-)
-def cross_entropy_along(backend, out, x, target, *, ignore, reduction):
+@picks(LOG_SOFTMAX, slope=SOFTMAX, dtype=_dtype, check=_in_range)
+def cross_entropy_along(x, target, *, ignore, reduction):
     """-log_softmax(x) at the class of each row of the last dim.  Gradient: softmax(x), minus 1 at the class."""
-    return backend.prepare(Pick(LOG_SOFTMAX, ignore, reduction), out, x, target)
-
-
-@kernel(
-    dtype=_dtype,
-    shape=_slope_shape,
-    check=_in_range,
-    vjp=(
-        lambda g, x, target, *, ignore, reduction: _slope_by_dy(g, x, target, ignore, reduction),
-        lambda g, dy, x, target, *, ignore, reduction: _slope_by_x(g, dy, x, target, ignore, reduction),
-        None,
-    ),
-    linear=joint("dy"),
-)
-def cross_entropy_backward(backend, out, dy, x, target, *, ignore, reduction):
-    """The gradient of cross_entropy in x."""
-    return backend.prepare(PickBack(SOFTMAX, ignore, reduction), out, dy, x, target)
+    picked, counts, _ = _picked(log_softmax(x, -1), target, ignore, x.ndim - 1)
+    return _reduced(-picked, cast(counts, dtype=x.dtype), reduction)
 
 
 # ---- the public forms -----------------------------------------------------------------------------------------------
@@ -237,13 +187,11 @@ def _class_loss(
     """Each row's loss and what it counts in a mean."""
     _expect_classes(name, logs, target, dim)
     check_classes(name, target, logs.shape[dim], ignore)
-    target = _wide(target)
-    share = cast(target != ignore, dtype=logs.dtype)
-    chosen = where(target == ignore, 0, target)
+    picked, counts, classes = _picked(logs, target, ignore, dim)
+    share = cast(counts, dtype=logs.dtype)
     if weight is not None:
-        share = share * index_select(weight, 0, chosen.reshape(-1)).reshape(target.shape)
-    picked = gather(logs, dim, unsqueeze(chosen, dim=dim)).squeeze(dim)
-    return -(where(target == ignore, 0.0, picked) * share), share
+        share = share * index_select(weight, 0, classes.reshape(-1)).reshape(classes.shape)
+    return -(picked * share), share
 
 
 def _probability_loss(

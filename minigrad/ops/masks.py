@@ -26,7 +26,7 @@ from minigrad.ops.rules import index_dtype
 from minigrad.ops.scan import cumsum
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 
 def _parts(mask: Tensor) -> int:
@@ -48,13 +48,13 @@ def locate(backend, out, mask, starts, *, count: Size):
 
 def count_true(mask: Tensor) -> int:
     """How many elements of a mask hold."""
-    return int(tally(mask, parts=_parts(mask))[-1].item())
+    return int(host_array(tally(mask, parts=_parts(mask)))[-1])
 
 
 def places_of(mask: Tensor) -> Tensor:
     """Row-major positions (int64, 1-d) of the elements that hold."""
     starts = tally(mask, parts=_parts(mask))
-    return locate(mask, starts, count=int(starts[-1].item()))
+    return locate(mask, starts, count=int(host_array(starts)[-1]))
 
 
 def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:

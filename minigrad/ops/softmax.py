@@ -1,9 +1,8 @@
 """softmax and log_softmax: rows in one kernel, forward and backward.
 
-Each row's totals and its elements are scalar functions, kept in a `RowFn`.  A backward pass is an op of its own, so it
-has derivatives too: rules of rules are tensor code, and every order works.  The compiler may re-order the additions of
-a row's sums, alike for any number of threads.  `composed.py` has the same functions made of other ops; tests hold the
-two to each other.
+Each row's totals and its elements are scalar functions, kept in a `RowFn`; what an op's body says is its definition, to
+which tests hold the kernels.  Both keep their result and not their operand, so their slopes are said in tensor code for
+the higher orders.  The compiler may re-order the additions of a row's sums, alike for any number of threads.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minigrad.core.requests import MapRows
 from minigrad.core.roles import Dim
 from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import normalize_dim
-from minigrad.ops.declare import kernel, scalar
-from minigrad.ops.reduce import as_float, sum
-from minigrad.ops.rules import floating, joint, same_shape
+from minigrad.ops.declare import scalar
+from minigrad.ops.reduce import amax, as_float, sum, wide
+from minigrad.ops.rows import rows
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 
@@ -47,7 +45,7 @@ def _softmax_of(x, peak, scale):
 
 
 @scalar
-def _softmax_again(kept, peak, scale):
+def _softmax_again(kept, scale):
     return kept * scale
 
 
@@ -57,89 +55,71 @@ def _log_softmax_of(x, peak, log):
 
 
 @scalar
-def _product(dy, y):
-    return dy * y
+def _product(g, y):
+    return g * y
 
 
 @scalar
-def _first(dy, y):
-    return dy
+def _gradient(g):
+    return g
 
 
 @scalar
-def _softmax_slope(dy, y, total):
-    return (dy - total) * y
+def _softmax_slope(g, y, total):
+    return (g - total) * y
 
 
 @scalar
-def _log_softmax_slope(dy, y, total):
-    return dy - math.exp(y) * total
+def _log_softmax_slope(g, y, total):
+    return g - math.exp(y) * total
 
 
-_PEAK = Total("max", _itself)
-SOFTMAX = RowFn("softmax", 1, (_PEAK, Total("sum", _exp_below, _inverse)), _softmax_of, _softmax_again)
-LOG_SOFTMAX = RowFn("log_softmax", 1, (_PEAK, Total("sum", _exp_below, _log)), _log_softmax_of)
-SOFTMAX_BACKWARD = RowFn("softmax_backward", 2, (Total("sum", _product),), _softmax_slope)
-LOG_SOFTMAX_BACKWARD = RowFn("log_softmax_backward", 2, (Total("sum", _first),), _log_softmax_slope)
+_PEAK = Total("peak", "max", _itself)
+SOFTMAX = RowFn("softmax", ("x",), (_PEAK, Total("scale", "sum", _exp_below, _inverse)), _softmax_of, _softmax_again)
+LOG_SOFTMAX = RowFn("log_softmax", ("x",), (_PEAK, Total("log", "sum", _exp_below, _log)), _log_softmax_of)
+SOFTMAX_SLOPE = RowFn("softmax_backward", ("g", "y"), (Total("total", "sum", _product),), _softmax_slope)
+LOG_SOFTMAX_SLOPE = RowFn("log_softmax_backward", ("g", "y"), (Total("total", "sum", _gradient),), _log_softmax_slope)
 
 
-def _softmax_backward_by_y(g: Tensor, dy: Tensor, y: Tensor, dim: int) -> Tensor:
-    """d/dy of (dy - sum(dy * y)) * y."""
-    return g * (dy - sum(dy * y, dim, keepdim=True)) - dy * sum(g * y, dim, keepdim=True)
+def _shifted(x: Tensor, dim: int) -> Tensor:
+    """x minus its maximum along dim: the shift is a constant, since both functions are invariant under it."""
+    return x if x.shape[dim] == 0 else x - amax(x.detach(), dim, keepdim=True)
 
 
-@kernel(
-    dtype=floating,
-    shape=same_shape,
-    vjp=(lambda g, y, *, dim: softmax_backward(g, y, dim=dim),),
-    jvp=lambda dx, y, *, dim: softmax_backward(dx, y, dim=dim),  # its Jacobian is symmetric
+def _slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    g, y = wide(g), wide(y)
+    return (g - sum(g * y, dim, keepdim=True)) * y
+
+
+def _log_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    g, y = wide(g), wide(y)
+    return g - y.exp() * sum(g, dim, keepdim=True)
+
+
+@rows(
+    SOFTMAX,
+    slope=SOFTMAX_SLOPE,
+    vjp=(lambda g, y, *, dim: _slope(g, y, dim),),
+    jvp=lambda dx, y, *, dim: _slope(dx, y, dim),  # its Jacobian is symmetric
     batch="along",
 )
-def softmax_along(backend, out, x, *, dim: Dim):
-    """exp(x) / sum(exp(x)) along `dim`, in one kernel.  Gradient: y * (g - sum(g * y))."""
-    return backend.prepare(MapRows(SOFTMAX, dim), out, x)
+def softmax_along(x, *, dim: Dim):
+    """exp(x) / sum(exp(x)) along `dim`.  Gradient: y * (g - sum(g * y))."""
+    e = _shifted(x, dim).exp()
+    return e / sum(e, dim, keepdim=True)
 
 
-@kernel(
-    dtype=floating,
-    shape=same_shape,
-    vjp=(
-        lambda g, probs, *, dim: softmax_backward(g, probs, dim=dim),
-        lambda g, dy, probs, *, dim: _softmax_backward_by_y(g, dy, probs, dim),
-    ),
-    linear=joint("dy"),
-    batch="along",
-)
-def softmax_backward(backend, out, dy, probs, *, dim: Dim):
-    """The gradient of softmax: (dy - sum(dy * probs)) * probs."""
-    return backend.prepare(MapRows(SOFTMAX_BACKWARD, dim), out, dy, probs)
-
-
-@kernel(
-    dtype=floating,
-    shape=same_shape,
-    vjp=(lambda g, y, *, dim: log_softmax_backward(g, y, dim=dim),),
+@rows(
+    LOG_SOFTMAX,
+    slope=LOG_SOFTMAX_SLOPE,
+    vjp=(lambda g, y, *, dim: _log_slope(g, y, dim),),
     jvp=lambda dx, y, *, dim: dx - sum(dx * y.exp(), dim, keepdim=True),
     batch="along",
 )
-def log_softmax_along(backend, out, x, *, dim: Dim):
-    """x - log(sum(exp(x))) along `dim`, in one kernel.  Gradient: g - exp(y) * sum(g)."""
-    return backend.prepare(MapRows(LOG_SOFTMAX, dim), out, x)
-
-
-@kernel(
-    dtype=floating,
-    shape=same_shape,
-    vjp=(
-        lambda g, logs, *, dim: g - sum(g * logs.exp(), dim, keepdim=True),
-        lambda g, dy, logs, *, dim: -(g * logs.exp() * sum(dy, dim, keepdim=True)),
-    ),
-    linear=joint("dy"),
-    batch="along",
-)
-def log_softmax_backward(backend, out, dy, logs, *, dim: Dim):
-    """The gradient of log_softmax: dy - exp(logs) * sum(dy)."""
-    return backend.prepare(MapRows(LOG_SOFTMAX_BACKWARD, dim), out, dy, logs)
+def log_softmax_along(x, *, dim: Dim):
+    """x - log(sum(exp(x))) along `dim`.  Gradient: g - exp(y) * sum(g)."""
+    shifted = _shifted(x, dim)
+    return shifted - sum(shifted.exp(), dim, keepdim=True).log()
 
 
 def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:

@@ -5,6 +5,7 @@ Always stable; nan counts as the greatest, the two zeros as equal.  A gradient g
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 from minigrad.core import requests
@@ -52,7 +53,7 @@ def sort_along(backend, values, indices, x, *, dim: Dim, descending: Flag = Fals
     return backend.prepare(requests.Ordered(dim, descending), (values, indices), x)
 
 
-Ordered = sort_along.op.result  # type: ignore[attr-defined]
+RESULTS: dict[str, Any] = {name: namedtuple(name, ("values", "indices")) for name in ("kthvalue", "median")}
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
@@ -104,7 +105,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
             f"kthvalue: k must be 1 to {n} for dim {d} of {describe(input)}, got {count}", op="kthvalue"
         )
     row, places = _places(input, d, count)
-    return _one(row, places.narrow(d, count - 1, 1), d, keepdim and input.ndim > 0)
+    return _one("kthvalue", row, places.narrow(d, count - 1, 1), d, keepdim and input.ndim > 0)
 
 
 def _places(x: Tensor, d: int, count: int | None) -> tuple[Tensor, Tensor]:
@@ -113,10 +114,11 @@ def _places(x: Tensor, d: int, count: int | None) -> tuple[Tensor, Tensor]:
     return row, argsort_along(row, dim=d, count=count)
 
 
-def _one(row: Tensor, place: Tensor, d: int, keepdim: bool) -> Any:
+def _one(name: str, row: Tensor, place: Tensor, d: int, keepdim: bool) -> Any:
     """The values at one position of each row."""
     values = gather_along(row, place, dim=d)
-    return Ordered(values, place) if keepdim else Ordered(values.squeeze(d), place.squeeze(d))
+    found = RESULTS[name]
+    return found(values, place) if keepdim else found(values.squeeze(d), place.squeeze(d))
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -140,4 +142,4 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         last = places.narrow(d, n - 1, 1)
         values = gather_along(row.detach(), last, dim=d)
         place = (values != values).where_cond(last, place)
-    return _one(row, place, d, keepdim and input.ndim > 0)
+    return _one("median", row, place, d, keepdim and input.ndim > 0)

@@ -80,7 +80,10 @@ def gradgradcheck(
     seed: int = 0,
     names: Sequence[str] | None = None,
 ) -> bool:
-    """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients."""
+    """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
+
+    The gradients themselves must be the same where their graph is recorded, as for this, and where it is not.
+    """
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(given))
     rng = np.random.default_rng(seed + 1)
@@ -89,14 +92,15 @@ def gradgradcheck(
         shapes = [(y.shape, y.device) for y in as_tuple(function(*given)) if y.dtype.is_float]
     cotangents = [Var(rng.standard_normal(shape), float64, device) for shape, device in shapes]
 
-    def gradients(*arguments: Any) -> tuple[Tensor, ...]:
+    def gradients(*arguments: Any, create: bool = True) -> tuple[Tensor, ...]:
         xs, vs = arguments[: len(given)], arguments[len(given) :]
         ys = [y for y in as_tuple(function(*xs)) if y.dtype.is_float]
         pairs = [(y, v) for y, v in zip(ys, vs, strict=True) if y.requires_grad]
         wanted = [xs[k] for k in checked]
-        found = grad([y for y, _ in pairs], wanted, [v for _, v in pairs], create_graph=True, allow_unused=True)
+        found = grad([y for y, _ in pairs], wanted, [v for _, v in pairs], create_graph=create, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
+    expect_same(gradients, [*given, *cotangents], atol, rtol)
     everything = labels + [f"cotangent {k}" for k in range(len(cotangents))]
     return gradcheck(gradients, [*given, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything)
 
@@ -179,6 +183,20 @@ def compare(label: str, analytic: NDArray[Any], quotients: Quotients, atol: floa
         analytic=float(analytic[index]),
         numeric=float(numeric[index]),
     )
+
+
+def expect_same(gradients: Callable[..., tuple[Tensor, ...]], given: list[Any], atol: float, rtol: float) -> None:
+    """Raise GradcheckError unless the gradients are the same with their graph and without."""
+    for k, pair in enumerate(zip(gradients(*given), gradients(*given, create=False), strict=True)):
+        recorded, plain = map(host_array, pair)
+        apart = np.argwhere(~np.isclose(recorded, plain, rtol=rtol, atol=atol, equal_nan=True))
+        # A function that gives other values at each call is named as such by the comparison that follows.
+        if len(apart) and np.array_equal(recorded, host_array(gradients(*given)[k]), equal_nan=True):
+            index = tuple(apart[0].tolist())
+            raise GradcheckError(
+                f"gradgradcheck: gradient {k} is {recorded[index]:.10g} at {index} where its graph is recorded, and "
+                f"{plain[index]:.10g} where it is not"
+            )
 
 
 def expect_one_answer(

@@ -103,6 +103,12 @@ def exact(call: OpCall) -> bool:
     return all(x.dtype is mg.float64 or not x.dtype.is_float for x in (*call.primals, *call.results))
 
 
+def test_every_op_with_a_derivative_is_tried() -> None:
+    tried = {call.op.name for row in SMOOTH for call in calls(row)}
+    ours = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
+    assert {name for name, op in ours.items() if op.differentiable} - tried == set()
+
+
 @pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
 def test_the_oracle_is_the_transpose_of_the_rules(row: Row) -> None:
     # The oracle itself: <u, J v> with J from the derivative of the rules, and <J^T u, v> by the rules.
@@ -396,6 +402,12 @@ def test_a_rule_is_given_zeros_for_a_tangent_that_is_not_there() -> None:
 def test_what_a_declared_rule_gives_is_looked_at(gives: Any, error: Any, message: str) -> None:
     op = through(lambda g: g, jvp=gives)
     with pytest.raises(error, match=f"copied: its rule of forward mode {message}"):
+        push(op, (f64(1.0, 2.0),), (f64(1.0, 2.0),))
+
+
+def test_a_declared_rule_may_not_write_into_what_it_is_given() -> None:
+    op = through(lambda g: g, jvp=lambda dx: dx.mul_(2.0))
+    with pytest.raises(mg.GradientError, match="copied: its jvp rule wrote into what it was given, which others share"):
         push(op, (f64(1.0, 2.0),), (f64(1.0, 2.0),))
 
 

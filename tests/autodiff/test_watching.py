@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError
+from minigrad.errors import DeclarationError, DeviceError, DTypeError, GradientError, ShapeError
 
 ways = pytest.mark.parametrize("create_graph", [False, True], ids=["plain", "recorded"])
 
@@ -115,6 +115,40 @@ def test_a_right_joint_rule_is_used() -> None:
     a, b = mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
     first, second = mg.grad(joint_op(lambda g, a, b: [g * b, g * a * 2.0])(a, b), [a, b])
     assert first.tolist() == [3.0, 4.0] and second.tolist() == [2.0, 4.0]
+
+
+def one_by_one(g, a, b, *, asked):
+    """A gradient for each operand that is asked for, with what its own rule would save."""
+    return (g * b if asked[0] else None, g * a if asked[1] else None)
+
+
+@ways
+def test_a_joint_rule_may_be_told_which_gradients_are_asked_for(create_graph: bool) -> None:
+    a, b = mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
+    op = joint_op(one_by_one)
+    for wanted, expected in (([a, b], [[3.0, 4.0], [1.0, 2.0]]), ([a], [[3.0, 4.0]]), ([b], [[1.0, 2.0]])):
+        found = mg.grad(op(a, b), wanted, create_graph=create_graph)
+        assert [g.tolist() for g in found] == expected
+    (found,) = mg.grad(op(a.detach(), b), [b], create_graph=create_graph)
+    assert found.tolist() == [1.0, 2.0]
+
+
+@ways
+def test_a_joint_rule_that_leaves_out_what_was_asked_for_is_named(create_graph: bool) -> None:
+    a, b = mg.Var([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
+    y = joint_op(lambda g, a, b, *, asked: (g * b, None))(a, b)
+    assert mg.grad(y, [a], create_graph=create_graph, retain_graph=True)[0].tolist() == [3.0, 4.0]
+    with pytest.raises(GradientError, match="gave NoneType None; expected a tensor"):
+        mg.grad(y, [a, b], create_graph=create_graph)
+
+
+def test_only_a_joint_rule_is_told_what_is_asked_for() -> None:
+    with pytest.raises(DeclarationError, match="'asked' in a rule of alone is neither a parameter nor a static fact"):
+
+        @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g, *, asked: g,))
+        def alone(x):
+            """x."""
+            return x
 
 
 def writing(g, x):

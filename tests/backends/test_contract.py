@@ -5,7 +5,6 @@ design allows.  Buffers travel through `from_host` and `to_host`, so a backend w
 """
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -502,7 +501,7 @@ def test_rows_along_every_dim_of_every_layout(kind, dim, dtype, way):
     rtol = {2: 2e-2, 4: 4e-6, 8: 1e-14}[dtype.itemsize]
     for fn in (softmax.SOFTMAX, softmax.LOG_SOFTMAX):
         hold(kind, lambda b, fn=fn: b.map_rows(fn, out[1], (a[1],), dim, 0.0), out, [a], rtol=rtol, atol=rtol)
-    for fn in (softmax.SOFTMAX_BACKWARD, softmax.LOG_SOFTMAX_BACKWARD):
+    for fn in (softmax.SOFTMAX_SLOPE, softmax.LOG_SOFTMAX_SLOPE):
         prepare = lambda b, fn=fn: b.map_rows(fn, out[1], (g[1], a[1]), dim, 0.0)
         hold(kind, prepare, out, [g, a], rtol=rtol, atol=rtol)
     prepare = lambda b: b.map_rows(norm_rows.RMS_NORM, out[1], (a[1], g[1]), dim, 0.5)
@@ -516,18 +515,32 @@ def test_rows_of_every_length_with_parameters(kind, shape, threshold):
     line = broadcast(arrange(np.linspace(-1, 2, shape[-1])), shape)
     out, last = blank(shape, f64), len(shape) - 1
     with override(parallel_threshold=threshold):
-        for fn in (norm_rows.LAYER_NORM, norm_rows.LAYER_NORM_BACKWARD):
-            operands = [a, line, line] if fn is norm_rows.LAYER_NORM else [a, g, line]
+        for fn in (norm_rows.LAYER_NORM, norm_rows.LAYER_NORM_SLOPE.only("layer_norm_backward", True, False)):
+            operands = [a, line, line] if fn is norm_rows.LAYER_NORM else [g, a, line]
             prepare = lambda b, fn=fn, operands=operands: b.map_rows(fn, out[1], [s for _, s in operands], last, 0.1)
             hold(kind, prepare, out, operands, rtol=1e-12, atol=1e-12)
-        for fn, lines in ((norm_rows.LAYER_NORM_SUMS, 2), (norm_rows.RMS_NORM_SUMS, 1)):
-            sums = blank((lines, shape[-1]), f64)
-            prepare = lambda b, fn=fn, sums=sums: b.sum_columns(fn, sums[1], (a[1], g[1]), 0.1)
-            hold(kind, prepare, sums, [a, g], rtol=1e-12, atol=1e-12)
-        for fn, lines in ((norm_rows.LAYER_NORM_GRADIENTS, 2), (norm_rows.RMS_NORM_GRADIENTS, 1)):
-            both = blank((math.prod(shape[:-1]) + lines, shape[-1]), f64)
-            prepare = lambda b, fn=fn, both=both: b.sum_columns(fn, both[1], (a[1], g[1], line[1]), 0.1)
-            hold(kind, prepare, both, [a, g, line], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (2, 700), (300, 3), (2, 70, 130)], ids=str)
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_sums_down_the_columns_are_results_of_their_own(kind, name, shape, threshold):
+    a, g = (arrange(np.random.default_rng(s).standard_normal(shape)) for s in (0, 1))
+    line = broadcast(arrange(np.linspace(-1, 2, shape[-1])), shape)
+    slope = norm_rows.LAYER_NORM_SLOPE if name == "layer_norm" else norm_rows.RMS_NORM_SLOPE
+    sums = [blank(shape[-1:], f64) for _ in slope.terms]
+    only, both = slope.only(f"{name}_sums", False, True), slope.only(f"{name}_gradients", True, True)
+    with override(parallel_threshold=threshold):
+        for fn, results, operands in ((only, sums, [g, a]), (both, [blank(shape, f64), *sums], [g, a, line])):
+            n, outs, specs = len(operands), tuple(s for _, s in results), [s for _, s in operands]
+            for k, out in enumerate(results):
+                others = [each for each in results if each is not out]
+
+                def prepare(b, fn=fn, n=n, k=k, outs=outs, specs=specs):
+                    launch = b.sum_columns(fn, outs, specs, 0.1)
+                    return lambda *buffers: launch(*buffers[: n + k], buffers[-1], *buffers[n + k : -1])
+
+                hold(kind, prepare, out, [*operands, *others], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.shared(by=base)

@@ -60,6 +60,12 @@ def test_scans_of_many_positions(shape):
         test_contract.test_long_scans("toy", shape, 1 << 60, name)
 
 
+def test_a_scan_of_halves_accumulates_in_the_compute_dtype():
+    # 256 + 1 is 256 in bfloat16, which has eight bits.
+    one = mg.ones(300, dtype="bfloat16", device="toy")
+    assert scan.recurrence(one, one, dim=0)[-1].item() == 300.0
+
+
 # ---- the whole op table
 
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -157,6 +163,29 @@ def test_what_lies_in_the_padding_of_a_convolution_is_left_out_even_next_to_infi
     out = blank(out[1].shape, f32)
     got = test_contract.on("toy", lambda b: b.prepare(request, out[1], *specs), out, operands)
     assert got.tolist() == np.full(out[1].shape, np.inf).tolist()
+
+
+def like_the_reference(request, out, *operands):
+    """Assert that the toy and the reference give the same."""
+    specs = [spec for _, spec in operands]
+    test_contract.hold("toy", lambda b: b.prepare(request, out[1], *specs), out, operands)
+
+
+@pytest.mark.parametrize("part", ["values", "pick", "back"])
+def test_windows_that_lie_in_the_padding_have_no_largest_element(part):
+    image, found = arrange(np.float32([[[3, 1, 2]]])), arrange(np.float32([[[5, 6, 7, 8, 9]]]))
+    operands = {"values": (image,), "pick": (image, image), "back": (found, image)}[part]
+    request = requests.MaxPool(part, (1,), (1,), (1,), (1,))
+    like_the_reference(request, blank((1, 1, 3 if part == "back" else 5), f32), *operands)
+
+
+def test_what_is_put_back_counts_from_the_beginning_of_the_buffer():
+    request = requests.PutBack(Layout.make((3, 2), (1, 1), 4))
+    like_the_reference(request, blank((6,), f32, "offset"), arrange(np.float32([[1, 2], [3, 4], [5, 6]])))
+
+
+def test_the_bounds_of_no_index_are_an_empty_range():
+    like_the_reference(requests.Bounds(), blank((2,), i64), arrange(np.zeros((2, 0), np.int32)))
 
 
 def test_a_request_made_of_steps_says_that_an_index_was_out_of_range(toy, monkeypatch):

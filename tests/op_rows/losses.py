@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops import losses
 
 from .row import FLOATS, Row
 from .rows import log_softmax, softmax
@@ -41,8 +40,10 @@ def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ()
     return Row(name, fn, numpy, domains, ops, shapes, dtypes=FLOATS, tolerance=8, refuses=False, **more)
 
 
-def _backward(reduction: str) -> Any:
-    return lambda g, x: losses.cross_entropy_backward(g, x, _target(x), ignore=1, reduction=reduction)
+def _backward(reduction: str, numpy: Any, shape: tuple[int, ...]) -> Row:
+    op = mg.schema["cross_entropy_backward"].public
+    return _row(f"cross_entropy_backward-{reduction}", lambda g, x: op(g, x, _target(x), ignore=1, reduction=reduction),
+                numpy, shape, S, ops=BACK, smooth=False, slope=True)  # fmt: skip
 
 
 S, R = (2, 3, 3), (2, 3)
@@ -61,7 +62,7 @@ ROWS = [
         log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),
     _row("nll_loss", lambda x, w: F.nll_loss(x, _target(x, CLASSES[0]), w), lambda x, w: -(
         x * np.eye(3)[CLASSES[0]] * w).sum() / w[CLASSES[0]].sum(), (3, 3), (3,), domains=("real", "positive")),
-    _row("cross_entropy_backward", _backward("none"), lambda g, x: g[..., None] * _slopes(x), R, S, ops=BACK),
-    _row("cross_entropy_backward-sum", _backward("sum"), lambda g, x: g * _slopes(x), (), S, ops=BACK),
-    _row("cross_entropy_backward-mean", _backward("mean"), lambda g, x: g * _slopes(x) / VALID.sum(), (), S, ops=BACK),
+    _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
+    _backward("sum", lambda g, x: g * _slopes(x), ()),
+    _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),
 ]  # fmt: skip

@@ -38,6 +38,7 @@ class Row:
     dtypes: of the operands that work; the others must raise DTypeError.  result: result dtype by operand dtype, when
     it is not the operand's own.  refuses: whether the others must raise.
     constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked.
+    slope: the op is a gradient that runs where no graph is wanted, and has none itself.
     order2: whether second derivatives are too; not at ties, which are kinks, nor where the gradient is the constant 0.
     """
 
@@ -54,6 +55,7 @@ class Row:
     tolerance: float = 1.0
     refuses: bool = True
     constant: bool = True
+    slope: bool = False
 
     @property
     def elementwise(self) -> bool:

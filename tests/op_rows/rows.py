@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops import norms
-from minigrad.ops import softmax as softmaxes
 
 from .row import ALL, FLOATS, Row
 
@@ -31,20 +29,19 @@ def normal(x: np.ndarray, center: bool = True) -> tuple[np.ndarray, np.ndarray]:
     return deviation * scale, scale
 
 
-def norm_backward(x: np.ndarray, dy: np.ndarray, weight: np.ndarray, center: bool = True) -> np.ndarray:
+def norm_backward(dy: np.ndarray, x: np.ndarray, weight: np.ndarray, center: bool = True) -> np.ndarray:
     y, scale = normal(x, center)
     d = dy * weight
     level = d.mean(-1, keepdims=True) if center else 0.0
     return scale * (d - level - y * (d * y).mean(-1, keepdims=True))
 
 
-def layer_norm_sums(x: np.ndarray, dy: np.ndarray) -> np.ndarray:
-    lead = tuple(range(x.ndim - 1))
-    return np.stack([(dy * normal(x)[0]).sum(lead), dy.sum(lead)])
+def weight_sums(dy: np.ndarray, x: np.ndarray, center: bool = True) -> np.ndarray:
+    return (dy * normal(x, center)[0]).sum(tuple(range(x.ndim - 1)))
 
 
-def rms_norm_sums(x: np.ndarray, dy: np.ndarray) -> np.ndarray:
-    return (dy * normal(x, False)[0]).sum(tuple(range(x.ndim - 1)))
+def bias_sums(dy: np.ndarray) -> np.ndarray:
+    return dy.sum(tuple(range(dy.ndim - 1)))
 
 
 def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = None, **more: Any) -> Row:
@@ -52,7 +49,21 @@ def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = No
                **{"dtypes": FLOATS, "tolerance": 8, **more})  # fmt: skip
 
 
-S, P = (2, 3, 4), (2, 4)
+def _slope(name: str, numpy: Any, *shapes: tuple[int, ...], **params: Any) -> Row:
+    """A slope's op, all its results one behind the other."""
+
+    def fn(*operands: Any) -> Any:
+        found = mg.schema[name].public(*operands, **params)
+        return found if isinstance(found, mg.Tensor) else mg.cat([y.reshape(-1, 4) for y in found])
+
+    return _row(name, fn, numpy, *shapes, smooth=False, slope=True)
+
+
+def _lines(*found: np.ndarray) -> np.ndarray:
+    return np.concatenate([y.reshape(-1, 4) for y in found])
+
+
+S, L = (2, 3, 4), (4,)
 F = mg.nn.functional
 ROWS = [
     _row("softmax", lambda x: mg.softmax(x, 1), lambda x: softmax(x, 1), S, ops=("softmax",), dtypes=ALL,
@@ -61,25 +72,21 @@ ROWS = [
          dtypes=ALL, result="float"),
     _row("softmin", lambda x: F.softmin(x, 0), lambda x: softmax(-x, 0), S, ops=("softmax",), dtypes=ALL,
          result="float"),
-    _row("softmax_backward", lambda g, y: softmaxes.softmax_backward(g, y, dim=1),
-         lambda g, y: (g - (g * y).sum(1, keepdims=True)) * y, S, S),
-    _row("log_softmax_backward", lambda g, y: softmaxes.log_softmax_backward(g, y, dim=2),
-         lambda g, y: g - np.exp(y) * g.sum(2, keepdims=True), S, S),
-    _row("layer_norm", lambda x, p: norms.layer_norm_with(x, p, eps=EPS), lambda x, p: normal(x)[0] * p[0] + p[1], S, P,
+    _slope("softmax_backward", lambda g, y: (g - (g * y).sum(1, keepdims=True)) * y, S, S, dim=1),
+    _slope("log_softmax_backward", lambda g, y: g - np.exp(y) * g.sum(2, keepdims=True), S, S, dim=2),
+    _row("layer_norm", lambda x, w, b: F.layer_norm(x, 4, w, b, EPS), lambda x, w, b: normal(x)[0] * w + b, S, L, L,
          ops=("layer_norm",)),
-    _row("layer_norm-public", lambda x, w, b: F.layer_norm(x, (3, 4), w, b, EPS),
+    _row("layer_norm-dims", lambda x, w, b: F.layer_norm(x, (3, 4), w, b, EPS),
          lambda x, w, b: normal(x.reshape(2, 12))[0].reshape(x.shape) * w + b, S, (3, 4), (3, 4),
-         ops=("layer_norm", "two_lines")),
-    _row("layer_norm_backward", lambda x, g, w: norms.layer_norm_backward(x, g, w, eps=EPS), norm_backward, S, S, (4,)),
-    _row("layer_norm_sums", lambda x, g: norms.layer_norm_sums(x, g, eps=EPS), layer_norm_sums, S, S),
-    _row("layer_norm_gradients", lambda x, g, w: norms.layer_norm_gradients(x, g, w, eps=EPS),
-         lambda x, g, w: np.concatenate([norm_backward(x, g, w).reshape(6, 4), layer_norm_sums(x, g)]), S, S, (4,)),
-    _row("rms_norm", lambda x, w: F.rms_norm(x, 4, w, EPS), lambda x, w: normal(x, False)[0] * w, S, (4,),
+         ops=("layer_norm",)),
+    _slope("layer_norm_backward", norm_backward, S, S, L, eps=EPS),
+    _slope("layer_norm_sums", lambda g, x: _lines(weight_sums(g, x), bias_sums(g)), S, S, eps=EPS),
+    _slope("layer_norm_gradients", lambda g, x, w: _lines(norm_backward(g, x, w), weight_sums(g, x), bias_sums(g)),
+           S, S, L, eps=EPS),
+    _row("rms_norm", lambda x, w: F.rms_norm(x, 4, w, EPS), lambda x, w: normal(x, False)[0] * w, S, L,
          ops=("rms_norm",)),
-    _row("rms_norm_backward", lambda x, g, w: norms.rms_norm_backward(x, g, w, eps=EPS),
-         lambda x, g, w: norm_backward(x, g, w, False), S, S, (4,)),
-    _row("rms_norm_sums", lambda x, g: norms.rms_norm_sums(x, g, eps=EPS), rms_norm_sums, S, S),
-    _row("rms_norm_gradients", lambda x, g, w: norms.rms_norm_gradients(x, g, w, eps=EPS),
-         lambda x, g, w: np.concatenate([norm_backward(x, g, w, False).reshape(6, 4), rms_norm_sums(x, g)[None]]), S, S,
-         (4,)),
+    _slope("rms_norm_backward", lambda g, x, w: norm_backward(g, x, w, False), S, S, L, eps=EPS),
+    _slope("rms_norm_sums", lambda g, x: weight_sums(g, x, False), S, S, eps=EPS),
+    _slope("rms_norm_gradients", lambda g, x, w: _lines(norm_backward(g, x, w, False), weight_sums(g, x, False)),
+           S, S, L, eps=EPS),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,30 +12,29 @@ import pytest
 import minigrad as mg
 from minigrad.backends.cpu import rows as backend_rows
 from minigrad.config import override
-from minigrad.errors import DTypeError, ShapeError
-from minigrad.ops import composed
+from minigrad.errors import DeclarationError, DTypeError, ShapeError
+from minigrad.ops import norm_rows
+from minigrad.ops.rows import rows
+from minigrad.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 F = mg.nn.functional
 
 
-def composed_layer_norm(x: Any, w: Any, b: Any) -> Any:
-    deviation = x - x.mean(-1, keepdim=True)
-    return deviation * ((deviation * deviation).mean(-1, keepdim=True) + 1e-5).rsqrt() * w + b
+def definition(name: str, **params: Any) -> Callable[..., Any]:
+    """What an op is composed of: the body of its declaration."""
+    return lambda *xs: mg.schema[name].composed(*xs, **params)
 
 
 PAIRS: dict[str, tuple[int, Callable[..., Any], Callable[..., Any]]] = {
-    "softmax": (1, lambda x: mg.softmax(x, -1), lambda x: composed.softmax(x, -1)),
-    "softmax-0": (1, lambda x: mg.softmax(x, 0), lambda x: composed.softmax(x, 0)),
-    "log_softmax": (1, lambda x: mg.log_softmax(x, -1), lambda x: composed.log_softmax(x, -1)),
-    "log_softmax-0": (1, lambda x: mg.log_softmax(x, 0), lambda x: composed.log_softmax(x, 0)),
-    "layer_norm": (3, lambda x, w, b: F.layer_norm(x, x.shape[-1], w, b), composed_layer_norm),
-    "rms_norm": (
-        2, lambda x, w: F.rms_norm(x, x.shape[-1], w, 1e-5),
-        lambda x, w: x * ((x * x).mean(-1, keepdim=True) + 1e-5).rsqrt() * w,
-    ),
-}  # fmt: skip
+    "softmax": (1, lambda x: mg.softmax(x, -1), definition("softmax", dim=1)),
+    "softmax-0": (1, lambda x: mg.softmax(x, 0), definition("softmax", dim=0)),
+    "log_softmax": (1, lambda x: mg.log_softmax(x, -1), definition("log_softmax", dim=1)),
+    "log_softmax-0": (1, lambda x: mg.log_softmax(x, 0), definition("log_softmax", dim=0)),
+    "layer_norm": (3, lambda x, w, b: F.layer_norm(x, x.shape[-1], w, b), definition("layer_norm", eps=1e-5)),
+    "rms_norm": (2, lambda x, w: F.rms_norm(x, x.shape[-1], w, 1e-5), definition("rms_norm", eps=1e-5)),
+}
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (7, 130), (40, 300)], ids=str)
@@ -75,6 +75,162 @@ def test_all_gradients_from_one_reading_are_those_of_the_single_rules(name: str,
     alone = [gradients([x])[0] for x in xs]
     for got, want in zip(gradients(xs), alone, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+@mg.scalar
+def _misspelt(x, middel):
+    return x - middel
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "softmax": lambda x, w, b: mg.softmax(x * w + b, -1),
+    "log_softmax": lambda x, w, b: mg.log_softmax(x * w + b, 0),
+    "layer_norm": lambda x, w, b: F.layer_norm(x, x.shape[-1], w, b),
+    "rms_norm": lambda x, w, b: F.rms_norm(x + b, x.shape[-1], w, 0.1),
+    "cross_entropy": lambda x, w, b: F.cross_entropy(x * w + b, mg.tensor([1, 0, 1], device=x.device), ignore_index=0),
+}
+calls = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+
+
+def leaves(seed: int = 0, dtype: str = "float64") -> list[mg.Var]:
+    rng = np.random.default_rng(seed)
+    return [mg.Var(rng.standard_normal(shape), dtype, "reference") for shape in ((3, 4), (4,), (4,))]
+
+
+def of_second_order(call: Callable[..., Any], xs: list[mg.Var]) -> list[Any]:
+    """Gradients of a function of the gradients, one for each operand."""
+    found = mg.grad(call(*xs).sin().sum(), xs, create_graph=True)
+    return list(mg.grad(mg.stack([g.square().sum() for g in found]).sum(), xs, create_graph=True))
+
+
+@calls
+def test_third_derivatives_are_differences_of_second_ones(call: Callable[..., Any]) -> None:
+    xs, step = leaves(), 1e-6
+    direction = [mg.tensor(np.random.default_rng(9).standard_normal(x.shape), device="reference") for x in xs]
+    total = mg.stack([(g * d).sum() for g, d in zip(of_second_order(call, xs), direction, strict=True)]).sum()
+    third = [g.numpy() for g in mg.grad(total, xs)]
+    sides = []
+    for sign in (1.0, -1.0):  # the third derivative is symmetric: a step along the direction gives the same product
+        moved = [mg.Var(x.detach() + d * (sign * step)) for x, d in zip(xs, direction, strict=True)]
+        sides.append([g.detach().numpy() for g in of_second_order(call, moved)])
+    for got, right, left in zip(third, *sides, strict=True):
+        want = (right - left) / (2 * step)
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(want).max()))
+
+
+@calls
+def test_operands_that_depend_on_each_other_count_once(call: Callable[..., Any]) -> None:
+    x = leaves()[0]
+    for made in (lambda x: call(x, x[0].sin(), x.sum(0)), lambda x: call(x * x, x[1] * x[1], x[0])):
+        gradcheck(made, [x])
+        gradgradcheck(made, [x])
+
+
+def test_one_tensor_may_be_several_operands() -> None:
+    x = mg.Var(leaves()[1], device="reference")
+    for made in (lambda x: F.layer_norm(x, 4, x, x), lambda x: F.rms_norm(x.sin(), 4, x.sin(), 0.1)):
+        gradcheck(made, [x])
+        gradgradcheck(made, [x])
+    once = lambda x: (y := x.sin(), F.layer_norm(y, 4, y, y))[1]
+    gradgradcheck(once, [x])
+
+
+@calls
+@pytest.mark.parametrize("tracks", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
+def test_operands_that_do_not_track_are_constants_to_every_order(
+    call: Callable[..., Any], tracks: tuple[int, ...]
+) -> None:
+    values = leaves()
+    given = [x if k in tracks else x.detach() for k, x in enumerate(values)]
+    gradcheck(call, given)
+    gradgradcheck(call, given)
+
+
+@calls
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (1, 2)], ids=str)
+def test_the_gradients_that_are_asked_for_are_those_of_all(call: Callable[..., Any], wanted: tuple[int, ...]) -> None:
+    xs = leaves()
+    everything = mg.grad(call(*xs).sin().sum(), xs)
+    for create in (False, True):
+        found = mg.grad(call(*xs).sin().sum(), [xs[k] for k in wanted], create_graph=create)
+        for got, k in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got.detach().numpy(), everything[k].numpy(), rtol=1e-12, atol=1e-14)
+
+
+@calls
+def test_a_recorded_gradient_of_halves_is_computed_wide_too(call: Callable[..., Any]) -> None:
+    xs, wide = leaves(dtype="float16"), leaves(dtype="float16")
+    plain = mg.grad(call(*xs).sum(), xs, mg.tensor(3.0, dtype="float16", device="reference"))
+    recorded = mg.grad(
+        call(*wide).sum(), wide, mg.tensor(3.0, dtype="float16", device="reference"), create_graph=True
+    )
+    for got, want in zip(recorded, plain, strict=True):
+        assert got.dtype is want.dtype is mg.float16
+        np.testing.assert_allclose(np.array(got.tolist()), np.array(want.tolist()), rtol=2e-3, atol=2e-3)
+
+
+def test_a_sum_of_squares_that_overflows_halves_does_not_in_a_recorded_gradient() -> None:
+    x = mg.Var([[300.0, -300.0, 100.0, 0.0]], "float16", "reference")
+    (found,) = mg.grad(F.layer_norm(x, 4), [x], mg.tensor([[1.0, 0, 0, 0]], dtype="float16", device="reference"),
+                       create_graph=True)  # fmt: skip
+    (plain,) = mg.grad(F.layer_norm(x, 4), [x], mg.tensor([[1.0, 0, 0, 0]], dtype="float16", device="reference"))
+    assert found.tolist() == plain.tolist() and 0 < found[0, 0].item() < 1
+
+
+def test_a_slope_that_needs_the_result_keeps_no_operand() -> None:
+    x = leaves()[0]
+    for y in (mg.softmax(x, 0), mg.log_softmax(x, 1)):
+        (kept,) = y.op.saved
+        assert kept.storage is y.storage
+
+
+def test_rows_of_which_none_counts_have_no_gradient_of_any_order() -> None:
+    x = mg.Var([[1.0, 2.0, 0.5]], device="reference")
+    target = mg.tensor([0], device="reference")
+    (g,) = mg.grad(F.cross_entropy(x, target, ignore_index=0), [x], create_graph=True)
+    assert g.tolist() == mg.grad((g * g).sum(), [x])[0].tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_rows_that_do_not_count_have_no_gradient_of_any_order() -> None:
+    x = leaves()[0]
+    target = mg.tensor([0, 0, 2], device="reference")
+    (g,) = mg.grad(F.cross_entropy(x, target, ignore_index=0), [x], create_graph=True)
+    (gg,) = mg.grad((g * g).sum(), [x])
+    assert g[:2].tolist() == gg[:2].tolist() == [[0.0] * 4] * 2 and gg[2].abs().sum().item() > 0
+
+
+def test_a_masked_element_does_not_spoil_the_second_derivative() -> None:
+    x = leaves()[0]
+    mask = mg.tensor([[True, False, False, False]], device="reference")
+    for function in (mg.softmax, lambda x, d: mg.log_softmax(x, d).exp()):
+        (g,) = mg.grad(function(x.masked_fill(mask, -np.inf), -1).square().sum(), [x], create_graph=True)
+        (gg,) = mg.grad((g * g).sum(), [x])
+        assert np.isfinite(gg.numpy()).all() and gg[:, 0].tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"result": _misspelt}, "asks for 'middel'; there are x, weight, bias, middle, scale"),
+        ({"operands": ("x", "gain", "bias")}, "asks for 'gain'; there are x, weight, bias"),
+    ],
+)
+def test_a_declaration_names_what_its_functions_ask_for(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+
+        @rows(replace(norm_rows.LAYER_NORM, **wrong), slope=norm_rows.LAYER_NORM_SLOPE)
+        def bad_norm(x, weight, bias, *, eps):
+            """Bad."""
+            return x
+
+
+def test_a_declaration_has_a_term_for_each_line() -> None:
+    with pytest.raises(DeclarationError, match=r"short_norm has 2 lines \(weight, bias\), and its slope 1 terms"):
+
+        @rows(norm_rows.LAYER_NORM, slope=norm_rows.RMS_NORM_SLOPE)
+        def short_norm(x, weight, bias, *, eps):
+            """Bad."""
+            return x
 
 
 def test_gradients_of_one_reading_share_no_memory_with_a_leaf() -> None:

@@ -70,6 +70,19 @@ def test_a_wrong_second_derivative_is_noticed() -> None:
         gradgradcheck(lambda x: x * x * detached_slope(x), x)
 
 
+@mg.elementwise(dtype=promote, vjp=(lambda g, x: g * x * (3.0 if mg.is_grad_enabled() else 2.0),))
+def square_of_two_minds(x):
+    """x**2, with another gradient where its graph is recorded."""
+    return x * x
+
+
+def test_a_gradient_that_differs_where_its_graph_is_recorded_is_noticed() -> None:
+    x = mg.Var([0.5, 2.0], dtype="float64", device="reference")
+    assert gradcheck(square_of_two_minds, [x])
+    with pytest.raises(GradcheckError, match=r"gradient 0 is .* at \(0,\) where its graph is recorded, and .* is not"):
+        gradgradcheck(square_of_two_minds, [x])
+
+
 def test_what_cannot_be_checked_is_refused() -> None:
     with pytest.raises(DTypeError, match=r"need mg\.float64"):
         gradcheck(lambda x: x * 2.0, mg.Var([1.0]))

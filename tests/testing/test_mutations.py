@@ -82,8 +82,9 @@ def lambdas(op: Op) -> list[ast.Lambda | None]:
     tree = ast.parse("".join(linecache.getlines(path)))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.decorator_list and node.decorator_list[0].lineno == int(line):
-            given = {k.arg: k.value for k in node.decorator_list[0].keywords}["vjp"]  # type: ignore[attr-defined]
-            return [n if isinstance(n, ast.Lambda) else None for n in given.elts]  # type: ignore[attr-defined]
+            given = {k.arg: k.value for k in node.decorator_list[0].keywords}.get("vjp")  # type: ignore[attr-defined]
+            rules = [None] * len(op.operands) if given is None else given.elts  # type: ignore[attr-defined]
+            return [n if isinstance(n, ast.Lambda) else None for n in rules]
     raise AssertionError(op.where)
 
 
@@ -128,7 +129,16 @@ def mutants() -> list[Any]:
             continue
         if op.joint is not None:
             found += [(name, k, f"{name}-{label}: negated in the joint rule", "joint", "", None)
-                      for k, label in enumerate(op.operands)]  # fmt: skip
+                      for k, label in enumerate(op.operands) if op.rules[k] is not None]  # fmt: skip
+        if op.joint is not None and op.composed is not None:
+            scope = op.composed.__globals__  # type: ignore[attr-defined]
+            tree = ast.parse(inspect.getsource(op.composed)).body[0]
+            found += [(name, 0, f"{name}: definition: {what}", "definition", "", mutant)
+                      for what, mutant in variants(tree)]  # fmt: skip
+            for helper in helpers(tree, scope):
+                source = ast.parse(inspect.getsource(scope[helper])).body[0]
+                found += [(name, 0, f"{name}: definition: {helper}: {what}", "helper of a definition", helper, mutant)
+                          for what, mutant in variants(source)]  # fmt: skip
         for k, (rule, tree) in enumerate(zip(op.rules, lambdas(op), strict=True)):
             if rule is None or tree is None:
                 continue
@@ -153,11 +163,19 @@ def test_a_broken_rule_is_noticed(
 ) -> None:
     op = OURS[name]
     rule = op.rules[operand]
-    scope = rule.fn.__globals__
+    scope = (op.composed or rule.fn).__globals__
     if kind == "joint":
         joint = op.joint.fn
-        wrong = lambda g, *a, **k: tuple(-x if at == operand else x for at, x in enumerate(joint(g, *a, **k)))
-        monkeypatch.setattr(op, "joint", Rule(wrong, op.joint.saves, op.joint.facts))
+        flipped = lambda at, x: -x if at == operand and x is not None else x
+        wrong = lambda g, *a, **k: tuple(flipped(at, x) for at, x in enumerate(joint(g, *a, **k)))
+        monkeypatch.setattr(op, "joint", Rule(wrong, op.joint.saves, op.joint.facts, asked=op.joint.asked))
+        assert caught(op), f"no row of {name} notices: {what}"
+        return
+    if "definition" in kind:
+        if helper:
+            monkeypatch.setitem(scope, helper, build(tree, scope, "<mutant>"))
+        else:
+            monkeypatch.setattr(op, "composed", build(tree, scope, "<mutant>"))
         assert caught(op), f"no row of {name} notices: {what}"
         return
     # A joint rule would stand in for the broken one.

@@ -25,7 +25,7 @@ from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout, merge
-from minigrad.core.op import Spec
+from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import CHUNK, pieces, walk
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
@@ -74,35 +74,40 @@ class Rows(Family):
             numbers += [offset, step, s[-1], *s[:-1]]
         dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
         kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, parallel=parallel)
-        return bind(kernel, np.array(numbers, np.int64), fn.operands)
+        return bind(kernel, np.array(numbers, np.int64), len(operands))
 
     @serves(requests.SumColumns)
-    def sum_columns(self, out: Spec, *operands: Spec, fn: RowFn, value: float) -> Launch:
+    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
+        count = len(specs) - len(fn.operands)
+        outs, operands = specs[:count], specs[count:]
         shape = operands[0].shape
-        n, count = shape[-1], prod(shape[:-1])
+        n, number = shape[-1], prod(shape[:-1])
         if n == 0:
             return nothing
-        rows = Spec(Layout.contiguous(shape, out.layout.offset), out.dtype)
-        share = pieces(count, max(ROWS_A_PART, -(-count // PARTS)))
-        streamed = fn.result is not None and is_streamed(rows, n)
-        return self._along(fn, rows, operands, len(shape) - 1, value, share, streamed)
+        made = fn.result is not None
+        rows = Spec(Layout.contiguous(shape, outs[0].layout.offset), outs[0].dtype)
+        share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
+        streamed = made and is_streamed(rows, n)
+        return self._along(fn, rows, operands, len(shape) - 1, value, share, streamed, outs[made:])
 
     def _along(
         self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int],
-        streamed: bool,
+        streamed: bool, lines: Sequence[Spec] = (),
     ) -> Launch:  # fmt: skip
-        """Rows along the memory of `out`, `share` = (rows a chunk, chunks)."""
+        """Rows along the memory of `out`, `share` = (rows a chunk, chunks); lines: where sums of columns go."""
         layouts = [without(x.layout, out.shape, dim) for x in (out, *operands)]
         steps = [x.layout.strides[dim] for x in (out, *operands)]
         dims, strides, offsets = walk(layouts)
         numbers = [prod(dims), *share, out.shape[dim], bits(value), len(dims), *dims]
         for offset, step, s in zip(offsets, steps, strides):
             numbers += [offset, step, *s]
+        numbers += [line.layout.offset for line in lines]
         direct = tuple(s == 1 and x.dtype.storage == out.dtype.compute for x, s in zip(operands, steps[1:]))
         parallel = share[1] > 1 and out.layout.numel * cost(fn) >= settings.parallel_threshold
         dtypes = tuple(x.dtype for x in operands)
         kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, streamed, parallel=parallel)
-        return bind(kernel, np.array(numbers, np.int64), fn.operands)
+        results = len(lines) + (fn.result is not None)
+        return bind(kernel, np.array(numbers, np.int64), len(operands) + results - 1)
 
     @serves(requests.Pick)
     def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
@@ -169,23 +174,28 @@ def bits(value: float) -> int:
     return int(np.float64(value).view(np.int64))
 
 
-def first_arguments(scalar: Any, compute: np.dtype[Any]) -> Expand:
+def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
     """A scalar function as a macro that may be given more arguments than it has."""
-
-    def expand(args: list[Any], used: set[str]) -> tuple[list[str], Any]:
-        return scalar_macro(scalar, compute)(args[: len(scalar.args)], used)
-
-    return expand
+    macro = scalar_macro(scalar, compute)
+    return lambda args, used: macro(args[: len(scalar.args)], used)
 
 
-def total_text(template: Callable[..., Any], name: str, totals: Sequence[Total], dtypes: Sequence[DType],
-               compute: np.dtype[Any], constants: dict[str, str]) -> str:  # fmt: skip
-    """The source of one total, or two at once, as a function `name`."""
+def named_arguments(scalar: ScalarFn, fn: RowFn, compute: np.dtype[Any]) -> Expand:
+    """A scalar function as a macro that is given an element and totals, and takes those that it names; `kept` is the
+    last argument."""
+    macro = scalar_macro(scalar, compute)
+    places = [-1 if a == "kept" else fn.names.index(a) for a in scalar.args]
+    return lambda args, used: macro([args[p] for p in places], used)
+
+
+def total_text(template: Callable[..., Any], name: str, fn: RowFn, totals: Sequence[Total],
+               dtypes: Sequence[DType], compute: np.dtype[Any], constants: dict[str, str]) -> str:  # fmt: skip
+    """The source of one total of `fn`, or two at once, as a function `name`."""
     join, neutral = JOINS[totals[0].join]
     macros = {"JOIN": expression_macro(join)}
     macros |= {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
     for term, finish, total in zip("FG", ("FINISH", "FINISH_G"), totals):
-        macros[term] = first_arguments(total.term, compute)
+        macros[term] = named_arguments(total.term, fn, compute)
         macros[finish] = first_arguments(total.finish, compute) if total.finish else expression_macro("{0}")
     constants = {"START": neutral_text(neutral, compute), "LANES": str(lanes(compute)), **constants}
     liberty = "reassoc" if template in (rows.total, rows.total_kept, rows.total_two) else ""
@@ -211,8 +221,7 @@ def stream_header(itemsize: int) -> str:
 
 
 def row_parts(
-    dtypes: Sequence[DType], totals: Sequence[Total], direct: Sequence[bool], out: DType, kept: bool = False,
-    streamed: bool = False,
+    fn: RowFn, dtypes: Sequence[DType], direct: Sequence[bool], out: DType, kept: bool = False, streamed: bool = False,
 ) -> tuple[str, dict[str, str]]:  # fmt: skip
     """The functions that a nest over rows calls, and its constants; kept: the last total leaves its terms."""
     compute, dense = out.compute, out.storage == out.compute
@@ -231,18 +240,19 @@ def row_parts(
             constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k})"
             macros = {"LOAD": expression_macro(load_text(dtype, compute)[0])}
             text += helper(paste(rows.fetch, 0, macros, {}), rows.fetch, f"fetch_{k}")
-    return text + totals_text(dtypes, totals, compute, kept, constants), constants
+    return text + totals_text(fn, dtypes, compute, kept, constants), constants
 
 
 def totals_text(
-    dtypes: Sequence[DType], totals: Sequence[Total], compute: np.dtype[Any], kept: bool, constants: dict[str, str]
+    fn: RowFn, dtypes: Sequence[DType], compute: np.dtype[Any], kept: bool, constants: dict[str, str]
 ) -> str:
     """The functions of all totals; the calls of them are added to the constants."""
+    totals = fn.totals
     text, operands = "", ", ".join(f"x_{k}" for k in range(len(dtypes)))
     constants |= {"PAIR_0": "0", "PAIR_1": "0"} | {f"TOTAL_{k}": "T(0)" for k in range(4)}
     k = 0
     while k < len(totals):
-        two = k % 2 == 0 and pairs(totals[k : k + 2], len(dtypes) + k)
+        two = k % 2 == 0 and pairs(totals[k : k + 2])
         before = ", ".join([*NAMES[: min(k, 3)], *["T(0)"] * (3 - k)])
         last = kept and k == len(totals) - 1
         call = f"total_{k}({operands}, n, value, {before}, acc{', w' if last else ''})"
@@ -253,30 +263,28 @@ def totals_text(
             constants[f"TOTAL_{k}"] = call
         sums = rows.total_two if two else rows.total_kept if last else rows.total
         template = rows.largest if totals[k].join == "max" else sums
-        text += total_text(template, f"total_{k}", totals[k : k + 1 + two], dtypes, compute, {})
+        text += total_text(template, f"total_{k}", fn, totals[k : k + 1 + two], dtypes, compute, {})
         k += 1 + two
     return text
 
 
-def pairs(two: Sequence[Total], known: int) -> bool:
-    """Whether these are two sums and the second's term sees no more than what is known before the first."""
-    return [total.join for total in two] == ["sum", "sum"] and len(two[1].term.args) <= known
+def pairs(two: Sequence[Total]) -> bool:
+    """Whether these are two sums of which the second's term does not ask for the first."""
+    return [total.join for total in two] == ["sum", "sum"] and two[0].name not in two[1].term.args
 
 
 def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
     """The result as a macro of the operands' elements, all totals and the kept term."""
     if fn.result is None:
         return expression_macro("T(0)")
-    if not kept or fn.reuse is None:
-        return first_arguments(fn.result, compute)
-    reuse = scalar_macro(fn.reuse, compute)
-    return lambda args, used: reuse([args[-1], *args[fn.operands : fn.operands + len(fn.totals)]], used)
+    return named_arguments(fn.reuse if kept and fn.reuse is not None else fn.result, fn, compute)
 
 
 def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...],
               out: DType, constants: dict[str, str], functions: str, kept: bool, parallel: bool) -> Launch:  # fmt: skip
     """Write, compile and import one nest with the functions that it calls."""
     compute, mode = out.compute, "parallel" if parallel else "serial"
+    results = ["out"] * (fn.result is not None) + [f"line_{t}" for t in range(len(fn.terms))]
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {title}, {mode}.",
         template,
@@ -286,9 +294,9 @@ def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn, dt
         macros={"F": result_macro(fn, compute, kept)},
         constants=constants,
         parallel=parallel,
-        signature=f"void({', '.join(map(array_type, (*dtypes, out)))}, int64[::1])",
+        signature=f"void({', '.join(map(array_type, (*dtypes, *[out] * len(results))))}, int64[::1])",
         imports=functions,
-    )
+    ).replace(", out, numbers):", f", {', '.join(results)}, numbers):", 1)
     launch: Launch = load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{stem}_{mode[:3]}", text).kernel
     return launch
 
@@ -298,8 +306,8 @@ def write_rows(
 ) -> Launch:
     """Rows along the memory of the result, sums of their columns, or both."""
     kept = fn.reuse is not None
-    functions, constants = row_parts(dtypes, fn.totals, direct, out, kept, streamed)
-    constants |= {"MADE": "n", "TERMS": str(len(fn.terms)), "ADD": "0", "FOLD": "0"}
+    functions, constants = row_parts(fn, dtypes, direct, out, kept, streamed)
+    constants |= {"MADE": "n", "TERMS": str(len(fn.terms)), "ADD": "0", "FOLD_0": "0", "FOLD_1": "0"}
     if fn.result is None:
         constants |= {"MADE": "0", "ROW": "spare"}
     if fn.terms:
@@ -312,10 +320,11 @@ def sums_text(fn: RowFn, operands: int, out: DType, constants: dict[str, str]) -
     """The functions of the sums down the columns; the calls of them are added to the constants."""
     compute, two = out.compute, len(fn.terms) == 2
     values = ", ".join(f"x_{k}" for k in range(operands))
-    before = "" if fn.result is None else " + numbers[0] * n"
     constants["ADD"] = f"add({values}, n, a, b, c, e, sums[:n]{', sums[n:]' if two else ''})"
-    constants["FOLD"] = f"fold_columns(work, numbers[2], n * {len(fn.terms)}, out, numbers[6 + rank]{before})"
-    macros = {name: first_arguments(term, compute) for name, term in zip("FG", fn.terms)}
+    for t in range(len(fn.terms)):
+        start = f"numbers[6 + rank + {operands + 1} * (rank + 2) + {t}]"
+        constants[f"FOLD_{t}"] = f"fold_columns(work, numbers[2], n * {len(fn.terms)}, {t} * n, n, line_{t}, {start})"
+    macros = {name: named_arguments(term, fn, compute) for name, term in zip("FG", fn.terms)}
     macros["STORE"] = expression_macro(store_text(compute, out)[0])
     add, fold = rows.add_two if two else rows.add_one, rows.fold_columns
     text = helper(paste(add, operands, macros, {}), add, "add")
@@ -325,7 +334,7 @@ def sums_text(fn: RowFn, operands: int, out: DType, constants: dict[str, str]) -
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int, parallel: bool) -> Launch:
     """One result of each row, or with three dtypes the gradient of that."""
     kept = fn.reuse is not None and len(dtypes) == 3
-    functions, constants = row_parts(dtypes[:1], fn.totals, (direct,), out, kept)
+    functions, constants = row_parts(fn, dtypes[:1], (direct,), out, kept)
     constants["FOLD"] = str(fold)
     template = rows.pick if len(dtypes) == 2 else rows.pick_backward
     label = f"{template.__name__}{fold}{'1' if direct else 'x'}"
@@ -346,6 +355,6 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
         constants[f"TOTAL_{k}"] = call if k < len(fn.totals) else "0"
     for k, total in enumerate(fn.totals):
         more = {**constants, "TARGET": NAMES[k]}
-        functions += total_text(rows.total_down, f"total_{k}", (total,), dtypes, out.compute, more)
+        functions += total_text(rows.total_down, f"total_{k}", fn, (total,), dtypes, out.compute, more)
     label = "columns" + "".join("1" if d else "x" for d in unit)
     return kernel_of(label, label, rows.columns, fn, dtypes, out, constants, functions, False, parallel)

@@ -9,8 +9,8 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, GREATER, LESSER, SUM
-from minigrad.backends.lowering.steps import Specs, Steps, Value, known, lowers, shortened
-from minigrad.core.dtype import bool_, int64
+from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, shortened
+from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
@@ -77,13 +77,13 @@ def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launc
     if not out.layout.numel:
         return steps.launch
     way = one_after_another if request.fold.combine is None or len(operands) > 1 else by_doubling
-    way(steps, request.fold, known_identity(steps, request.fold, request.compute), out, steps.operands, request.dim)
+    way(steps, request.fold, first_accumulator(steps, request.fold, request.compute), out, steps.operands, request.dim)
     return steps.launch
 
 
-def known_identity(steps: Steps, fold: Fold, compute: np.dtype[Any]) -> Value:
+def first_accumulator(steps: Steps, fold: Fold, compute: np.dtype[Any]) -> Value:
     """The first accumulator."""
-    dtype = known(compute)
+    dtype = as_dtype(compute)
     return steps.constant({"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}[fold.identity], dtype)
 
 

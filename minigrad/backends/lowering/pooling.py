@@ -20,21 +20,20 @@ from minigrad.core.shape import window_counts
 def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -> Launch:
     """A walk through the window with the best element so far, its place in the plane, and whether there is one yet.
 
-    Then what the part asks for: the element, the element and its place, a gather at the place, or a scatter to it.
+    Then what the part asks for: the element, the place, a gather at the place, or a scatter to it.
     """
     steps = Steps(backend, outs, operands)
-    (out, *more), (*others, x) = steps.outs, steps.operands
+    (out, *second), (*others, x) = steps.outs, steps.operands
     like = others[0] if request.part == "back" else out
     spots = like.shape[2:]
     windows = Windows(x.shape, spots, request.window, request.stride, request.padding, request.dilation)
     best, place, empty = first_largest(steps, windows, x)
     rows, plane = (*x.shape[:2], prod(spots)), (*x.shape[:2], prod(x.shape[2:]))
     index = viewed(place, rows)
-    if request.part == "values":
+    if request.part in ("values", "places"):
         steps.copy(out, best)
-    elif request.part == "places":
-        steps.copy(out, best)
-        steps.copy(more[0], place)
+        for result in second:
+            steps.copy(result, place)
     elif request.part == "pick":
         found = steps.work(rows, out.dtype)
         steps.ask(Gather(2), found, viewed(steps.dense(others[0]), plane), index)

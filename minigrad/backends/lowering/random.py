@@ -16,8 +16,8 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, TOTAL
-from minigrad.backends.lowering.steps import INSIDE, Specs, Steps, Value, known, lowers, viewed
-from minigrad.core.dtype import DType, bool_, int64
+from minigrad.backends.lowering.steps import INSIDE, Specs, Steps, Value, lowers, viewed
+from minigrad.core.dtype import DType, as_dtype, bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Copy, Random
@@ -112,7 +112,7 @@ def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> L
     n, per = out.layout.numel, philox.per_block(request.kind, out.dtype)
     if not n:
         return steps.launch
-    number = int64 if request.kind == "integer" else known(out.dtype.compute)
+    number = int64 if request.kind == "integer" else as_dtype(out.dtype.compute)
     limits, result = steps.work((3,), number), steps.work((n,), number)
     steps.then(set_limits(backend, request.kind, out.dtype, (low.spec, high.spec), limits.spec), low, high, limits)
     words, lanes = block(steps, state, np.arange(n) // per), np.arange(n) % per

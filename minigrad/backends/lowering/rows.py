@@ -16,8 +16,8 @@ from minigrad.backends.lowering.functions import (
     TOP,
     UNLESS,
 )
-from minigrad.backends.lowering.steps import Specs, Steps, Value, known, lowers, shortened, viewed
-from minigrad.core.dtype import DType, bool_, float64, int64
+from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, shortened, viewed
+from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import Gather, MapRows, Pick, PickBack, SumColumns
 from minigrad.core.rows import RowFn
@@ -49,7 +49,7 @@ def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -
     """The totals, then the results."""
     steps = Steps(backend, outs, operands)
     (out,), elements = steps.outs, steps.operands
-    found = totals_of(steps, request.fn, elements, request.dim, known(out.dtype.compute), request.value)
+    found = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, out, [*elements, *found])
     return steps.launch
@@ -60,7 +60,7 @@ def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Sp
     """The totals, the results if there are any, then the sum of each term over all dims but the last."""
     steps = Steps(backend, outs, operands)
     (out,), elements = steps.outs, steps.operands
-    shape, fn, dtype = elements[0].shape, request.fn, known(out.dtype.compute)
+    shape, fn, dtype = elements[0].shape, request.fn, as_dtype(out.dtype.compute)
     last = len(shape) - 1
     seen = [*elements, *totals_of(steps, fn, elements, last, dtype, request.value)]
     lines = 0 if fn.result is None else prod(shape[:-1])
@@ -79,7 +79,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     """The element that is named is gathered, with 0 as the index where none is, and its result is made of it."""
     steps = Steps(backend, outs, operands)
     (out,), (x, target) = steps.outs, steps.operands
-    dtype, last = known(out.dtype.compute), len(x.shape) - 1
+    dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     found = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     kept = (*x.shape[:-1], 1)
     ignored, index = steps.work(kept, bool_), steps.work(kept, int64)
@@ -117,7 +117,7 @@ def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs)
     """Each element compares its place with the one that is named."""
     steps = Steps(backend, outs, operands)
     (out,), (dy, x, target) = steps.outs, steps.operands
-    dtype, last = known(out.dtype.compute), len(x.shape) - 1
+    dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     found = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     named = target.seen(target.layout.unsqueeze(-1))
     ignored, hit, result = steps.work((*x.shape[:-1], 1), bool_), steps.work(x.shape, bool_), steps.work(x.shape, dtype)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.core.device import CPU
-from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
+from minigrad.core.dtype import DType, cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.requests import Copy, Elementwise, Reduce, Request
@@ -155,11 +155,6 @@ class Steps:
 def wide(dtype: DType) -> DType:
     """What sums of products are kept in: float64, which is rounded once, or int64, whose low bits are right."""
     return float64 if dtype.is_float else int64
-
-
-def known(compute: np.dtype[Any]) -> DType:
-    """A compute dtype as the dtype of memory."""
-    return as_dtype(compute)
 
 
 def shortened(shape: Ints, dims: Sequence[int]) -> Ints:

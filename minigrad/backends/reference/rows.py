@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,29 +15,35 @@ from minigrad.core import requests
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.rows import RowFn, Total
+from minigrad.core.rows import RowFn
 
 Row = list[tuple[Any, ...]]
 
 
-def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any]) -> Callable[..., Any]:
-    """A scalar function that may be given more arguments than it has; without one, a function that gives None."""
-    if scalar is None:
-        return lambda *args: None
+def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
+    """A scalar function that may be given more arguments than it has."""
     function, count = python_function(scalar, compute), len(scalar.args)
     return lambda *args: function(*args[:count])
 
 
-def totals_of(totals: Sequence[Total], compute: np.dtype[Any], value: float) -> Callable[[Row], tuple[Any, ...]]:
+def named_arguments(scalar: ScalarFn | None, fn: RowFn, compute: np.dtype[Any]) -> Callable[..., Any]:
+    """A scalar function that is given an element and totals, and takes those that it names; None: it gives None."""
+    if scalar is None:
+        return lambda *args: None
+    function, places = python_function(scalar, compute), [fn.names.index(a) for a in scalar.args]
+    return lambda *args: function(*[args[p] for p in places])
+
+
+def totals_of(fn: RowFn, compute: np.dtype[Any], value: float) -> Callable[[Row], tuple[Any, ...]]:
     """A function that gives all totals of a row, which is a list of one tuple an element."""
     number = compute_type(compute)
     start = {"sum": number(0), "max": number(as_dtype(compute).lowest)}
-    terms = [first_arguments(total.term, compute) for total in totals]
-    finishes = [None if total.finish is None else first_arguments(total.finish, compute) for total in totals]
+    terms = [named_arguments(total.term, fn, compute) for total in fn.totals]
+    finishes = [None if total.finish is None else first_arguments(total.finish, compute) for total in fn.totals]
 
     def find(row: Row) -> tuple[Any, ...]:
         found: tuple[Any, ...] = ()
-        for total, term, finish in zip(totals, terms, finishes, strict=True):
+        for total, term, finish in zip(fn.totals, terms, finishes, strict=True):
             joined = start[total.join]
             for element in row:
                 one = term(*element, *found)
@@ -62,7 +68,7 @@ class Rows(HostMemory):
     @serves(requests.MapRows)
     def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
         compute = out.dtype.compute
-        find, result = totals_of(fn.totals, compute, value), first_arguments(fn.result, compute)
+        find, result = totals_of(fn, compute, value), named_arguments(fn.result, fn, compute)
 
         def launch(*buffers: Buffer) -> None:
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))
@@ -78,7 +84,7 @@ class Rows(HostMemory):
     @serves(requests.Pick)
     def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
         compute, n = out.dtype.compute, x.shape[-1]
-        find, result = totals_of(fn.totals, compute, 0.0), first_arguments(fn.result, compute)
+        find, result = totals_of(fn, compute, 0.0), named_arguments(fn.result, fn, compute)
         number = compute_type(compute)
 
         def launch(buffer: Buffer, chosen: Buffer, z: Buffer) -> None:
@@ -100,7 +106,7 @@ class Rows(HostMemory):
         self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
     ) -> Launch:
         compute, n = out.dtype.compute, x.shape[-1]
-        find, result = totals_of(fn.totals, compute, 0.0), first_arguments(fn.result, compute)
+        find, result = totals_of(fn, compute, 0.0), named_arguments(fn.result, fn, compute)
         number = compute_type(compute)
         wide = Spec(dy.layout.expand(target.shape), dy.dtype)
 
@@ -121,23 +127,26 @@ class Rows(HostMemory):
         return quiet(launch)
 
     @serves(requests.SumColumns)
-    def sum_columns(self, out: Spec, *operands: Spec, fn: RowFn, value: float) -> Launch:
-        compute, n = out.dtype.compute, out.shape[-1]
-        number, find = compute_type(compute), totals_of(fn.totals, compute, value)
-        result = first_arguments(fn.result, compute)
-        terms = [first_arguments(term, compute) for term in fn.terms]
-        shape = operands[0].shape
+    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
+        made, count = fn.result is not None, len(specs) - len(fn.operands)
+        outs, operands = specs[:count], specs[count:]
+        compute, shape = outs[0].dtype.compute, operands[0].shape
+        number, find = compute_type(compute), totals_of(fn, compute, value)
+        result = named_arguments(fn.result, fn, compute)
+        terms = [named_arguments(term, fn, compute) for term in fn.terms]
 
         def launch(*buffers: Buffer) -> None:
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))
-            sums, made = [[number(0)] * n for _ in terms], []
+            sums: list[list[Any]] = [[number(0)] * shape[-1] for _ in terms]
+            rows = []
             for positions in rows_of(shape, len(shape) - 1):
                 found = find([elements[p] for p in positions])
                 for j, p in enumerate(positions):
-                    if fn.result is not None:
-                        made.append(result(*elements[p], *found))
+                    rows.append(result(*elements[p], *found))
                     for column, term in zip(sums, terms, strict=True):
                         column[j] = number(column[j] + term(*elements[p], *found))
-            write(buffers[-1], out, made + [s for column in sums for s in column], compute)
+            values = [rows, *sums] if made else sums
+            for buffer, out, each in zip(buffers[len(operands) :], outs, values, strict=True):
+                write(buffer, out, each, compute)
 
         return quiet(launch)

@@ -4,10 +4,10 @@ Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in 
 row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of the functions above the nest or parts of the two totals that
 `PAIR_0` and `PAIR_1` find in one loop, `F` the result and `MADE` how many of it are made, `KEPT` where the last total
 leaves its terms for it, `ROW` where the result is made and `SEND` how it leaves from there, `TERMS` the number of sums
-down the columns, `ADD` and `FOLD` the calls that make them; in the totals `F` is one term, `JOIN` its sum or maximum,
-`START` the neutral element, `FINISH` what is done at the end.  A sum's additions may be re-ordered by the compiler; a
-maximum's accumulators stand in a row that is combined at the end.  Rows are the unit of work, and each function's text
-is the same for one thread and for all, so the number of threads changes no bit.
+down the columns, `ADD` and `FOLD_0`, `FOLD_1` the calls that make them; in the totals `F` is one term, `JOIN` its sum
+or maximum, `START` the neutral element, `FINISH` what is done at the end.  A sum's additions may be re-ordered by the
+compiler; a maximum's accumulators stand in a row that is combined at the end.  Rows are the unit of work, and each
+function's text is the same for one thread and for all, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -101,19 +101,19 @@ def add_two(in_K, n, a, b, c, e, first, second):  # type: ignore[no-untyped-def]
         second[j] = T(second[j] + G(in_K[j], a, b, c, e))
 
 
-def fold_columns(work, chunks, size, out, at):  # type: ignore[no-untyped-def]
-    """The sums of all chunks of rows, in order, into the result."""
+def fold_columns(work, chunks, size, at, n, line, start):  # type: ignore[no-untyped-def]
+    """One term's sums of all chunks of rows, in order, into its line; `size` is what a chunk has of all terms."""
     for k in range(1, chunks):
-        for j in range(size):
+        for j in range(at, at + n):
             work[j] = T(work[j] + work[k * size + j])
-    for j in range(size):
-        out[at + j] = STORE(work[j])
+    for j in range(n):
+        line[start + j] = STORE(work[at + j])
 
 
 def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rows, chunk, chunks, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
-    step along the row, strides[rank].  Each chunk of rows has its own sums down the columns; they are
-    folded at the end into dense lines of out, behind the rows if any are made."""
+    step along the row, strides[rank]; then the offset of each line.  Each chunk of rows has its own sums down the
+    columns; they are folded at the end into lines of their own."""
     n = numbers[3]
     value = np.int64(numbers[4]).view(np.float64)
     rank = numbers[5]
@@ -148,7 +148,8 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
             SEND
             ADD
         SETTLE
-    FOLD
+    FOLD_0
+    FOLD_1
 
 
 def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]

@@ -1,0 +1,257 @@
+"""Row functions from one kind of declaration: totals of a row, the function of an element, the slope, the definition.
+
+`@rows` makes the ops of softmax, layer_norm and their like, `@picks` those of a loss.  What they decorate is the
+definition, in other ops; what runs is a `RowFn` in one kernel, and another for the slope.  A backward pass whose graph
+is not wanted takes the slope's kernels: ops without derivatives.  Where the graph is wanted, the engine walks back
+through the definition; an op that keeps its result instead of its operands says its slope in tensor code.  So every
+order of derivative is there, and none above the first is written by hand.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
+from minigrad.core.rows import RowFn
+from minigrad.errors import DeclarationError, ShapeError
+from minigrad.ops.declare import INNER, Function, Vjp, kernel, keyword_params, where_of
+from minigrad.ops.rules import floating, same_shape
+
+Names = tuple[str, ...]
+Body = Callable[..., Any]
+Declare = Callable[..., Function]
+
+
+def rows(fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, **claims: Any) -> Declare:
+    """Declare an op along rows; the body is its definition as tensor code, where floats come in the compute dtype.
+
+    The first operand has the rows, along the parameter `dim` or else the last dim; the others are lines that all rows
+    share.  Any other parameter is what the totals' finishing functions take.
+    fn: totals and the function of an element, over the operands by name.
+    slope: the same of the gradient of the rows, over `g` and operands, with a term for each line: the line's gradient
+    is its sum over all rows.
+    claims: `linear=`, `jvp=` and `batch=`, as for `kernel`.
+    vjp: the slope in tensor code, for one over `g` and the result `y`; then no operand is kept, and higher orders go
+    through it instead of the definition.
+    The slope's ops are `label_backward` and, with lines, `label_sums` and `label_gradients`, which makes both.
+    """
+
+    def declare(function: FunctionType) -> Function:
+        names = operands_of(function)
+        check_names(function, fn, names)
+        check_names(function, slope, ("g", "y") if vjp else ("g", *names))
+        lines, label = names[1:], label_of(function)
+        if len(slope.terms) != len(lines):
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its slope "
+                f"{len(slope.terms)} terms; give one for each", op=function.__name__,
+            )  # fmt: skip
+        back = along(function, slope.only(f"{label}_backward", True, False), lines, ("dx",))
+        more = {"dtype": floating, "shape": shape_rule(lines, (False,)), "vjp": vjp, **claims}
+        if not vjp:
+            made = tuple(f"d{name}" for name in names)
+            sums = along(function, slope.only(f"{label}_sums", False, True), lines, made[1:]) if lines else None
+            both = along(function, slope.only(f"{label}_gradients", True, True), lines, made) if lines else None
+            more |= first_order(function, names, chosen(names, back, sums, both), names)
+        public = kernel(**more)(posed(function, launcher(fn, lines), names))
+        return with_definition(function, public, back if vjp else None)
+
+    return declare
+
+
+def picks(fn: RowFn, *, slope: RowFn, dtype: Body, check: Body) -> Declare:
+    """As `rows`, for minus the element of each row (last dim) that a second operand names.
+
+    Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
+    slope: what of each element, less 1 at the one that is named, times g, is the gradient.
+    dtype, check: as for `kernel`, also of the backward op.
+    """
+
+    def declare(function: FunctionType) -> Function:
+        names = operands_of(function)
+        for each in (fn, slope):
+            check_names(function, each, names[:1])
+        body = posed(function, asking(PickBack, slope), ("g", *names), f"{label_of(function)}_backward")
+        back = at(function, kernel(dtype=dtype, shape=pick_back_shape, check=check)(body))
+        more = first_order(function, names, chosen(names, back, None, None), names[:1])
+        body = posed(function, asking(Pick, fn), names)
+        return with_definition(function, kernel(dtype=dtype, shape=pick_shape, check=check, **more)(body))
+
+    return declare
+
+
+# ---- reading a definition -------------------------------------------------------------------------------------------
+
+
+def operands_of(function: FunctionType) -> Names:
+    """The operands of a definition."""
+    given = inspect.signature(function).parameters.values()
+    return tuple(p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+
+
+def label_of(function: FunctionType) -> str:
+    """The name by which users know the op."""
+    return INNER.sub("", function.__name__)
+
+
+def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
+    """Raise DeclarationError unless what the scalar functions ask for is there: operands, and totals before them."""
+    asks = [(fn.operands, operands)]
+    asks += [(total.term.args, fn.names[: len(fn.operands) + k]) for k, total in enumerate(fn.totals)]
+    made = [scalar for scalar in (fn.result, fn.reuse, *fn.terms) if scalar is not None]
+    asks += [(scalar.args, (*fn.names, "kept") if scalar is fn.reuse else fn.names) for scalar in made]
+    for names, known in asks:
+        wrong = [name for name in names if name not in known]
+        if wrong:
+            raise DeclarationError(
+                f"{where_of(function)}: a function of {fn.name} asks for {wrong[0]!r}; there are {', '.join(known)}",
+                op=function.__name__,
+            )
+
+
+def posed(function: FunctionType, body: Body, names: Names, name: str = "", results: int = 1) -> FunctionType:
+    """`body`, which takes anything, with the name, operands and parameters by which `kernel` knows it."""
+    outs = ("out",) if results == 1 else tuple(f"out_{k}" for k in range(results))
+    pose(body, function, ("backend", *outs, *names))
+    body.__name__ = name or function.__name__
+    body.__doc__ = f"The slope of {label_of(function)}: see `ops/rows.py`." if name else function.__doc__
+    body.__annotations__ = {
+        name: found for name, found in inspect.get_annotations(function, eval_str=True).items() if name not in names
+    }
+    return body  # type: ignore[return-value]
+
+
+def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> None:
+    """Give a body a signature: positional names, then the keyword parameters of `function` and some more."""
+    place, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    given = [inspect.Parameter(name, place) for name in names]
+    given += [inspect.Parameter(p, keyword, default=value) for p, value in keyword_params(function).items()]
+    given += [inspect.Parameter(name, keyword) for name in more]
+    body.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    body.__module__ = function.__module__
+
+
+# ---- the ops --------------------------------------------------------------------------------------------------------
+
+
+def with_definition(function: FunctionType, public: Function, slope: Function | None = None) -> Function:
+    """The op with what it is made of; slope: the kernel of its only rule, where the graph is not wanted."""
+    op: Op = at(function, public).op  # type: ignore[attr-defined]
+    op.composed = function
+    public.__wrapped__ = function  # type: ignore[attr-defined]
+    if slope is not None:
+        rule: Any = op.rules[0]
+        rule.fused = slope
+    return public
+
+
+def at(function: FunctionType, public: Function) -> Function:
+    """The op, with the place of its declaration."""
+    public.op.where = where_of(function)  # type: ignore[attr-defined]
+    return public
+
+
+def launcher(fn: RowFn, lines: Names) -> Body:
+    """The body of an op over the operands of `fn`; what sums down the columns has results of its own for that."""
+
+    def prepare(backend: Any, *specs: Spec, **params: Any) -> Any:
+        count = len(specs) - len(fn.operands)
+        found = dict(zip(fn.operands, specs[count:]))
+        shape = next(spec.shape for name, spec in found.items() if name not in lines)
+        spread = [Spec(s.layout.expand(shape), s.dtype) if name in lines else s for name, s in found.items()]
+        dim = params.pop("dim", len(shape) - 1)
+        value = next(iter(params.values()), 0.0)
+        request = SumColumns(fn, value) if fn.terms else MapRows(fn, dim, value)
+        return backend.prepare(request, specs[:count], *spread)
+
+    return prepare
+
+
+def asking(request: Callable[..., Any], fn: RowFn) -> Body:
+    """The body of an op that asks for nothing but a request, with its parameters."""
+    return lambda backend, out, *specs, **params: backend.prepare(request(fn, **params), out, *specs)
+
+
+def along(function: FunctionType, slope: RowFn, lines: Names, outputs: Names) -> Function:
+    """One of the slope's ops."""
+    count = len(outputs)
+    dtype = floating if count == 1 else lambda op, specs, **params: (floating(op, specs),) * count
+    kinds = (False,) * (slope.result is not None) + (True,) * len(slope.terms)
+    declare = kernel(dtype=dtype, shape=shape_rule(lines, kinds), outputs=outputs if count > 1 else ("y",))
+    public = declare(posed(function, launcher(slope, lines), slope.operands, slope.name, count))
+    return at(function, public)
+
+
+def chosen(names: Names, back: Function, sums: Function | None, both: Function | None) -> Body:
+    """The gradients of all operands that are asked for, in one reading of the rows."""
+    nothing = (None,) * (len(names) - 1)
+    if sums is None:
+        return lambda *given, asked, **params: (back(*given, **params), *nothing)
+    seats = ("g", *names)
+    ops: Any = (back, sums, both)
+    takes = {public: [seats.index(x) for x in public.op.operands] for public in ops}
+
+    def slopes(*given: Any, asked: tuple[bool, ...], **params: Any) -> tuple[Any, ...]:
+        public: Any = back if True not in asked[1:] else both if asked[0] else sums
+        found = public(*[given[k] for k in takes[public]], **params)
+        if public is back:
+            return (found, *nothing)
+        return found if public is both else (None, *found) if isinstance(found, tuple) else (None, found)
+
+    return slopes
+
+
+def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names) -> dict[str, Any]:
+    """The rules of a declaration, from one that gives all gradients; every operand is kept, for the definition wants
+    them all.  smooth: the operands that have a gradient."""
+
+    def alone(k: int) -> Body:
+        asked = tuple(k == j for j in range(len(names)))
+        return ruling(lambda *given, **params: joint(*given, asked=asked, **params)[k])
+
+    def ruling(rule: Body, *more: str) -> Body:
+        pose(rule, function, ("g", *names), more)
+        rule.__module__ = __name__
+        return rule
+
+    single = tuple(alone(k) if name in smooth else None for k, name in enumerate(names))
+    return {"vjp": single, "joint": ruling(joint, "asked")}
+
+
+# ---- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
+    """A shape for each result: that of the rows, or for a true kind that of a line."""
+
+    def shape(op: Op, *specs: Spec, **params: Any) -> Any:
+        found = dict(zip(op.operands, specs))
+        rows = [spec for name, spec in found.items() if name not in lines]
+        whole = same_shape(op, *rows)
+        for spec in (spec for name, spec in found.items() if name in lines):
+            if spec.shape != whole[-1:]:
+                raise ShapeError(
+                    f"{op.label}: {spec!r} must have the length of the last dim of {rows[0]!r}", op=op.label
+                )
+        shapes = tuple(whole[-1:] if line else whole for line in kinds)
+        return shapes if len(shapes) > 1 else shapes[0]
+
+    return shape
+
+
+def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
+    """One number a row, or one for all."""
+    if not x.shape or target.shape != x.shape[:-1]:
+        raise ShapeError(f"{op.label}: {target!r} must have a class for each row of {x!r}", op=op.label)
+    return target.shape if reduction == "none" else ()
+
+
+def pick_back_shape(op: Op, g: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
+    """The shape of x."""
+    if g.shape != pick_shape(op, x, target, ignore=ignore, reduction=reduction):
+        raise ShapeError(f"{op.label}: {g!r} must have the shape of the loss of {x!r}", op=op.label)
+    return x.shape
