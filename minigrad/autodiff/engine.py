@@ -7,28 +7,20 @@ as they are used unless the graph is retained.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
-from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.grads import GradStore
 from minigrad.autodiff.hooks import hooked
 from minigrad.autodiff.owning import apart, handed_out
-from minigrad.autodiff.sealed import Unfusable
-from minigrad.autodiff.watching import watched, watched_joint
-from minigrad.core.dtype import as_dtype
-from minigrad.core.op import Op, Rule, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import ones, zeros
-from minigrad.ops.reduce import sum_to
-from minigrad.ops.views import expand
+from minigrad.ops.creation import ones
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp, Output, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-from minigrad.runtime.var import Var
 
 Gradients = Sequence[Tensor | None]
 
@@ -166,140 +158,6 @@ def descend(
     return found
 
 
-def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool) -> list[tuple[Node, Tensor]]:
-    """The one way through a node: from the gradients of its results to (parent, partial gradient) of each operand.
-
-    gradients: one a result, None where nothing used it.  wanted: ids of the parents that are asked for, or None.
-    """
-    op, specs, parents = node.op, node.plan.specs, node.parents
-    saved: Any = saved_in_graph(node) if create and node.saved else node.saved
-    joint = None if op.joint is None else at_once(node, op.joint, saved, gradients, wanted, create)
-    pairs: list[tuple[Node, Tensor]] = []
-    for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
-        parent = parents[k]
-        if wanted is not None and parent.id not in wanted:
-            continue
-        at = 0 if op.variadic else k
-        rule: Any = op.rules[at]
-        # A fused rule is one kernel; what it does cannot be differentiated again.
-        fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
-        if joint is not None:
-            partial = joint[k]
-            if partial is None:
-                continue
-        elif op.result is not None or rule.foreign:
-            heads = heads_for(node, rule, gradients)
-            if heads is None:
-                continue
-            given, known = [saved[i] for i in pick], facts(node, rule, k)
-            partial = watched(node, rule, k, fn, heads, given, known) if rule.foreign else fn(*heads, *given, **known)
-        elif rule.facts:
-            partial = fn(gradients[0], *[saved[i] for i in pick], **facts(node, rule, k))
-        else:
-            try:
-                if not pick:
-                    partial = fn(gradients[0])
-                elif len(pick) == 1:
-                    partial = fn(gradients[0], saved[pick[0]])
-                else:
-                    partial = fn(gradients[0], *[saved[i] for i in pick])
-            except Unfusable:
-                partial = rule.fn(gradients[0], *[saved[i] for i in pick])
-        spec = specs[k]
-        if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
-            partial = fitted(partial, spec)
-        pairs.append((parent, partial))
-    return pairs
-
-
-BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
-
-
-def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor | None] | None:
-    """The gradients that a rule takes; None where none of them came.  With zeros, none is missing."""
-    heads = [gradients[i] for i in rule.gradients]
-    if all(g is None for g in heads):
-        return None
-    if node.op.zeros:
-        device = node.plan.device
-        specs = [node.plan.outs[i] for i in rule.gradients]
-        heads = [zeros(s.shape, dtype=s.dtype, device=device) if g is None else g for g, s in zip(heads, specs)]
-    return heads
-
-
-def at_once(
-    node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
-) -> Sequence[Any] | None:
-    """The gradients of a node by its op's joint rule, or where their graph is wanted by its definition; None unless
-    every operand wants one, or those that do can be said."""
-    op = node.op
-    asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
-    composed = create and op.composed is not None
-    if False in asked and not (rule.asked or composed):
-        return None
-    heads = gradients if op.result is None else heads_for(node, rule, gradients)
-    if heads is None:
-        return None
-    if composed:
-        head: Any = heads[0]
-        return by_definition(op, node.params, node.plan.outs[0], saved, head, asked)
-    values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
-    given, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
-    if rule.asked:
-        known["asked"] = asked
-    if rule.foreign:
-        return watched_joint(node, rule, list(heads), given, known)
-    found: tuple[Any, ...] = rule.fn(*heads, *given, **known)
-    return found
-
-
-def by_definition(
-    op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
-) -> list[Tensor | None]:
-    """The gradients that are asked for, as parts of the graph: a walk back through what the op is composed of.
-
-    It ends at views that stand in for the operands: so it goes no further, and one tensor may be several operands.
-    Floats are computed in as the op's own kernel would.
-    """
-    assert op.composed is not None
-    dtype = as_dtype(out.dtype.compute)
-    seats = [
-        expand(x, shape=x.shape) if x.requires_grad else Var.of(x) if ask else x for x, ask in zip(operands, asked)
-    ]
-    wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in seats]
-    y = fitted(op.composed(*wide, **params), out)
-    nodes = nodes_until(node_of(y), {node_of(x).id for x in seats})
-    way = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
-    table: dict[int, Tensor] = {node_of(y).id: head}
-    descend([each for each in nodes if not way.isdisjoint(each.ids or (each.id,))], table, set(), {}, way, True, True)
-    return [table.get(node_of(x).id) if ask else None for x, ask in zip(seats, asked)]
-
-
-def nodes_until(root: Node, ends: Container[int]) -> list[BackpropOp]:
-    """Every BackpropOp under the root by falling id, as far as some that are left out."""
-    nodes: dict[int, BackpropOp] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        node = node.node if node.__class__ is Output else node
-        if isinstance(node, BackpropOp) and node.id not in nodes and node.id not in ends:
-            nodes[node.id] = node
-            stack += [parent for parent in node.parents if parent is not None]
-    return [nodes[k] for k in sorted(nodes, reverse=True)]
-
-
-def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
-    """What `Op.picks` says, for an op over any number of operands."""
-    return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
-
-
-def fitted(partial: Tensor, spec: Spec) -> Tensor:
-    """A partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
-    if partial.layout.shape != spec.layout.shape:
-        partial = sum_to(partial, spec.layout.shape)
-    return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)
-
-
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     """The cotangent of y: ones, or the given one in the dtype of y."""
     if gradient is None:
@@ -337,27 +195,6 @@ def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
         if any(p.id in wanted for p in node.parents if p is not None):
             wanted.update(node.ids or (node.id,))
     return wanted
-
-
-def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
-    """The parameters and static facts that a rule asks for."""
-    params, plan, op = node.params, node.plan, node.op
-    return {name: params[name] if name in params else plan.fact(name, op, operand) for name in rule.facts}
-
-
-def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
-    """What a node saved, its results as parts of the graph again: for higher orders."""
-    return tuple(
-        value if k >= 0 else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
-        for k, value in zip(node.op.saves[node.mask], node.saved or ())
-    )
-
-
-def edge_of(node: BackpropOp, k: int) -> Any:
-    """What the tensor of a node's k-th result has for `op`."""
-    if node.ids is None:
-        return node
-    return Output(node, k) if node.plan.outs[k].dtype.is_float else None
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:

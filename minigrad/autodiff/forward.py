@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, node_of
-from minigrad.autodiff.engine import accumulate, by_definition, descend, fitted, leading_to
+from minigrad.autodiff.engine import accumulate, descend, leading_to
+from minigrad.autodiff.pulling import by_definition, fitted
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
