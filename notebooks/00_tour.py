@@ -259,7 +259,7 @@ for epoch in range(epochs):
 # %% [markdown]
 # ## Where to go from here
 #
-# * `docs/tour.md` is the reading order of the source: about an hour for the whole framework.
+# * `docs/tour.md` is the reading order of the source: an hour for one call and one backward, then the rest.
 # * `docs/add_an_op.md` adds an op to minigrad itself.
 # * `examples/` has the same steps as scripts, and `python -m minigrad doctor` says what your machine offers.
 #

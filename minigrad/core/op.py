@@ -94,6 +94,12 @@ class Op:
     variadic: it takes any number of operands, and its one rule serves each.
     label: the name that a user called it by, for messages.
     where: file and line of the declaration.
+    doc, scalar: the docstring; the body of an elementwise op, parsed.
+    dtype_rule, shape_rule: from the operands' Specs to the result's dtype (of an elementwise op: compute dtype and
+    result dtype) and shape; where shapes broadcast there is no shape rule.
+    prepare: the body of another op: a view's gives a layout, a kernel's asks the backend for a launch.
+    check: what looks at the operands' values in each call, such as indices, or None.
+    public: the function that users call.  plans: the plans of its calls so far, by key.
     """
 
     __slots__ = (

@@ -3,6 +3,10 @@
 A declaration is the whole op: the scalar function is what every kernel computes, the rules are its derivative, one
 an operand.  `g` is the incoming gradient; a rule that names an operand keeps that operand's value alive until
 backward, one that names none keeps nothing.
+
+`dtype=` names a rule of `rules.py`: `promote` takes what the operands agree on, `number` the same but no bool,
+`to_float` makes a float of integers.  A body is read as text and compiled, so a name in it such as `abs` is Python's,
+also where the op has that name.  `linear=` is for transforms; `where_cond` in a rule is `where` as a method.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The one road from a call to a kernel: look up the plan, allocate, launch, record.
 
-A call is looked up by its operands' layouts, dtypes and devices, and by its parameters as they were written.  The
-first time, `planning` runs the op's rules and asks the backend to prepare a launch; nothing is allocated before every
-check has held.  After that a call is one look-up, one allocation, one launch, and one record if an operand tracks.
+The first call with such operands has a plan made: `planning` runs the op's rules and asks the backend to prepare a
+launch; nothing is allocated before every check has held.  Later calls find the plan (`plans.py`): each is one look-up,
+one allocation, one launch, and one record if an operand tracks, that is if it is a Var or has a record of its own.
 `apply` is that road; `lane` gives elementwise ops a function in which its steps are written out for their number of
 operands (`lanes.py`), and `run_view` is its end for calls that launch nothing.  docs/decisions/007 says where each
 microsecond goes.
@@ -116,7 +116,7 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 
 
 def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
-    """The tensor that a call of one result returns."""
+    """The tensor that a call of one result returns; field by field, since a call of __init__ costs as much as them."""
     y: Tensor = new_tensor(Tensor)
     y.id = next(ids)
     y.storage = storage
@@ -138,7 +138,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
         if parent is None:
             if x.is_variable:
                 parent = x
-        elif x.storage.version:
+        elif x.storage.version:  # written to since it was computed, so its node may be another
             parent = current(x)
         parents.append(parent)
         if parent is not None:

@@ -22,8 +22,9 @@ ids = itertools.count(1)
 class BackpropOp:
     """One recorded call.
 
-    op: the declaration; parents: one entry an operand; saved: the values that the rules of the tracking operands
-    name (None once they are freed); versions: the version of each saved value's storage when it was saved;
+    op: the declaration; parents: one entry an operand; mask: which operands track, as bits;
+    saved: the values that the rules of the tracking operands name (None once they are freed);
+    versions: the version of each saved value's storage when it was saved;
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
     source: the user's line, under `mg.debug()`.
     ids: None for an op of one result, whose gradient is known by `id`; else an id for each result, the first is `id`.
@@ -54,7 +55,10 @@ class BackpropOp:
         return tuple(self.plan.layout.shape)
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """(parent, partial gradient) of each operand, from the gradients of the results: the rules, in `engine.py`."""
+        """(parent, partial gradient) of each operand, from the gradients of the results.
+
+        `autodiff/pulling.py` puts it in place: it runs rules, and this layer knows none.
+        """
         raise NotImplementedError
 
     def register_hook(self, hook: Hook) -> HookHandle:
