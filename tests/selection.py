@@ -30,8 +30,10 @@ FEW_KINDS = (("bool", "uint8", "uint32"), ("int8", "int16", "int32", "int64"), (
 # Ops that the same templates serve, by what they have in common; another op is a family of its own.
 TEMPLATES = {
     "fold": "sum prod mean amax amin any all",
-    "search": "argmax_along argmin_along",
-    "scan": "cumsum_along cumprod_along cummax_values cummin_values cummax_places cummin_places logcumsumexp_along",
+    "search": "argmax_along argmin_along max_along min_along",
+    "order": "sort_along argsort_along",
+    "scan": "cumsum_along cumprod_along logcumsumexp_along",
+    "search on the way": "cummax_along cummin_along",
     "gather": "gather_along index_select_along embedding_with",
     "scatter": "scatter_add_along index_add_along",
     "copy": "clone cast transfer cat_along as_strided expand as_view",
@@ -102,7 +104,7 @@ def chosen_layouts() -> set[tuple[str, str]]:
 
 def kinds_of(row: Row) -> tuple[tuple[str, ...], ...]:
     """The kinds of dtype that a family tells apart: what is no arithmetic only loads, stores and compares."""
-    return KINDS if row.elementwise else FEW_KINDS
+    return KINDS if row.elementwise and row.name != "where" else FEW_KINDS
 
 
 def spread(rows: list[Row], k: int, count: int) -> Row:
