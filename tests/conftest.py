@@ -26,6 +26,13 @@ def float64() -> Iterator[None]:
     mg.set_default_float(before)
 
 
+@pytest.fixture
+def serial() -> Iterator[None]:
+    """No kernel runs on all threads, however large its operands: parallel ones take long to compile."""
+    with mg.override(parallel_threshold=1 << 60):
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the whole product of ops, dtypes and layouts")
 

@@ -16,7 +16,7 @@ import pytest
 
 from minigrad.config import settings
 
-LIMIT = 1100
+LIMIT = 900
 PREFIX = "minigrad_kernels_"
 BUDGET = pytest.StashKey["Budget"]()
 

@@ -27,7 +27,7 @@ def digest(x: Any) -> str:
 
 def perceptron(x: Any, labels: Any, hidden: Any, out: Any) -> Iterator[tuple[str, Any]]:
     """One forward and backward of a two-layer network."""
-    loss = -((x @ hidden).relu() @ out).log_softmax(1).gather(1, labels).mean()
+    loss = ((x @ hidden).relu() @ out).log_softmax(1).gather(1, labels).sum()
     grads = loss.backward()
     yield "loss", loss
     yield "hidden gradient", grads[hidden]
@@ -35,7 +35,7 @@ def perceptron(x: Any, labels: Any, hidden: Any, out: Any) -> Iterator[tuple[str
 
 
 def results(seed: int = 7) -> Iterator[tuple[str, Any]]:
-    """A result of each kind of kernel, by name."""
+    """A result of each kind of kernel, by name: one of each template, since all of them are compiled in parallel."""
     source = mg.Generator(seed)
     x = mg.randn(ROWS, COLUMNS, generator=source)
     y = mg.rand(ROWS, COLUMNS, generator=source)
@@ -45,18 +45,15 @@ def results(seed: int = 7) -> Iterator[tuple[str, Any]]:
     yield "randint", rows
     yield "multiply dense", x * y
     yield "multiply strided", x.T * y.T[::-1]
-    yield "exp", x.exp()
     yield "sum of all", x.sum()
     for dim in (0, 1):
         yield f"sum {dim}", x.sum(dim)
-        yield f"mean {dim}", x.mean(dim)
         yield f"amax {dim}", x.amax(dim)
         yield f"argmax {dim}", x.argmax(dim)
     yield "matmul", x @ y.T
     yield "matmul transposed", x.T @ y
     yield "index_add", mg.zeros(40, COLUMNS).index_add(0, rows, x)
     yield "index_select", x.index_select(0, rows)
-    yield "softmax", x.softmax(1)
     hidden = mg.Var(mg.randn(COLUMNS, 64, generator=source) * 0.05)
     out = mg.Var(mg.randn(64, CLASSES, generator=source) * 0.1)
     yield from perceptron(x, mg.randint(0, CLASSES, (ROWS, 1), generator=source), hidden, out)

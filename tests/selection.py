@@ -30,8 +30,10 @@ FEW_KINDS = (("bool", "uint8", "uint32"), ("int8", "int16", "int32", "int64"), (
 # Ops that the same templates serve, by what they have in common; another op is a family of its own.
 TEMPLATES = {
     "fold": "sum prod mean amax amin any all",
-    "search": "argmax argmin",
-    "scan": "cumsum cumprod cummax_values cummin_values cummax_places cummin_places logcumsumexp",
+    "search": "argmax argmin max min",
+    "order": "sort argsort",
+    "scan": "cumsum cumprod logcumsumexp",
+    "search on the way": "cummax cummin",
     "gather": "gather index_select embedding",
     "scatter": "scatter_add index_add",
     "copy": "clone cast transfer cat as_strided expand view",
@@ -102,7 +104,7 @@ def chosen_layouts() -> set[tuple[str, str]]:
 
 def kinds_of(row: Row) -> tuple[tuple[str, ...], ...]:
     """The kinds of dtype that a family tells apart: what is no arithmetic only loads, stores and compares."""
-    return KINDS if row.elementwise else FEW_KINDS
+    return KINDS if row.elementwise and row.name != "where" else FEW_KINDS
 
 
 def spread(rows: list[Row], k: int, count: int) -> Row:

@@ -16,7 +16,8 @@ from minigrad.kernels import notice, store
 
 @pytest.mark.parametrize("name", warmup.WORK)
 def test_each_piece_of_the_common_set_runs(name):
-    assert warmup.one(name, "float32", warmup.SIZES[0]) == name
+    # In the dtype whose kernels the op table has; which ones a program needs does not depend on it.
+    assert warmup.one(name, "float64", warmup.SIZES[0]) == name
 
 
 def test_the_large_size_is_for_all_threads_and_the_small_one_is_not():

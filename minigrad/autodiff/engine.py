@@ -20,7 +20,8 @@ from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones
 from minigrad.runtime.dispatch import SCALAR, number
-from minigrad.runtime.graph import BackpropOp, Output, set_grad_enabled
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Gradients = Sequence[Tensor | None]
@@ -40,10 +41,13 @@ def backward(
     retain = create_graph if retain_graph is None else retain_graph
     found = walk([y], [gradient], None, retain, create_graph, "backward")
     store = GradStore()
-    with set_grad_enabled(create_graph):
+    before, mode.enabled = mode.enabled, create_graph
+    try:
         for x, g in handed_out(found, True, create_graph):
             store._put(x, g)
             x._grad = g if x._grad is None else add(x._grad, g)
+    finally:
+        mode.enabled = before
     return store
 
 
@@ -109,10 +113,13 @@ def walk(
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
     seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
-    with set_grad_enabled(create):
+    before, mode.enabled = mode.enabled, create  # as `set_grad_enabled` does, without the object
+    try:
         for y, g in zip(ys, seeds):
             accumulate(table, owned, node_of(y).id, g, create)
         found = descend(nodes, table, owned, targets, wanted, retain, create)
+    finally:
+        mode.enabled = before
     found += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
     return found
 

@@ -50,7 +50,7 @@ def test_fill_of_an_empty_layout_writes_nothing():
     assert not buffer.any()
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (f32, f64, bfloat16, i64))
+@pytest.mark.shared(by=lambda dtype: dtype in (f64, bfloat16, i64))
 @pytest.mark.parametrize("dtype", [f32, f64, f16, bfloat16, i8, i64, u32], ids=str)
 def test_arange_multiplies_instead_of_adding_up(dtype):
     buffer = np.zeros(20, dtype.storage)
@@ -169,14 +169,15 @@ def test_uniform_float32_has_24_random_bits():
 
 def test_normal_has_its_mean_deviation_and_kurtosis():
     for dtype in (f32, f64):
-        z = draw("normal", dtype, 200_000, low=2.0, high=3.0).astype(np.float64)
+        with override(parallel_threshold=1 << 60):
+            z = draw("normal", dtype, 200_000, low=2.0, high=3.0).astype(np.float64)
         z = (z - 2.0) / 3.0
         assert abs(z.mean()) < 0.01 and abs(z.std() - 1) < 0.01 and abs((z**4).mean() - 3) < 0.1
         assert abs(np.corrcoef(z[::2], z[1::2])[0, 1]) < 0.01
 
 
 def test_integers_fill_their_range_evenly():
-    counts = np.bincount(draw("integer", u8, 60_000, low=10, high=16), minlength=16)
+    counts = np.bincount(draw("integer", i8, 60_000, low=10, high=16), minlength=16)
     assert counts[:10].sum() == 0 and counts.size == 16
     assert np.abs(counts[10:] - 10_000).max() < 400
 

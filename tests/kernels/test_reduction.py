@@ -32,15 +32,9 @@ from minigrad.core.op import Spec
 from minigrad.ops.declare import schema
 from minigrad.ops.reduce import GREATER, LESS
 
+pytestmark = pytest.mark.usefixtures("serial")  # the tests of threads ask for the others
 backend = Asking(backend_of(as_device("cpu")))
 SERIAL, PARALLEL = 10**12, 0
-
-
-@pytest.fixture(autouse=True)
-def serial():
-    """Parallel kernels take long to compile; the tests of threads ask for them."""
-    with override(parallel_threshold=SERIAL):
-        yield
 
 
 # name: the same in NumPy, and how the dtypes follow from that of the operand; the folds are those of the schema
@@ -180,7 +174,8 @@ def test_a_fold_over_no_dims_is_a_cast():
 # ---- nothing to fold
 
 
-@pytest.mark.parametrize("shape", [(0,), (0, 4), (2, 0, 700)])
+@pytest.mark.once("name", "shape")
+@pytest.mark.parametrize("shape", [(2, 0, 700), (0,), (0, 4)])
 @pytest.mark.parametrize(("name", "nothing"), [("sum", 0), ("prod", 1), ("any", False), ("all", True)])
 def test_the_fold_of_nothing_is_the_identity(name, nothing, shape):
     dims = (shape.index(0),)
@@ -212,11 +207,13 @@ def test_every_dtype_folds_as_numpy_folds_wide_numbers(dtype, name):
         np.testing.assert_array_equal(result.astype(np.float64), FOLDS[name][0](wide, axis=dims, keepdims=True))
 
 
-LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", PARALLEL), (i16, "sum", PARALLEL),
+LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", SERIAL), (i16, "sum", PARALLEL),
          (u32, "amax", SERIAL), (i32, "sum", SERIAL), (i64, "amin", SERIAL), (f16, "sum", SERIAL),
          (bfloat16, "amax", SERIAL), (f64, "sum", PARALLEL)]  # fmt: skip
 
 
+# Without --full the kinds of dtype once, with wide sums and extremes; wide floats are what other tests fold.
+@pytest.mark.shared(by=lambda dtype: dtype in (bool_, i8, i16, f16))
 @pytest.mark.parametrize(("dtype", "name", "threshold"), LARGE, ids=lambda v: "" if isinstance(v, int) else str(v))
 def test_large_folds_of_other_dtypes(dtype, name, threshold):
     rng = np.random.default_rng(7)
@@ -241,6 +238,7 @@ def test_large_folds_of_stepped_operands(dtype, name):
         np.testing.assert_array_equal(result, FOLDS[name][0](wide, axis=dims, keepdims=True))
 
 
+@pytest.mark.shared(by=lambda dtype: dtype in (f16, f64))
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_the_mean_divides_before_it_stores(dtype):
     # The sum, 4000 * 60 = 240,000, is beyond float16.

@@ -57,13 +57,13 @@ def test_the_arguments_are_pytorchs(name: str) -> None:
 @pytest.mark.parametrize(("shape", "dim"), [((3,), 0), ((2, 3), 1), ((2, 3, 2), 0), ((2, 3, 1, 2), 1)], ids=str)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
 def test_a_dim_that_is_left_out_is_pytorchs_and_told(name: str, shape: tuple[int, ...], dim: int) -> None:
-    x, function = mg.arange(math.prod(shape), dtype=mg.float32).reshape(shape) / 7, getattr(F, name)
+    x, function = mg.arange(math.prod(shape), dtype=mg.float64).reshape(shape) / 7, getattr(F, name)
     with pytest.warns(
-        UserWarning, match=rf"{name}: no dim was given for float32\(.*\), and dim={dim} is taken"
+        UserWarning, match=rf"{name}: no dim was given for float64\(.*\), and dim={dim} is taken"
     ) as told:
         found = function(x)
     assert told[0].filename == __file__
-    assert found.tolist() == function(x, dim).tolist() == function(x, dim=dim, dtype=mg.float32).tolist()
+    assert found.tolist() == function(x, dim).tolist() == function(x, dim=dim, dtype=mg.float64).tolist()
 
 
 def test_the_softmax_of_a_scalar_is_1() -> None:

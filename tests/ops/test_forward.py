@@ -129,6 +129,7 @@ def test_float_rows_exist_for_every_float(name: str) -> None:
     assert all(name in row.dtypes for row in ROWS if row.smooth)
 
 
+@pytest.mark.usefixtures("serial")
 @pytest.mark.parametrize("name", ["norm", "std", "var", "logsumexp", "softmax", "log_softmax"])
 def test_rows_of_halves_do_not_overflow_on_the_way(name: str) -> None:
     # 200 squared, and 70000 ones together, are more than 65504, the largest float16.
@@ -144,6 +145,7 @@ def test_rows_of_halves_do_not_overflow_on_the_way(name: str) -> None:
     assert found.dtype is mg.float16 and found.item() == pytest.approx(wanted[name], rel=3e-3)
 
 
+@pytest.mark.usefixtures("serial")
 @pytest.mark.parametrize("name", ["mean", "amax"])
 def test_a_gradient_shared_by_many_halves_is_not_lost(name: str) -> None:
     x = mg.Var(np.ones(70000), dtype="float16")

@@ -8,10 +8,12 @@ import sys
 import conftest
 import pytest
 from op_rows.row import ALL
+from op_support import arrays, operands
 from op_table import DEVICES, ROWS
 from selection import (
     COMPOSED,
     STRANGE,
+    TEMPLATE_OF,
     base_dtype,
     chosen_dtypes,
     chosen_layouts,
@@ -19,11 +21,14 @@ from selection import (
     families,
     family_of,
     gradient_layout_once_a_family,
+    is_view,
     kinds_of,
     layout_once_a_family,
     shape_of,
     spread,
 )
+
+import minigrad as mg
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -38,6 +43,19 @@ def test_the_reference_device_runs_the_whole_product() -> None:
         assert all(dtype_once_a_family(row, "reference", dtype) for dtype in row.dtypes)
         for choice in (layout_once_a_family, gradient_layout_once_a_family):
             assert all(choice(row, "reference", layout) for layout in STRANGE)
+
+
+def test_templates_name_ops_that_there_are() -> None:
+    assert [op for op in TEMPLATE_OF if op not in mg.schema] == []
+
+
+def test_a_row_that_counts_as_a_view_copies_nothing() -> None:
+    for row in ROWS:
+        if is_view(row):
+            given = operands(row, arrays(row), base_dtype(row), "reference")
+            before = mg.memory_stats().allocations
+            row.fn(*given)
+            assert mg.memory_stats().allocations == before, row.name
 
 
 def test_every_family_meets_every_layout() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import (
@@ -23,9 +22,9 @@ from minigrad.core.requests import Gather, MapRows, Pick, PickBack, SumColumns
 from minigrad.core.rows import RowFn
 
 
-def of_row(steps: Steps, scalar: ScalarFn, out: Value, seen: Sequence[Value]) -> None:
-    """A function of a row, which takes as many of the values as it has arguments."""
-    steps.each(scalar, out, *seen[: len(scalar.args)])
+def of_row(steps: Steps, scalar: ScalarFn, out: Value, seen: Sequence[Value], fn: RowFn) -> None:
+    """A function of an element and totals of a row, which takes those that it names."""
+    steps.each(scalar, out, *[seen[fn.names.index(name)] for name in scalar.args])
 
 
 def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: DType, value: float) -> list[Value]:
@@ -36,10 +35,11 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
     length, parameter = steps.constant(float(shape[dim]), dtype), steps.constant(value, dtype)
     for total in fn.totals:
         terms, joined = steps.work(shape, dtype), steps.work(kept, dtype)
-        of_row(steps, total.term, terms, [*elements, *found])
+        of_row(steps, total.term, terms, [*elements, *found], fn)
         steps.fold({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
         if total.finish is not None:
-            of_row(steps, total.finish, joined, [joined, length, parameter])
+            given = [joined, length, parameter]  # in this order, as far as it has arguments
+            steps.each(total.finish, joined, *given[: len(total.finish.args)])
         found.append(joined)
     return found
 
@@ -51,7 +51,7 @@ def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -
     (out,), elements = steps.outs, steps.operands
     found = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
     assert request.fn.result is not None
-    of_row(steps, request.fn.result, out, [*elements, *found])
+    of_row(steps, request.fn.result, out, [*elements, *found], request.fn)
     return steps.launch
 
 
@@ -59,18 +59,16 @@ def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -
 def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Specs) -> Launch:
     """The totals, the results if there are any, then the sum of each term over all dims but the last."""
     steps = Steps(backend, outs, operands)
-    (out,), elements = steps.outs, steps.operands
-    shape, fn, dtype = elements[0].shape, request.fn, as_dtype(out.dtype.compute)
+    outs_left, elements, fn = list(steps.outs), steps.operands, request.fn
+    shape, dtype = elements[0].shape, as_dtype(steps.outs[0].dtype.compute)
     last = len(shape) - 1
     seen = [*elements, *totals_of(steps, fn, elements, last, dtype, request.value)]
-    lines = 0 if fn.result is None else prod(shape[:-1])
-    out = viewed(out, (lines + len(fn.terms), shape[-1]))
     if fn.result is not None:
-        of_row(steps, fn.result, viewed(out.at(0, 0, lines), shape), seen)
-    for k, term in enumerate(fn.terms, lines):
+        of_row(steps, fn.result, outs_left.pop(0), seen, fn)
+    for term, line in zip(fn.terms, outs_left, strict=True):
         terms = steps.work(shape, dtype)
-        of_row(steps, term, terms, seen)
-        steps.fold(SUM, viewed(out.at(0, k), shortened(shape, range(last))), terms, range(last))
+        of_row(steps, term, terms, seen, fn)
+        steps.fold(SUM, viewed(line, shortened(shape, range(last))), terms, range(last))
     return steps.launch
 
 
@@ -89,7 +87,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
     steps.ask(Gather(last), element, x, index)
     assert request.fn.result is not None
-    of_row(steps, request.fn.result, loss, [element, *found])
+    of_row(steps, request.fn.result, loss, [element, *found], request.fn)
     steps.each(NEGATIVE_UNLESS, loss, loss, ignored)
     if request.reduction == "none":
         steps.copy(out, viewed(loss, target.shape))
@@ -124,7 +122,7 @@ def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs)
     steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
     steps.each(EQUAL, hit, named, steps.places(x.shape[-1], last + 1, last), compute=int64.compute)
     assert request.fn.result is not None
-    of_row(steps, request.fn.result, result, [x, *found])
+    of_row(steps, request.fn.result, result, [x, *found], request.fn)
     share = steps.work((1,) * len(x.shape), float64)
     steps.fill(share, 1)
     if request.reduction == "mean":
