@@ -1,8 +1,9 @@
-"""The walk back: seed, falling ids, one rule an operand, broadcast axes summed once an edge, accumulation.
+"""The walk back: a seed, the nodes by falling id, and the sum of what comes to each.
 
-Rules are ordinary tensor code, so with `create_graph=True` the walk is recorded like anything else and every order
-of derivative works.  The walk is iterative: a chain of 100,000 ops is as good as one of ten.  Saved values are freed
-as they are used unless the graph is retained.
+`node.pull`, the way through one node, is in `pulling.py`; `checks.py` says whether a graph may be walked.  Rules are
+ordinary tensor code, so with `create_graph=True` the walk is recorded like anything else and every order of derivative
+works.  The walk is iterative: a chain of 100,000 ops is as good as one of ten.  Saved values are freed as they are used
+unless the graph is retained.
 """
 
 from __future__ import annotations
