@@ -24,7 +24,9 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
 from minigrad.ops.claims import BatchRule, claim, is_fact
 from minigrad.ops.folds import declared
-from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run_one, run_view
+from minigrad.runtime.dispatch import apply, lane, run_one, run_view
+from minigrad.runtime.operands import canonical, keyed
+from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 schema: dict[str, Op] = {}
