@@ -144,7 +144,7 @@ from minigrad.ops.creation import (
     zeros,
     zeros_like,
 )
-from minigrad.ops.declare import elementwise, kernel, reduction, scalar, schema
+from minigrad.ops.declare import elementwise, kernel, reduction, scalar
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp, ndtr
 from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
@@ -164,6 +164,7 @@ from minigrad.ops.random import (
     randperm,
     uniform,
 )
+from minigrad.ops.record import schema
 from minigrad.ops.reduce import (
     all,
     amax,

@@ -16,7 +16,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import KernelError
 from minigrad.kernels import store
-from minigrad.ops.declare import schema
+from minigrad.ops.record import schema
 
 ROOT = Path(__file__).parent.parent
 SIMPLE_GRAD = """

@@ -19,7 +19,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
 from minigrad.kernels.store import cache_folder, source
-from minigrad.ops.declare import schema
+from minigrad.ops.record import schema
 from minigrad.viz.explain import kernel_files
 
 # Where functions are made of ops, and have no kernel of their own.

@@ -1,241 +1,41 @@
 """The decorators that declare an op: @elementwise, @reduction, @view, @kernel, and @scalar for helpers.
 
-Each checks the declaration at import, puts one `Op` into the schema and returns the public function.  The parameter
-names of a derivative rule say what is saved: `g` the incoming gradient (`g0`, `g1` ... those of several results), `y`
-the output (or a result by its name), an operand's name its value; keyword-only names are parameters and static facts
-(`in_shape`, `a_dtype`, `y_shape` ...).  Functions, methods, in-place forms, op tests and gradient checks are all
-driven from the schema.
+Each checks the declaration at import, puts one `Op` into the schema and returns the public function; `record.py` reads
+what it says.  Functions, methods, in-place forms, op tests and gradient checks are all driven from the schema.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections import namedtuple
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from minigrad.core.op import Linear, Op, Rule
+from minigrad.core.op import Linear, Op
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Dims, Flag, role_of
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import rules
-from minigrad.ops.claims import BatchRule, claim, is_fact
+from minigrad.ops.claims import BatchRule, claim
 from minigrad.ops.folds import declared
+from minigrad.ops.record import (
+    Function,
+    Vjp,
+    all_params,
+    check_rule,
+    keyword_params,
+    new_op,
+    publish,
+    read_joint,
+    where_of,
+)
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.operands import canonical, keyed
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
-schema: dict[str, Op] = {}
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
-GRADIENT = re.compile(r"g(\d*)$")
-# A function that calls an op behind another signature has the op's name, and the declaration a longer one: `gather`
-# calls `gather_along`, which declares the op gather.
-INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
-Vjp = tuple[Callable[..., Any] | None, ...]
-Function = Callable[..., Tensor]
-
-
-# ---- building the record --------------------------------------------------------------------------------------------
-
-
-def new_op(
-    function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
-    outputs: tuple[str, ...] = ("y",), zeros: bool = False,
-) -> Op:  # fmt: skip
-    """An Op for `function`, checked; `publish` enters it into the schema."""
-    code = function.__code__
-    where = f"{code.co_filename}:{code.co_firstlineno}"
-    name = function.__name__.strip("_")
-    ours = (function.__module__ or "").startswith("minigrad.")
-    if ours:
-        name = INNER.sub("", name)
-    if not function.__doc__:
-        raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
-    if ours and name in schema:
-        raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
-    op = Op(name, kind, operands, params, where)
-    op.doc = function.__doc__
-    op.roles = roles_of(function, params)
-    op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
-    if outputs != ("y",):
-        op.outputs, op.zeros = check_outputs(op, outputs), zeros
-        results: Callable[..., Any] = namedtuple(name, outputs)  # type: ignore[misc]
-        op.result = results
-    if vjp is not None:
-        if len(vjp) != len(operands):
-            raise DeclarationError(
-                f"{where}: {name} has {len(operands)} operands ({', '.join(operands)}) and {len(vjp)} derivative "
-                f"rules; give one rule or None for each",
-                op=name,
-            )
-        op.rules = tuple(None if fn is None else read_rule(op, fn) for fn in vjp)
-    op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
-    op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(operands)))
-    op.complete = None not in op.rules
-    return op
-
-
-def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
-    """Read a rule's parameter names; raises DeclarationError for a name that means nothing."""
-    saves, facts, asked = [], [], False
-    names = list(inspect.signature(fn).parameters.values())
-    gradients = read_gradients(op, [p.name for p in names])
-    for parameter in names[len(gradients) :]:
-        name = parameter.name
-        if name == "asked" and joint and parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            asked = True
-        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            if not is_fact(op, name):
-                raise DeclarationError(
-                    f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
-                )
-            facts.append(name)
-        elif name in op.outputs and name in op.operands:
-            raise DeclarationError(
-                f"{op.where}: {name!r} in a rule of {op.name} could be the output or its operand; rename the operand",
-                op=op.name,
-            )
-        elif name in op.outputs or name in op.operands:
-            saves.append(name)
-        else:
-            made = "`y`" if op.outputs == ("y",) else f"a result ({', '.join(op.outputs)})"
-            raise DeclarationError(
-                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, {made} nor an operand", op=op.name
-            )
-    return Rule(fn, tuple(saves), tuple(facts), gradients, asked)
-
-
-def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
-    """Which results' gradients a rule takes first: `g` that of the first, `g0`, `g1` ... those of several."""
-    found: list[int] = []
-    for name in names:
-        match = GRADIENT.match(name)
-        if match is None or (found and name in op.operands):
-            break
-        found.append(int(match[1] or 0))
-    if not found:
-        raise DeclarationError(f"{op.where}: a derivative rule of {op.name} must take `g` first", op=op.name)
-    if max(found) >= len(op.outputs) or len(set(found)) < len(found):
-        raise DeclarationError(
-            f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(found)])}, and the op has "
-            f"{len(op.outputs)} result{'s' if len(op.outputs) > 1 else ''}", op=op.name,
-        )  # fmt: skip
-    return tuple(found)
-
-
-def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of several results.  Raises DeclarationError where rules could not tell them from other names."""
-    taken = {"g", *op.operands, *op.params}
-    wrong = [name for name in outputs if not name.isidentifier() or name in taken or GRADIENT.match(name)]
-    if wrong or len(set(outputs)) < len(outputs) or len(outputs) < 2:
-        raise DeclarationError(
-            f"{op.where}: {op.name} names its results {outputs!r}; give two or more names, each its own and none that "
-            f"of an operand or a parameter", op=op.name,
-        )  # fmt: skip
-    return outputs
-
-
-def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
-    """What the annotations of a declaration say of its parameters."""
-    try:
-        found = inspect.get_annotations(function, eval_str=True)
-    except NameError:  # an annotation that only a type checker knows
-        found = inspect.get_annotations(function)
-    roles = {name: role_of(found.get(name)) for name in params}
-    return {name: role for name, role in roles.items() if role is not None}
-
-
-def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
-    """The rule for all operands at once; it may want what the single rules save, and no more."""
-    rule = read_rule(op, fn, joint=True)
-    missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
-    wrong = (
-        f"wants {', '.join(sorted(missing))}, which no rule of an operand saves" if missing
-        else "stands in for rules of all operands, and one has none" if not (op.complete or rule.asked)
-        else "needs operands that are counted" if op.variadic else ""
-    )  # fmt: skip
-    if wrong:
-        raise DeclarationError(f"{op.where}: the joint rule of {op.name} {wrong}", op=op.name)
-    return rule
-
-
-def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
-    """Raise DeclarationError unless `dtype` is a rule: mg.promote, which joins two dtypes, is not mg.rules.promote."""
-    if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
-        code = function.__code__
-        raise DeclarationError(
-            f"{code.co_filename}:{code.co_firstlineno}: dtype={getattr(dtype, '__name__', dtype)!r} of "
-            f"{function.__name__} is no rule; give a function of (op, specs) such as mg.rules.promote",
-            op=function.__name__,
-        )
-
-
-def saves_for(op: Op, mask: int) -> tuple[int, ...]:
-    """Which values a call keeps when the operands in `mask` track: operand numbers, -1 for the first result."""
-    names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
-    places = (*range(-1, -1 - len(op.outputs), -1), *range(len(op.operands)))
-    return tuple(k for k in places if op.value_name(k) in names)
-
-
-def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """The rules that run when the operands in `mask` track, each with the places of what it wants among the saves."""
-    names = [op.value_name(k) for k in op.saves[mask]]
-    rules = [(k, rule) for k, rule in enumerate(op.rules) if rule is not None and mask >> k & 1]
-    return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
-
-
-def publish(op: Op, function: FunctionType, public: Function) -> Function:
-    """Give the public function its name, docstring, signature and record, and enter the op, which is whole now, into
-    the schema; its source is the declaration."""
-    public.__name__ = public.__qualname__ = function.__name__
-    public.__doc__ = function.__doc__
-    public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
-    public.__signature__ = signature_of(op, public)  # type: ignore[attr-defined]
-    public.__wrapped__ = function  # type: ignore[attr-defined]
-    public.op = op  # type: ignore[attr-defined]
-    op.public = public
-    # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
-    ours = public.__module__.startswith("minigrad.")
-    taken = not ours and op.name in schema and schema[op.name].public.__module__.startswith("minigrad.")
-    schema[f"{public.__module__}.{op.name}" if taken else op.name] = op
-    return public
-
-
-def signature_of(op: Op, public: Function) -> inspect.Signature:
-    """What an editor shows: the operands, then the parameters by keyword."""
-    given = inspect.signature(public)
-    if op.kind not in ("view", "kernel"):
-        return given
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY, annotation=Tensor) for x in op.operands]
-    if op.variadic:
-        parameters = [inspect.Parameter(op.operands[0], inspect.Parameter.VAR_POSITIONAL, annotation=Tensor)]
-    for name, default in op.params.items():
-        role = op.roles.get(name)
-        parameters.append(
-            inspect.Parameter(name, keyword, default=default, annotation=role.name if role else inspect.Parameter.empty)
-        )
-    return inspect.Signature(parameters, return_annotation=given.return_annotation)
-
-
-def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a call in the order of the declaration, defaults filled in.  Raises TypeError for others."""
-    found = {**op.params, **given}
-    if len(found) > len(op.params):
-        wrong = ", ".join(sorted(given.keys() - op.params.keys()))
-        raise TypeError(f"{op.label}() has no parameter {wrong}; it takes {', '.join(op.params) or 'none'}")
-    for value in found.values():
-        if value is inspect.Parameter.empty:
-            missing = [name for name, each in found.items() if each is inspect.Parameter.empty]
-            raise TypeError(f"{op.label}() needs {', '.join(missing)}")
-    return found
-
-
-# ---- the decorators -------------------------------------------------------------------------------------------------
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -437,15 +237,3 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
     return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
 
 
-def where_of(function: FunctionType) -> str:
-    """File and line of a declaration."""
-    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
-
-
-def keyword_params(function: FunctionType) -> dict[str, Any]:
-    """The keyword-only parameters with their defaults (`Parameter.empty` where there is none)."""
-    return {
-        p.name: p.default
-        for p in inspect.signature(function).parameters.values()
-        if p.kind is inspect.Parameter.KEYWORD_ONLY
-    }

@@ -18,7 +18,8 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.rows import RowFn
 from minigrad.errors import DeclarationError, ShapeError
-from minigrad.ops.declare import INNER, Function, Vjp, kernel, keyword_params, where_of
+from minigrad.ops.declare import kernel
+from minigrad.ops.record import INNER, Function, Vjp, keyword_params, where_of
 from minigrad.ops.rules import floating, same_shape
 
 Names = tuple[str, ...]

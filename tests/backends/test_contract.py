@@ -23,7 +23,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import DeviceError
 from minigrad.ops import norm_rows, rules, scan, softmax
-from minigrad.ops.declare import schema
+from minigrad.ops.record import schema
 from minigrad.ops.reduce import GREATER, LESS
 
 KINDS = [kind for kind in registered_kinds() if kind != "reference"]

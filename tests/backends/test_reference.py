@@ -22,7 +22,7 @@ from minigrad.core.op import Spec
 from minigrad.errors import DeviceError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import arithmetic, compare, explog
-from minigrad.ops.declare import schema
+from minigrad.ops.record import schema
 from minigrad.ops.reduce import GREATER, LESS
 from minigrad.runtime.data import store
 from minigrad.runtime.tensor import Tensor, host_array

@@ -21,8 +21,8 @@ from minigrad.core import fold
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32, f64, i32, i64
 from minigrad.errors import DeclarationError
-from minigrad.ops.declare import schema
 from minigrad.ops.folds import declared
+from minigrad.ops.record import schema
 
 REFERENCE = Asking(backend_of(as_device("reference")))
 

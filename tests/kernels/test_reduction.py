@@ -29,7 +29,7 @@ from minigrad.core.dtype import (
 )  # fmt: skip
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.ops.declare import schema
+from minigrad.ops.record import schema
 from minigrad.ops.reduce import GREATER, LESS
 
 pytestmark = pytest.mark.usefixtures("serial")  # the tests of threads ask for the others
