@@ -25,8 +25,9 @@ from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing import zeros_of
-from minigrad.runtime.dispatch import apply, canonical
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
 

@@ -30,7 +30,9 @@ from minigrad.ops.record import (
     read_joint,
     where_of,
 )
-from minigrad.runtime.dispatch import apply, canonical, keyed, lane, plan_for, run_one, run_view
+from minigrad.runtime.dispatch import apply, lane, run_one, run_view
+from minigrad.runtime.operands import canonical, keyed
+from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key

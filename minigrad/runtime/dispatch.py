@@ -21,14 +21,14 @@ from minigrad.runtime import lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import run_into
 from minigrad.runtime.levels import Level, level_of
-from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, keyed, number, weak_number
+from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.writing import current
 
-__all__ = ["SCALAR", "apply", "canonical", "keyed", "lane", "number", "plan_for", "run_view"]
+__all__ = ["SCALAR", "apply", "lane", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
@@ -165,4 +165,4 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
 
 def lane(op: Op) -> Callable[..., Any]:
     """The public function of an elementwise op, its steps written out for its number of operands."""
-    return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "weak_number": weak_number})
+    return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number})

@@ -14,7 +14,6 @@ from typing import Any
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError
 from minigrad.runtime.hooks import Hook, HookHandle, add_hook
-from minigrad.runtime.recording import set_grad_enabled as set_grad_enabled
 
 ids = itertools.count(1)
 
