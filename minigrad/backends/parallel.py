@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.errors import ArgumentError
+from minigrad.kernels.store import uninterrupted
 
 _lock = threading.RLock()
 _launched = False
@@ -60,16 +61,20 @@ def threading_layer() -> str:
 
 def get_num_threads() -> int:
     """Threads that a parallel kernel uses."""
-    import numba
-
-    return int(numba.get_num_threads())
+    return int(whole_numba().get_num_threads())
 
 
 def set_num_threads(n: int) -> None:
     """Use n threads for parallel kernels from this Python thread on.  Raises ArgumentError out of range."""
-    import numba
-
-    limit = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    numba = whole_numba()
+    limit = int(numba.config.NUMBA_NUM_THREADS)
     if not isinstance(n, int) or not 1 <= n <= limit:
         raise ArgumentError(f"set_num_threads: {n!r} is not between 1 and {limit}, the threads of this process", n=n)
     numba.set_num_threads(n)
+
+
+def whole_numba() -> Any:
+    """Numba, imported to its end."""
+    with uninterrupted():
+        import numba
+    return numba

@@ -14,6 +14,7 @@ import hashlib
 import linecache
 import os
 import re
+import signal
 import stat
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 try:
     import fcntl
@@ -88,6 +89,33 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of a `with` block, the second one does not.
+
+    An interrupt while Numba is imported, or makes its tables at the first compile, leaves a half of it that no later
+    call can use.  Only the main thread sees signals; a handler that Python did not set stays.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    waiting: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        waiting.append((number, frame))
+        if len(waiting) > 1:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if waiting:
+            handler(*waiting[0])
+
+
 def load(name: str, text: str) -> ModuleType:
     """A kernel module, from the cache or put there; in memory where there can be no cache.
 
@@ -95,7 +123,7 @@ def load(name: str, text: str) -> ModuleType:
     """
     file = file_of(name, text)
     full = f"minigrad_kernels_{file.removesuffix('.py')}"
-    with _lock:
+    with _lock, uninterrupted():
         module = sys.modules.get(full)
         if module is not None:
             return module

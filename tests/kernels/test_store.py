@@ -4,6 +4,7 @@ import os
 import pickle
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -197,6 +198,49 @@ def test_an_interruption_while_machine_code_is_written_leaves_nothing_half_done(
         assert run(3)[0] == 15
         before = contents(tmp_path)
         assert run(3)[0] == 15 and contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_the_first_interrupt_waits_for_the_end_of_a_compile_and_the_second_does_not(tmp_path, signals):
+    text = "import signal\n" + "signal.raise_signal(signal.SIGINT)\n" * signals + f"kernel = {signals}\n"
+    with override(cache_dir=tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            store.load("stopped", text)
+        if signals == 1:
+            assert store.load("stopped", text).kernel == 1
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                store.load("stopped", text)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_while_numba_is_imported_leaves_no_half_of_it(tmp_path):
+    program = """
+import importlib.abc, signal, sys
+import minigrad as mg
+
+class Stop(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "numba.core.decorators" and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Stop())
+try:
+    OP
+except KeyboardInterrupt:
+    print("interrupted")
+print(mg.get_num_threads() > 0, (mg.tensor([3.0]) * 2.0).tolist())
+"""
+    for op in ("mg.tensor([3.0]) * 2.0", "mg.get_num_threads()"):
+        done = subprocess.run(
+            [sys.executable, "-c", program.replace("OP", op)],
+            env={**os.environ, "MINIGRAD_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.stdout == "interrupted\nTrue [6.0]\n", done.stderr
 
 
 def test_a_long_name_or_one_of_other_letters_is_a_file_too(tmp_path):
