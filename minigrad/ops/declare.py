@@ -33,6 +33,7 @@ from minigrad.ops.record import (
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.operands import canonical, keyed
 from minigrad.runtime.plans import plan_for
+from minigrad.runtime.promises import within
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
@@ -128,8 +129,12 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
     return declare
 
 
-def view(*, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None) -> Callable[..., Function]:
+def view(
+    *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False
+) -> Callable[..., Function]:
     """Declare a view: the body is arithmetic on a Layout, keyword arguments are its parameters.
+
+    beyond: it may see elements of the storage that its operand does not; then its callers check that they are there.
 
     A view is linear, so its jvp is the view of the tangent; a jvp rule is for one that asks how its operand lies.
     """
@@ -137,7 +142,7 @@ def view(*, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = 
     def declare(function: FunctionType) -> Function:
         params = keyword_params(function)
         op = new_op(function, "view", ("x",), params, vjp)
-        op.prepare = function
+        op.prepare = function if beyond else within(op, function)
         claim(op, True, jvp, batch)
 
         plans = op.plans

@@ -201,6 +201,7 @@ def unfold(layout, *, dim: ViewDim, size: Along, step: Along):
 
 
 @view(
+    beyond=True,
     vjp=(
         lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
             g, as_strided, in_shape, size=size, stride=stride, storage_offset=storage_offset

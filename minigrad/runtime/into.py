@@ -13,6 +13,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.errors import DeviceError, DTypeError, ShapeError
 from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.promises import launchable
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_writable
 
@@ -68,7 +69,7 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
         compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
         launch = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
     else:
-        launch = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
+        launch = launchable(op, op.prepare(plan.backend, target, *plan.specs, **plan.params))  # type: ignore[misc]
     if len(plan.into) >= INTO_LIMIT:
         plan.into.clear()
     plan.into[out.layout, out.dtype, out.device, same] = launch

@@ -17,6 +17,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
+from minigrad.runtime.promises import dtype_pair, launchable, result_specs
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -93,7 +94,7 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
     """Shapes broadcast, operands are expanded, the result is fresh and contiguous."""
-    compute, dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
+    compute, dtype = dtype_pair(op, op.dtype_rule(op, specs, **params))  # type: ignore[misc]
     try:
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
     except MinigradError as error:
@@ -117,12 +118,11 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     """The op's own rules say dtype and shape, for several results one of each; its body asks for the launch."""
     dtypes = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     shapes = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
-    if op.result is None:
-        dtypes, shapes = (dtypes,), (shapes,)
-    outs = [Spec(Layout.contiguous(shape), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    outs = result_specs(op, dtypes, shapes)
     target = device if op.target is None else params[op.target]
     backend = backend_of(target)
-    plan = CallPlan(backend, target, specs, op.prepare(backend, *outs, *specs, **params), *outs)  # type: ignore[misc]
+    launch = launchable(op, op.prepare(backend, *outs, *specs, **params))  # type: ignore[misc]
+    plan = CallPlan(backend, target, specs, launch, *outs)
     plan.source = device
     return plan
 
@@ -131,7 +131,7 @@ def plan_write(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...]
     """What an op with a kernel would give, without a launch."""
     dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
-    return CallPlan(backend, device, specs, None, Spec(Layout.contiguous(shape), dtype))
+    return CallPlan(backend, device, specs, None, *result_specs(op, dtype, shape))
 
 
 def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:

@@ -1,0 +1,75 @@
+"""What an op's own functions give, looked at once per plan: dtypes, shapes, a layout, a launch.
+
+Declarations are anybody's.  Something else than what was promised is named here, with the op and the function that
+gave it; further on it would be an AttributeError of the engine, or memory that nobody wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.errors import DeclarationError
+
+
+def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
+    """A fresh, contiguous result for each dtype and shape that the op's rules give.  Raises DeclarationError."""
+    if op.result is None:
+        dtypes, shapes = (dtypes,), (shapes,)
+    for what, given in (("dtype", dtypes), ("shape", shapes)):
+        if not isinstance(given, tuple | list) or len(given) != max(len(op.outputs), 1):
+            raise broken(op, f"its {what} rule", given, f"a tuple of {len(op.outputs)}, one for each result")
+    for dtype in dtypes:
+        if not isinstance(dtype, DType):
+            raise broken(op, "its dtype rule", dtype, "a dtype such as mg.float32")
+    return [Spec(Layout.contiguous(sizes(op, shape)), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+
+
+def dtype_pair(op: Op, given: Any) -> tuple[np.dtype[Any], DType]:
+    """What an elementwise op computes in, and the dtype that it gives.  Raises DeclarationError for anything else."""
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.dtype) and isinstance(given[1], DType):
+        return given
+    raise broken(op, "its dtype rule", given, "a NumPy dtype to compute in, and a dtype such as mg.float32")
+
+
+def sizes(op: Op, shape: Any) -> tuple[int, ...]:
+    """The shape that an op's rule gives.  Raises DeclarationError if it is none."""
+    if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
+        raise broken(op, "its shape rule", shape, "a tuple of ints, 0 or more")
+    return shape
+
+
+def launchable(op: Op, launch: Any) -> Any:
+    """The launch that an op's body gives.  Raises DeclarationError if it cannot be called."""
+    if not callable(launch):
+        raise broken(op, "its body", launch, "a launch, such as `return backend.prepare(request, out, x)`")
+    return launch
+
+
+def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
+    """A view's body whose layout is looked at.  Raises DeclarationError if it is none, or shows what x does not.
+
+    Elements beside those of x may lie in nobody's memory: a plan serves storages of every size.
+    """
+
+    def layout(x: Layout, **params: Any) -> Layout:
+        seen = body(x, **params)
+        if not isinstance(seen, Layout):
+            raise broken(op, "its body", seen, "a Layout over the memory of x")
+        (low, high), (first, end) = seen.span(), x.span()
+        if seen.numel and not first <= low < high <= end:
+            raise broken(op, "its body", seen, f"elements of x, which are {first} to {end - 1} of its storage")
+        return seen
+
+    return layout
+
+
+def broken(op: Op, what: str, given: Any, expected: str) -> DeclarationError:
+    """The error for a promise that is not kept."""
+    text = f"{op.label}: {what} gives {given!r}; expected {expected} (declared at {op.where})"
+    return DeclarationError(text, op=op.label)

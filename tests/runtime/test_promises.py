@@ -1,0 +1,89 @@
+"""What an op's own functions give: something else than was promised is a DeclarationError that names the op."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core.layout import Layout
+from minigrad.errors import DeclarationError
+from minigrad.ops.declare import view
+
+SAME = {"dtype": lambda op, specs: specs[0].dtype, "shape": lambda op, x: x.shape}
+
+
+def declared(rules, launch):
+    @mg.kernel(**{**SAME, **rules})
+    def promised(backend, out, x):
+        """A test."""
+        return launch
+
+    return promised
+
+
+@pytest.mark.parametrize(
+    ("rules", "launch", "sentence"),
+    [
+        ({}, None, "promised: its body gives None; expected a launch, such as"),
+        ({}, 3, "promised: its body gives 3; expected a launch, such as"),
+        ({"dtype": lambda op, specs: "float32"}, print, "promised: its dtype rule gives 'float32'; expected a dtype"),
+        ({"dtype": lambda op, specs: None}, print, "promised: its dtype rule gives None; expected a dtype"),
+        ({"shape": lambda op, x: [3]}, print, r"promised: its shape rule gives \[3\]; expected a tuple of ints"),
+        ({"shape": lambda op, x: (-3,)}, print, r"promised: its shape rule gives \(-3,\); expected a tuple of ints"),
+        ({"shape": lambda op, x: (3.0,)}, print, r"promised: its shape rule gives \(3.0,\); expected a tuple of ints"),
+        ({"shape": lambda op, x: 3}, print, "promised: its shape rule gives 3; expected a tuple of ints"),
+    ],
+)
+@pytest.mark.parametrize("leaf", [mg.tensor, mg.Var])
+def test_a_kernel(rules, launch, sentence, leaf):
+    with pytest.raises(DeclarationError, match=sentence):
+        declared(rules, launch)(leaf([1.0, 2.0, 3.0], device="reference"))
+
+
+def test_several_results():
+    @mg.kernel(dtype=lambda op, specs: specs[0].dtype, shape=lambda op, x: (x.shape, x.shape), outputs=("a", "b"))
+    def promised(backend, a, b, x):
+        """A test."""
+        return print
+
+    with pytest.raises(DeclarationError, match=r"promised: its dtype rule gives mg\.float32; expected a tuple of 2"):
+        promised(mg.tensor([1.0], device="reference"))
+
+
+def test_an_elementwise_op():
+    @mg.elementwise(dtype=lambda op, specs: specs[0].dtype)
+    def promised(x):
+        """A test."""
+        return x + 1.0
+
+    with pytest.raises(DeclarationError, match=r"promised: its dtype rule gives mg\.float32; expected a NumPy dtype"):
+        promised(mg.tensor([1.0], device="reference"))
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (lambda layout: None, "promised: its body gives None; expected a Layout over the memory of x"),
+        (lambda layout: "abc", "promised: its body gives 'abc'; expected a Layout over the memory of x"),
+        (lambda layout: Layout.make((4,), (1,), layout.offset), "expected elements of x, which are 1 to 3 of its"),
+        (lambda layout: Layout.make((3,), (1,), 0), "expected elements of x, which are 1 to 3 of its storage"),
+        (lambda layout: Layout.make((1,), (1,), 10**9), "expected elements of x, which are 1 to 3 of its storage"),
+    ],
+)
+def test_a_view(body, sentence):
+    def promised(layout):
+        """A test."""
+        return body(layout)
+
+    x = mg.tensor([0.0, 1.0, 2.0, 3.0, 4.0], device="reference")[1:4]
+    with pytest.raises(DeclarationError, match=sentence):
+        view(vjp=(lambda g: g,))(promised)(x)
+
+
+def test_a_view_of_nothing_and_one_of_all():
+    @view(vjp=(lambda g: g,))
+    def promised(layout):
+        """A test."""
+        return layout.permute((1, 0))
+
+    assert promised(mg.tensor(np.zeros((0, 3)), device="reference")).shape == (3, 0)
+    assert promised(mg.tensor(np.zeros((2, 3)), device="reference")).shape == (3, 2)
