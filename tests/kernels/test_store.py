@@ -200,8 +200,16 @@ def test_an_interruption_while_machine_code_is_written_leaves_nothing_half_done(
         assert run(3)[0] == 15 and contents(tmp_path) == before
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C is heard, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("signals", [1, 2])
-def test_the_first_interrupt_waits_for_the_end_of_a_compile_and_the_second_does_not(tmp_path, signals):
+def test_the_first_interrupt_waits_for_the_end_of_a_compile_and_the_second_does_not(tmp_path, heard, signals):
     text = "import signal\n" + "signal.raise_signal(signal.SIGINT)\n" * signals + f"kernel = {signals}\n"
     with override(cache_dir=tmp_path):
         with pytest.raises(KeyboardInterrupt):
@@ -212,6 +220,16 @@ def test_the_first_interrupt_waits_for_the_end_of_a_compile_and_the_second_does_
             with pytest.raises(KeyboardInterrupt):
                 store.load("stopped", text)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_that_the_process_ignores_stays_ignored(tmp_path):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with override(cache_dir=tmp_path):
+            assert store.load("deaf", "import signal\nsignal.raise_signal(signal.SIGINT)\nkernel = 1\n").kernel == 1
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_while_numba_is_imported_leaves_no_half_of_it(tmp_path):
@@ -225,6 +243,7 @@ class Stop(importlib.abc.MetaPathFinder):
             sys.meta_path.remove(self)
             signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Stop())
 try:
     OP
