@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.likeness import unlike
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -36,18 +37,10 @@ def hooked(node: BackpropOp, k: int, g: Tensor) -> Tensor:
 
 def check_given(node: BackpropOp, k: int, hook: Any, g: Tensor, given: Any) -> None:
     """Raise unless what a hook gave can take the place of the gradient."""
-    error: type[MinigradError]
-    if not isinstance(given, Tensor):
-        error = GradientError
-    elif given.shape != g.shape:
-        error = ShapeError
-    elif given.dtype is not g.dtype:
-        error = DTypeError
-    elif given.device is not g.device:
-        error = DeviceError
-    else:
+    wrong = unlike(given, g)
+    if wrong is None:
         return
-    got = f"{describe(given)} on {given.device}" if error is DeviceError else describe(given)
+    error, got = wrong
     raise error(
         f"{who(node, k, hook)} gave {got}; expected None, or a gradient {describe(g)} on {g.device} as it was given",
         op=node.op.label,

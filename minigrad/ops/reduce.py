@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.dtype import DType, as_dtype, default_float, float32, int64
+from minigrad.core.dtype import as_dtype, default_float, float32
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import ArgReduce, Extreme
 from minigrad.core.roles import Dim
@@ -21,7 +21,7 @@ from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import kernel, reduction
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, widen
+from minigrad.ops.rules import index_dtype, logical, mean_dtype, promote, twice, values_and_places, widen
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -251,41 +251,28 @@ def argmin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: boo
     return _positions(argmin_along, "argmin", input, dim, keepdim)
 
 
-def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
-    return specs[0].dtype, int64
-
-
-def _both_shapes(op: Op, x: Spec, *, dim: int) -> tuple[tuple[int, ...], ...]:
-    shape = _arg_shape(op, x, dim=dim)
-    return shape, shape
-
-
 def _to_places(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
     """g where each value was read, along a dim that went."""
     return scatter_add_along(zeros_of(shape, g), indices.unsqueeze(dim), g.unsqueeze(dim), dim=dim)
 
 
-@kernel(
-    dtype=_both_dtypes,
-    shape=_both_shapes,
-    outputs=("values", "indices"),
-    vjp=(lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
-    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices.unsqueeze(dim), dim=dim).squeeze(dim), None),
-    batch="along",
-)
+EXTREME: dict[str, Any] = {
+    "dtype": values_and_places,
+    "shape": twice(_arg_shape),
+    "outputs": ("values", "indices"),
+    "vjp": (lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
+    "jvp": lambda dx, indices, *, dim: (gather_along(dx, indices.unsqueeze(dim), dim=dim).squeeze(dim), None),
+    "batch": "along",
+}
+
+
+@kernel(**EXTREME)
 def max_along(backend, values, indices, x, *, dim: Dim):
     """The largest element along one dim and its position; ties give the first, nan wins."""
     return backend.prepare(Extreme(GREATER, dim), (_kept(values, x, dim), _kept(indices, x, dim)), x)
 
 
-@kernel(
-    dtype=_both_dtypes,
-    shape=_both_shapes,
-    outputs=("values", "indices"),
-    vjp=(lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
-    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices.unsqueeze(dim), dim=dim).squeeze(dim), None),
-    batch="along",
-)
+@kernel(**EXTREME)
 def min_along(backend, values, indices, x, *, dim: Dim):
     """The smallest element along one dim and its position; ties give the first, nan wins."""
     return backend.prepare(Extreme(LESS, dim), (_kept(values, x, dim), _kept(indices, x, dim)), x)

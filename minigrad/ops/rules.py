@@ -6,7 +6,7 @@ allocated, in one sentence that names the op and what it was given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,20 @@ def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> 
 def index_dtype(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
     """Positions are int64."""
     return int64
+
+
+def values_and_places(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    """The dtypes of elements of the first operand, and of the positions where they stood."""
+    return specs[0].dtype, int64
+
+
+def twice(shape: Callable[..., tuple[int, ...]]) -> Callable[..., tuple[tuple[int, ...], ...]]:
+    """The shape rule of two results that both have the shape of a rule."""
+
+    def both(op: Op, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
+        return (shape(op, *specs, **params),) * 2
+
+    return both
 
 
 def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:

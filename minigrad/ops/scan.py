@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import RunningExtreme, Scan
 from minigrad.core.roles import Dim, Flag
@@ -23,7 +23,7 @@ from minigrad.ops.declare import kernel
 from minigrad.ops.folds import declared
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import floating, joint, same_shape, widen
+from minigrad.ops.rules import floating, joint, same_shape, twice, values_and_places, widen
 from minigrad.ops.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, expect_tensors
@@ -176,40 +176,28 @@ def not_greater(best, x):
 NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
 
 
-def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
-    return specs[0].dtype, int64
-
-
-def _both_shapes(op: Op, x: Spec, *, dim: int) -> tuple[tuple[int, ...], ...]:
-    return x.shape, x.shape
-
-
 def _to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The gradient of a running extreme: g added where each value was read."""
     return scatter_add_along(zeros_of(g.shape, g), indices, g, dim=dim)
 
 
-@kernel(
-    dtype=_both_dtypes,
-    shape=_both_shapes,
-    outputs=("values", "indices"),
-    vjp=(lambda g, indices, *, dim: _to_places(g, indices, dim),),
-    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
-    batch="along",
-)
+RUNNING: dict[str, Any] = {
+    "dtype": values_and_places,
+    "shape": twice(same_shape),
+    "outputs": ("values", "indices"),
+    "vjp": (lambda g, indices, *, dim: _to_places(g, indices, dim),),
+    "jvp": lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
+    "batch": "along",
+}
+
+
+@kernel(**RUNNING)
 def cummax_along(backend, values, indices, x, *, dim: Dim):
     """The largest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
     return backend.prepare(RunningExtreme(NOT_LESS, dim), (values, indices), x)
 
 
-@kernel(
-    dtype=_both_dtypes,
-    shape=_both_shapes,
-    outputs=("values", "indices"),
-    vjp=(lambda g, indices, *, dim: _to_places(g, indices, dim),),
-    jvp=lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
-    batch="along",
-)
+@kernel(**RUNNING)
 def cummin_along(backend, values, indices, x, *, dim: Dim):
     """The smallest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
     return backend.prepare(RunningExtreme(NOT_GREATER, dim), (values, indices), x)

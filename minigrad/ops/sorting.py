@@ -9,29 +9,19 @@ from collections import namedtuple
 from typing import Any
 
 from minigrad.core import requests
-from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
-from minigrad.ops.rules import index_dtype
+from minigrad.ops.rules import index_dtype, twice, values_and_places
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 def _first_shape(op: Op, x: Spec, *, dim: int, descending: bool, count: int | None) -> tuple[int, ...]:
     n = x.shape[dim]
     return x.shape if count is None else (*x.shape[:dim], min(count, n), *x.shape[dim + 1 :])
-
-
-def _both_shapes(op: Op, x: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
-    shape = _first_shape(op, x, **params)
-    return shape, shape
-
-
-def _both_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
-    return specs[0].dtype, int64
 
 
 @kernel(dtype=index_dtype, shape=_first_shape, batch="along")
@@ -41,8 +31,8 @@ def argsort_along(backend, out, x, *, dim: Dim, descending: Flag = False, count=
 
 
 @kernel(
-    dtype=_both_dtypes,
-    shape=_both_shapes,
+    dtype=values_and_places,
+    shape=twice(_first_shape),
     outputs=("values", "indices"),
     vjp=(lambda g, indices, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), indices, g, dim=dim),),
     jvp=lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
@@ -53,7 +43,7 @@ def sort_along(backend, values, indices, x, *, dim: Dim, descending: Flag = Fals
     return backend.prepare(requests.Ordered(dim, descending), (values, indices), x)
 
 
-RESULTS: dict[str, Any] = {name: namedtuple(name, ("values", "indices")) for name in ("kthvalue", "median")}
+RESULTS: dict[str, Any] = {name: namedtuple(name, ("values", "indices")) for name in ("kthvalue", "median", "topk")}
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
@@ -89,7 +79,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     n = input.shape[d] if input.ndim else 1
     if not 0 <= count <= n:
         raise ArgumentError(f"topk: k must be 0 to {n} for dim {d} of {describe(input)}, got {count}", op="topk")
-    return sort_along(input, dim=d, descending=largest, count=count)
+    return RESULTS["topk"](*sort_along(input, dim=d, descending=largest, count=count))
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float
-from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.errors import DTypeError
 from minigrad.runtime.data import store
+from minigrad.runtime.likeness import unlike
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
 
@@ -56,17 +57,10 @@ class Var(Tensor):
         self._grad = value
 
     def _check_gradient(self, value: Any) -> None:
-        if not isinstance(value, Tensor):
-            error: type[MinigradError] = GradientError
-        elif value.shape != self.shape:
-            error = ShapeError
-        elif value.dtype is not self.dtype:
-            error = DTypeError
-        elif value.device is not self.device:
-            error = DeviceError
-        else:
+        wrong = unlike(value, self)
+        if wrong is None:
             return
-        got = f"{describe(value)} on {value.device}" if error is DeviceError else describe(value)
+        error, got = wrong
         raise error(
             f"grad: {got} is no gradient of the Var {describe(self)} on {self.device}; give None or a tensor of its "
             f"shape, dtype and device",

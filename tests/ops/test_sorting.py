@@ -80,3 +80,10 @@ def test_wrong_arguments_are_named() -> None:
         mg.zeros(2, 3).sort(2)
     with pytest.raises(ShapeError, match=r"median: float32\(0,\) has no element"):
         mg.zeros(0).median()
+
+
+@pytest.mark.parametrize("name", ["max", "min", "cummax", "cummin", "sort", "topk", "kthvalue", "median"])
+def test_a_result_of_two_is_called_as_what_was_called(name):
+    x = mg.tensor([3.0, 1.0, 2.0], device="reference")
+    found = getattr(mg, name)(x, *([1] if name in ("topk", "kthvalue") else []), dim=0)
+    assert type(found).__name__ == name and repr(found).startswith(f"{name}(values=")

@@ -1,0 +1,21 @@
+"""Whether something can stand for a tensor: what `.grad` is given, and what a hook gives back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def unlike(given: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
+    """The error to raise for what has not the shape, dtype and device of `like`, and what was given, in words."""
+    if not isinstance(given, Tensor):
+        return GradientError, describe(given)
+    if given.shape != like.shape:
+        return ShapeError, describe(given)
+    if given.dtype is not like.dtype:
+        return DTypeError, describe(given)
+    if given.device is not like.device:
+        return DeviceError, f"{describe(given)} on {given.device}"
+    return None
