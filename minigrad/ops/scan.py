@@ -33,10 +33,6 @@ def _sum_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return widen(op, specs)[1]
 
 
-def _first_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    return specs[0].dtype
-
-
 def _flipped(spec: Spec, dim: int, reverse: bool) -> Spec:
     """The layout from the last entry to the first: a scan backward is one forward over it."""
     return Spec(spec.layout.flip(dim), spec.dtype) if reverse else spec
