@@ -7,7 +7,7 @@ users ask for daily in `pytorch.py`, other libraries' names are in `aliases.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autodiff.engine import backward
@@ -89,7 +89,7 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 # ---- views with PyTorch's positional arguments ----------------------------------------------------------------------
 
 
-def view(x: Tensor, *shape: Any) -> Tensor:
+def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise ArgumentError(
@@ -113,12 +113,12 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
     return views.transpose(x, dim0=dim0, dim1=dim1)
 
 
-def permute(x: Tensor, *dims: Any) -> Tensor:
+def permute(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """A view with the dims in another order."""
     return views.permute(x, dims=_ints(dims))
 
 
-def squeeze(x: Tensor, dim: Any = None) -> Tensor:
+def squeeze(x: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """A view without dims of length 1: all, or those named that have it."""
     return views.squeeze(x, dim=_ints((dim,)) if isinstance(dim, (list, tuple)) else dim)
 
@@ -128,12 +128,12 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
     return views.unsqueeze(x, dim=dim)
 
 
-def expand(x: Tensor, *shape: Any) -> Tensor:
+def expand(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
     return views.expand(x, shape=_ints(shape))
 
 
-def flip(x: Tensor, *dims: Any) -> Tensor:
+def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """A view reversed along `dims`."""
     return views.flip(x, dims=_ints(dims))
 

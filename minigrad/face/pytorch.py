@@ -5,6 +5,7 @@ Nothing is computed here: each is a word for what `Tensor`, views or creation ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.dtype import as_dtype
@@ -123,17 +124,23 @@ def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, r
     return creation.tensor(data, dtype or x.dtype, device or x.device, requires_grad)
 
 
-def new_empty(x: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_empty(
+    x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Memory as it comes, of the dtype and on the device of x; see `mg.empty`."""
     return creation.empty(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
-def new_zeros(x: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_zeros(
+    x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros of the dtype and on the device of x; see `mg.zeros`."""
     return creation.zeros(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
-def new_ones(x: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_ones(
+    x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Ones of the dtype and on the device of x; see `mg.ones`."""
     return creation.ones(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 

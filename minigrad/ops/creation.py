@@ -7,6 +7,7 @@ an op of the graph; with requires_grad=True each gives a Var.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def _shifted(first: Any, low: int, count: int) -> Any:
 
 
 def full(
-    shape: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    shape: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
     expect_numbers("full", fill_value=fill_value)
@@ -134,7 +135,7 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
         raise DTypeError(f"{name}: {error}", op=name) from None
 
 
-def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes; read it only after writing it."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
@@ -143,13 +144,13 @@ def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: boo
     return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
-def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(shape, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(shape, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)

@@ -7,7 +7,7 @@ what it says.  Functions, methods, in-place forms, op tests and gradient checks 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -114,7 +114,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
 
         plans = op.plans
 
-        def public(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        def public(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
             if input.__class__ in PLAIN and dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
                 key = (input.layout, input.dtype, input.device, dim, keepdim)
                 plan = plans.get(key) or plan_for(op, (input,), {"dims": dim, "keepdim": keepdim}, key)

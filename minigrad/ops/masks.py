@@ -128,7 +128,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return choose(wide, 0, whole) if shape else choose(wide.reshape(1), 0, whole.reshape(1))
 
 
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays.
 
     Gradient: g where the mask does not hold; for a value the sum of the rest.
@@ -137,7 +137,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return where(mask, _filling("masked_fill", input, value), input)
 
 
-def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     """`masked_fill` in place."""
     if _expect_mask("masked_fill_", x, mask) != x.shape:
         raise ShapeError(f"masked_fill_: the mask {describe(mask)} does not fit into {describe(x)}", op="masked_fill_")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,8 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
 
 
 def rand(
-    *shape: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *shape: int | Sequence[int], generator: Generator | None = None,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Uniform in [0, 1)."""
     kind = _floating("rand", dtype, generator)
@@ -101,7 +103,8 @@ def rand(
 
 
 def randn(
-    *shape: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *shape: int | Sequence[int], generator: Generator | None = None,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Normal with mean 0 and deviation 1."""
     kind = _floating("randn", dtype, generator)
@@ -109,7 +112,8 @@ def randn(
 
 
 def uniform(
-    shape: Any, low: float, high: float, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    shape: int | Sequence[int], low: float, high: float, *, generator: Generator | None = None,
+    dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uniform in [low, high).  Raises ArgumentError for a range without numbers."""
@@ -121,7 +125,8 @@ def uniform(
 
 
 def normal(
-    shape: Any, mean: float, std: float, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    shape: int | Sequence[int], mean: float, std: float, *, generator: Generator | None = None,
+    dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal with the given mean and deviation.  Raises ArgumentError for a negative deviation."""
@@ -133,7 +138,8 @@ def normal(
 
 
 def randint(
-    low: int, high: int | None = None, size: Any = (), *, generator: Generator | None = None, dtype: Any = None,
+    low: int, high: int | None = None, size: int | Sequence[int] = (), *, generator: Generator | None = None,
+    dtype: Any = None,
     device: Any = None,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high), all as likely; randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""

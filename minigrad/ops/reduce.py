@@ -6,6 +6,7 @@ shape ().  Sums accumulate wider than they store and in an order that depends on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.dtype import as_dtype, default_float, float32
@@ -287,7 +288,7 @@ def _extremes(along: Any, x: Tensor, dim: int, keepdim: bool) -> Any:
     return along.op.result(*[y.unsqueeze(d) for y in found])
 
 
-def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def max(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
@@ -297,7 +298,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return amax(input, None, keepdim) if dim is None else _extremes(max_along, input, dim, keepdim)
 
 
-def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def min(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     if isinstance(dim, Tensor):
         return input.minimum(dim)
@@ -318,7 +319,7 @@ def as_float(x: Tensor, dtype: Any, name: str) -> Tensor:
     return x if x.dtype.is_float else x.to(default_float())
 
 
-def var(input: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+def var(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
     expect_tensors("var", input)
     dims = normalize_dims(dim, input.ndim, "var", input)
@@ -332,7 +333,7 @@ def var(input: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = Fal
     return (squares / float(n - correction if n > correction else 0)).to(input.dtype)
 
 
-def std(input: Tensor, dim: Any = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+def std(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
     expect_tensors("std", input)
     return _root(var(wide(input), dim, correction, keepdim)).to(input.dtype)
@@ -344,7 +345,7 @@ def _root(squares: Tensor) -> Tensor:
     return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
 
 
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
     expect_tensors("logsumexp", input)
     dims = normalize_dims(dim, input.ndim, "logsumexp", input)
@@ -359,7 +360,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))
 
 
-def norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def norm(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
     expect_tensors("norm", input)
     dims = normalize_dims(dim, input.ndim, "norm", input)

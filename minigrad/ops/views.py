@@ -6,6 +6,7 @@ another view where the view was a bijection, `view_add` (into zeros, overlaps su
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.layout import Layout
@@ -225,7 +226,7 @@ def as_strided(layout, *, size, stride, storage_offset=0):
 # ---- reshape: a view if it can be, a copy if not --------------------------------------------------------------------
 
 
-def reshape(x: Tensor, *shape: Any) -> Tensor:
+def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
     expect_tensors("reshape", x)
     if len(shape) == 1 and shape[0].__class__ is tuple:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import pytest
@@ -130,3 +131,15 @@ def test_a_body_may_end_in_closing_brackets() -> None:
         )  # fmt: skip
 
     assert spread_out(mg.tensor([1.5], device="reference")).tolist() == [3.0]
+
+
+def test_an_editor_shows_what_a_dim_a_shape_and_a_number_may_be():
+    names = {"dim", "dims", "shape", "size", "value", "k", "n", "keepdim"}
+    functions = [getattr(mg, name) for name in mg.__all__ if inspect.isfunction(getattr(mg, name))]
+    bare = [
+        f"{function.__name__}({parameter.name})"
+        for function in functions
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name in names and parameter.annotation in ("Any", inspect.Parameter.empty)
+    ]
+    assert len(functions) > 150 and not bare
