@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,11 +20,12 @@ def interpreted(monkeypatch):
     def load(name, text):
         texts.append(text)
         space = {}
-        exec(compile(text.replace("from numba import njit, prange\n", STUBS), f"<{name}>", "exec"), space)
+        plain = re.sub(r"from numba import njit.*\n", STUBS, text).replace("natives", "python_natives")
+        exec(compile(plain, f"<{name}>", "exec"), space)
 
-        def kernel(*arrays):
+        def kernel(*given):
             with np.errstate(all="ignore"):
-                space["kernel"](*arrays)
+                space["kernel"](*given)
 
         return SimpleNamespace(kernel=kernel)
 

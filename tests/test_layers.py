@@ -33,8 +33,8 @@ LAZY_INSIDE = {"minigrad.backends.cuda"}
 # Compilers are heavy to import. Only code that is itself compiled has them at its top; two modules ask Numba about
 # threads and versions, inside functions, when Numba is loaded anyway.
 COMPILERS = {"numba", "llvmlite"}
-COMPILERS_AT_TOP = {f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "stream", "tile")}
-COMPILERS_INSIDE = {"minigrad.backends.parallel", "minigrad.cli.doctor"}
+COMPILERS_AT_TOP = {f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "stream", "tile")}
+COMPILERS_INSIDE = {"minigrad.backends.parallel", "minigrad.kernels.calling", "minigrad.cli.doctor"}
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}
@@ -228,7 +228,7 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
     (tree / "backends" / "parallel.py").write_text(f"{text}\n")
     (sentence,) = violations(tree)
     assert sentence.startswith("minigrad.backends.parallel, line 1: ")
-    names = ", ".join(f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "stream", "tile"))
+    names = ", ".join(f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "stream", "tile"))
     assert sentence.endswith(f"may be imported only by {names}")
 
 

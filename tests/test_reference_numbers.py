@@ -504,8 +504,9 @@ def test_cross_entropy_of_a_linear_layer(device: str) -> None:
 
 
 def test_two_steps_of_gradient_descent_with_momentum(device: str) -> None:
-    weight = mg.Var([[0.5437, -0.4394, -0.0307], [-0.3073, 0.4709, 0.1285], [-0.0405, 0.5013, -0.3253],
-                     [0.4171, -0.2727, -0.3348]])
+    weight = mg.Var(
+        [[0.5437, -0.4394, -0.0307], [-0.3073, 0.4709, 0.1285], [-0.0405, 0.5013, -0.3253], [0.4171, -0.2727, -0.3348]]
+    )
     bias = mg.Var([0.1618, -0.4150, 0.1099, 0.2695])
     x = mg.tensor([[0.4746, 0.5383, 0.2668], [0.0405, 0.8955, 0.7365]])
     velocity: dict[Any, Any] = {}
@@ -520,12 +521,18 @@ def test_two_steps_of_gradient_descent_with_momentum(device: str) -> None:
     # The weights above were printed with four digits too, so the fourth may differ by one.
     step()
     rounded(bias, [0.1418, -0.4350, 0.0899, 0.2495])
-    rounded(weight, [[0.5385, -0.4537, -0.0407], [-0.3125, 0.4566, 0.1185], [-0.0457, 0.4870, -0.3354],
-                     [0.4119, -0.2871, -0.3448]], 3.7)
+    rounded(
+        weight,
+        [[0.5385, -0.4537, -0.0407], [-0.3125, 0.4566, 0.1185], [-0.0457, 0.4870, -0.3354], [0.4119, -0.2871, -0.3448]],
+        3.7,
+    )
     step()
     rounded(bias, [0.1038, -0.4730, 0.0519, 0.2115])
-    rounded(weight, [[0.5287, -0.4809, -0.0598], [-0.3223, 0.4293, 0.0994], [-0.0555, 0.4597, -0.3544],
-                     [0.4022, -0.3143, -0.3639]], 3.7)
+    rounded(
+        weight,
+        [[0.5287, -0.4809, -0.0598], [-0.3223, 0.4293, 0.0994], [-0.0555, 0.4597, -0.3544], [0.4022, -0.3143, -0.3639]],
+        3.7,
+    )
 
 
 def test_an_expression_outlives_the_names_of_its_parts(device: str) -> None:

@@ -23,12 +23,15 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer, vecmath
+from minigrad.kernels.calling import native_hash
 from minigrad.kernels.scalar import INTEGER, render, settle
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+# Names that every kernel has: its arguments, and those of `native.py`.
+RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "room", "leave"}
 _sources: dict[Callable[..., Any], str] = {}
 
 
@@ -157,7 +160,7 @@ def paste(template: Callable[..., Any], operands: int, macros: dict[str, Expand]
     docstring too."""
     text = source_of(template)
     tree = ast.parse(text)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"T", "np", "math"}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | RESERVED
     first: ast.stmt = tree.body[0].body[0]  # type: ignore[attr-defined]
     told = ast.get_docstring(tree.body[0]) is not None  # type: ignore[arg-type]
     result: list[str] = []
@@ -229,7 +232,7 @@ def write_kernel(
     *,
     out: DType,
     compute: np.dtype[Any],
-    parallel: bool,
+    parallel: bool | None = None,
     signature: str,
     operands: Sequence[DType] = (),
     macros: Mapping[str, Expand] = NOTHING,
@@ -257,6 +260,9 @@ def write_kernel(
     names = {"RANGE": "prange" if parallel else "range", **constants}
     body = vecmath.guarded(paste(template, len(operands), all_macros, names))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
+    if parallel is None:
+        body = as_task(body, signature)
+        imports += native_header()
     above = [paste(function, len(operands), all_macros, names) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
@@ -264,7 +270,8 @@ def write_kernel(
         imports += halves_header()
     parts = [
         f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
-        "import math\n\nimport numpy as np\nfrom numba import njit, prange\n" + imports,
+        f"import math\n\nimport numpy as np\nfrom numba import njit{'' if parallel is None else ', prange'}\n"
+        + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
     numbers, functions = vecmath.pasted(vecmath.called(pasted))
@@ -276,8 +283,47 @@ def write_kernel(
     liberties = ", fastmath={" + ", ".join(map(repr, sorted(fastmath))) + "}" if fastmath else ""
     helper = f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{liberties})\n'
     parts += [helper + text for text in above]
-    parts.append(decorator(signature, parallel) + body)
+    parts.append((TASK if parallel is None else decorator(signature, parallel)) + body)
     return "\n".join(parts)
+
+
+# Eager, cached on disk, IEEE division; nobody calls it but by its address, so it needs no wrapper.
+# One line, which is how `store.index_of` finds what Numba keeps of it.
+TASK = (
+    '@njit("void(int64, int64, int64)", cache=True, error_model="numpy", '
+    "no_cpython_wrapper=True, no_cfunc_wrapper=True)\n"
+)
+
+
+@cache
+def native_header() -> str:
+    """The lines that give a kernel its operands and its memory, with the hash of what they come from."""
+    return (
+        f"\nfrom minigrad.kernels.cpu.native import natives\n\n"
+        f"# native.py {native_hash()}\n"
+        f"operand, numbers_of, room, leave = natives()\n"
+    )
+
+
+def as_task(text: str, signature: str) -> str:
+    """A kernel over arrays as a task over a table: it finds them by their place, where its text begins.
+
+    The last is the numbers.  A template may name the table's first entry, the flag, by `FLAG`.
+    """
+    head, _, rest = text.partition("\n")
+    names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
+    kinds = signature[signature.index("(") + 1 : -1].replace("[::1]", "").replace("boolean", "bool_").split(", ")
+    lines = [f"{name} = operand(table, {k}, np.{kind})" for k, (name, kind) in enumerate(zip(names, kinds), 1)]
+    lines[-1] = f"{names[-1]} = numbers_of(table, {len(names)})"
+    if "FLAG" in rest:
+        lines.insert(0, "flag = operand(table, 0, np.int64)")
+    body = ast.parse(text).body[0].body  # type: ignore[attr-defined]
+    told = ast.get_docstring(ast.parse(text).body[0]) is not None  # type: ignore[arg-type]
+    start = body[0].end_lineno if told else 1
+    every = text.split("\n")
+    return "\n".join(
+        ["def kernel(first, last, table):", *every[1:start], *[f"    {line}" for line in lines], *every[start:]]
+    ).replace("FLAG", "flag")
 
 
 def decorator(signature: str, parallel: bool) -> str:

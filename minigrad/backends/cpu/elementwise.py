@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, nothing
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType
@@ -34,8 +34,12 @@ class Elementwise(Family):
         dtypes = tuple(a.dtype for a in operands)
         parallel = plan.numel * scalar.cost >= settings.parallel_threshold
         same = tuple(k for k, a in enumerate(operands) if a is out)
-        kernel = self.kernel(write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same, parallel=parallel)
-        return bind(kernel, plan.numbers, len(operands))
+        kernel = self.task(
+            write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
+            kind="shared" if parallel else "brief",
+        )  # fmt: skip
+        tasks = plan.numbers[2 if plan.label.startswith("dense") else 6]
+        return bind(kernel, headed(tasks, plan.numbers), len(operands))
 
 
 def write_elementwise(
@@ -45,33 +49,30 @@ def write_elementwise(
     out: DType,
     label: str,
     same: tuple[int, ...],
-    parallel: bool,
-) -> Launch:
+) -> Any:
     """Write, compile and import one elementwise kernel.  same: the operands that are the output itself."""
     kind = label.rstrip("01")
     inside = [f"in{k}" for k in same]
-    name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside, "par" if parallel else "ser"])
+    name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside])
     here = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
     text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}, {'parallel' if parallel else 'serial'}.",
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         {"dense": elementwise.dense, "tiled": elementwise.tiled}.get(kind, elementwise.nest),
         operands=dtypes,
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute), **here},
-        constants=places(label[len(kind) :], len(dtypes)),
-        parallel=parallel,
+        constants={"OPERANDS": str(len(dtypes) + 1), **places(label[len(kind) :], len(dtypes))},
         signature=f"void({', '.join(array_type(d) for d in (*dtypes, out))}, int64[::1])",
     )
-    launch: Launch = load(name, text).kernel
-    return launch
+    return load(name, text).kernel
 
 
 def places(steps: str, operands: int) -> dict[str, str]:
     """The source text of one element's place: in a slice with a pasted step, or computed from the step's number."""
-    names = {"OUT_AT": "z[i]", "STEP": "1"} if steps else {"OUT_AT": "out[at + (first + i) * step]", "STEP": "0"}
+    names = {"OUT_AT": "z[i]", "STEP": "1"} if steps else {"OUT_AT": "out[at + (start + i) * step]", "STEP": "0"}
     for k in range(operands):
         names[f"STEP_{k}"] = steps[k] if steps else "0"
         pasted = f"x_{k}[{'i' if steps[k : k + 1] == '1' else '0'}]"
-        names[f"AT_{k}"] = pasted if steps else f"in_{k}[at_{k} + (first + i) * step_{k}]"
+        names[f"AT_{k}"] = pasted if steps else f"in_{k}[at_{k} + (start + i) * step_{k}]"
     return names

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
+from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import watchers
 
 
@@ -22,13 +23,14 @@ class Family(HostMemory):
     """Base of the kernel families: `kernels` maps (writer, arguments) to compiled functions, `files` to their text."""
 
     def __init__(self) -> None:
-        self.kernels: dict[Any, Launch] = {}
+        self.kernels: dict[Any, Any] = {}
+        self.compiled: dict[Any, Any] = {}
         self.files: dict[Any, str] = {}
 
     def kernel(self, writer: Callable[..., Launch], *args: Any, parallel: bool) -> Launch:
         """The kernel that `writer(*args, parallel=...)` writes; compiled once a process, loaded from disk if it can."""
         key = (writer, args, parallel)
-        kernel = self.kernels.get(key)
+        kernel: Any = self.kernels.get(key)
         if kernel is None:
             kernel = writer(*args, parallel=parallel)
             self.files[key] = getattr(kernel, "py_func", kernel).__code__.co_filename
@@ -39,6 +41,26 @@ class Family(HostMemory):
         for seen in watchers:
             seen.append(self.files[key])
         return kernel
+
+    def task(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
+        """How to call the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
+
+        kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
+        """
+        key = (writer, args, kind)
+        call: Any = self.kernels.get(key)
+        if call is None:
+            kernel = self.compiled.get((writer, args))
+            if kernel is None:
+                kernel = self.compiled[writer, args] = writer(*args)
+            self.files[key] = getattr(kernel, "py_func", kernel).__code__.co_filename
+            call = function(kernel, kind)
+            if kind == "shared":
+                call = guarded(call, lambda: self.task(writer, *args, kind="alone"))
+            self.kernels[key] = call
+        for seen in watchers:
+            seen.append(self.files[key])
+        return call
 
 
 def entry(kernel: Any) -> Launch:
@@ -53,7 +75,7 @@ def nothing(*buffers: Any) -> None:
     """The launch of a loop without elements."""
 
 
-def bind(kernel: Launch, numbers: NDArray[np.int64], operands: int) -> Launch:
+def bind(kernel: Callable[..., Any], numbers: NDArray[np.int64], operands: int) -> Launch:
     """A launch with its numbers bound; written out by arity, because *args costs more than the call.
 
     It tells what it binds, so that `dispatch` can call the kernel without it.
@@ -69,3 +91,8 @@ def bind(kernel: Launch, numbers: NDArray[np.int64], operands: int) -> Launch:
         launch = lambda *buffers: kernel(*buffers, numbers)  # noqa: E731
     launch.kernel, launch.numbers = kernel, numbers
     return launch
+
+
+def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:
+    """Numbers with their head: how many tasks there are, and whether the kernel is called once more at their end."""
+    return np.array([tasks, end, *numbers], np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, GREATER, LESSER, SUM
-from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, shortened
+from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
-from minigrad.backends.lowering.steps import Specs, Steps, lowers, wide
+from minigrad.backends.steps import Specs, Steps, lowers, wide
 from minigrad.core.op import Spec
 from minigrad.core.requests import Arange, Copy, Elementwise, Fill, Join
 

@@ -6,7 +6,7 @@ from math import prod
 
 from minigrad.backends.base import Backend, IndexLaunch, Launch
 from minigrad.backends.lowering.functions import CHOSEN, DIFFERENCE, LARGEST, SMALLEST, SUM
-from minigrad.backends.lowering.steps import Specs, Steps, lowers, numbers_of, viewed
+from minigrad.backends.steps import Specs, Steps, lowers, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import along
 from minigrad.core.op import Spec

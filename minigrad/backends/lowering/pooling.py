@@ -9,8 +9,8 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, FIRST_OF, MEETING, QUOTIENT, SUM
-from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, viewed
 from minigrad.backends.lowering.windows import Windows
+from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
 from minigrad.core.dtype import bool_, float64, int64
 from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, ScatterAdd
 from minigrad.core.shape import window_counts

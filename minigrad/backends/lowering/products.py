@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import BLEND, MEETING, PRODUCT, SUM, TOTAL
-from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, shortened, viewed, wide
 from minigrad.backends.lowering.windows import Windows
+from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed, wide
 from minigrad.core.dtype import bool_
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Convolve, Product, PutBack

@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, TOTAL
-from minigrad.backends.lowering.steps import INSIDE, Specs, Steps, Value, lowers, viewed
+from minigrad.backends.steps import INSIDE, Specs, Steps, Value, lowers, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec

@@ -15,7 +15,7 @@ from minigrad.backends.lowering.functions import (
     TOP,
     UNLESS,
 )
-from minigrad.backends.lowering.steps import Specs, Steps, Value, lowers, shortened, viewed
+from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import Gather, MapRows, Pick, PickBack, SumColumns

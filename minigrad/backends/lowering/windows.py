@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.lowering.steps import Ints, Steps, Value
+from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 

@@ -16,7 +16,7 @@ def dense(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = n, chunk, chunks, offset of out, offset of each operand."""
     n = numbers[0]
     chunk = numbers[1]
-    for c in RANGE(numbers[2]):
+    for c in range(first, last):
         lo = c * chunk
         count = min(chunk, n - lo)
         # Slices first: indexing them with the loop variable needs no wrap-around test, so the loop vectorises.
@@ -38,10 +38,10 @@ def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
     size = rank + 2
     step = numbers[8 + rank]
     step_K = numbers[8 + rank + size * (K + 1)]
-    for c in RANGE(numbers[6]):
+    index = room(rank, np.int64)
+    for c in range(first, last):
         lo = c * chunk
         hi = min(units, lo + chunk)
-        index = np.empty(rank, np.int64)
         place = lo // blocks
         part = lo - place * blocks
         at = numbers[7 + rank]
@@ -53,10 +53,10 @@ def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
             at_K += index[d] * numbers[9 + rank + size * (K + 1) + d]
         for _unit in range(lo, hi):
             # Inner steps of 0 or 1 are pasted, and index slices that vectorise; for others each place is computed.
-            first = part * block
-            count = min(block, cols - first)
-            z = out[at + first * STEP : at + first * STEP + count]
-            x_K = HERE_K(in_K[at_K + first * STEP_K :])
+            start = part * block
+            count = min(block, cols - start)
+            z = out[at + start * STEP : at + start * STEP + count]
+            x_K = HERE_K(in_K[at_K + start * STEP_K :])
             for i in range(count):
                 OUT_AT = STORE(F(LOAD_K(AT_K)))
             part += 1
@@ -74,6 +74,7 @@ def nest(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     at -= numbers[9 + rank + d] * numbers[7 + d]
                     at_K -= numbers[9 + rank + size * (K + 1) + d] * numbers[7 + d]
                     d -= 1
+    leave(index)
 
 
 def tiled(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -85,16 +86,16 @@ def tiled(in_K, out, numbers):  # type: ignore[no-untyped-def]
     rows = numbers[1]
     cols = numbers[2]
     size = rank + 3
-    wide = numbers[len(numbers) - 1]
+    wide = numbers[7 + rank + size * OPERANDS]
     row = numbers[8 + rank]
     row_K = numbers[8 + rank + size * (K + 1)]
     col_K = numbers[9 + rank + size * (K + 1)]
-    for c in RANGE(numbers[6]):
+    for c in range(first, last):
         for unit in range(c * numbers[5], min(numbers[4], (c + 1) * numbers[5])):
             place = unit // numbers[3]
-            first = (unit - place * numbers[3]) * 8
-            at = numbers[7 + rank] + first * row
-            at_K = numbers[7 + rank + size * (K + 1)] + first * row_K
+            top = (unit - place * numbers[3]) * 8
+            at = numbers[7 + rank] + top * row
+            at_K = numbers[7 + rank + size * (K + 1)] + top * row_K
             for d in range(rank - 1, -1, -1):
                 index = place % numbers[7 + d]
                 place //= numbers[7 + d]
@@ -102,7 +103,7 @@ def tiled(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 at_K += index * numbers[10 + rank + size * (K + 1) + d]
             for left in range(0, cols, wide):
                 count = min(wide, cols - left)
-                for i in range(min(8, rows - first)):
+                for i in range(min(8, rows - top)):
                     z = out[at + i * row + left : at + i * row + left + count]
                     p_K = at_K + i * row_K + left * col_K
                     for j in range(count):

@@ -1,7 +1,10 @@
 """A launch made of launches: the buffers of the call, memory for what is in between, one step after the other.
 
-A lowering makes a `Steps`, asks it for requests on `Value`s, and returns its `launch`.  A Value is a Spec and the
-number of a buffer.  Buffers in between are allocated by each launch, so two threads may run one launch at once.
+Whoever needs more than one kernel makes a `Steps`, asks it for requests on `Value`s or says what to run on them, and
+returns its `launch`.  A Value is a Spec and the number of a buffer.  So a launch is data: what to run, on which buffers
+by their number, with how much memory in between; `launch` is the function that these make, written out, since a loop
+over them costs as much as a small kernel.  Buffers in between are allocated by each call, so two threads may run one
+launch at once.
 """
 
 from __future__ import annotations
@@ -71,6 +74,15 @@ class Value:
         return self.seen(self.layout.narrow(dim, start, length))
 
 
+class Kept:
+    """Memory that every call reads."""
+
+    __slots__ = ("storage",)
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+
+
 class Steps:
     """What a lowered request does, written down.
 
@@ -82,25 +94,25 @@ class Steps:
         values = [Value(k, spec) for k, spec in enumerate((*operands, *outs))]
         self.operands, self.outs = values[: len(operands)], values[len(operands) :]
         self.given = len(values)
-        self.makers: list[Callable[[], Storage]] = []
+        self.rooms: list[Callable[[], Storage] | Kept] = []
         self.steps: list[tuple[Callable[..., Any], Ints]] = []
 
     # ---- values
 
-    def add(self, maker: Callable[[], Storage], shape: Ints, dtype: DType) -> Value:
-        """A contiguous value whose buffer each launch gets from `maker`."""
-        self.makers.append(maker)
-        return Value(self.given + len(self.makers) - 1, Spec(Layout.contiguous(shape), dtype))
+    def add(self, room: Callable[[], Storage] | Kept, shape: Ints, dtype: DType) -> Value:
+        """A contiguous value: a buffer that is there, or what makes one for each call."""
+        self.rooms.append(room)
+        return Value(self.given + len(self.rooms) - 1, Spec(Layout.contiguous(shape), dtype))
 
     def work(self, shape: Ints, dtype: DType) -> Value:
-        """Memory for the time of a launch, uninitialised."""
+        """Memory for the time of a call, uninitialised."""
         return self.add(self.backend.maker(Layout.contiguous(shape).numel, dtype, INSIDE), shape, dtype)
 
     def constant(self, numbers: Any, dtype: DType) -> Value:
-        """Numbers that every launch reads."""
+        """Numbers that every call reads."""
         array = np.asarray(numbers)
         kept = self.backend.from_host(cast_array(array, dtype).reshape(-1), dtype, INSIDE)
-        return self.add(lambda: kept, array.shape, dtype)
+        return self.add(Kept(kept), array.shape, dtype)
 
     def places(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
         """0 to n - 1 along one of some dims."""
@@ -141,15 +153,32 @@ class Steps:
         self.copy(copied, a)
         return copied
 
-    def launch(self, *buffers: Any) -> Any:
-        """Run all steps; true if one of them met an index out of range."""
-        made = [make() for make in self.makers]
-        every = [*buffers, *[storage.buffer for storage in made]]
-        wrong = False
-        for run, slots in self.steps:
-            wrong = bool(run(*[every[slot] for slot in slots])) or wrong
-        del every  # an allocator keeps only what nobody else refers to
-        return wrong
+    @property
+    def launch(self) -> Launch:
+        """The function that runs all steps; true if one of them met an index out of range.
+
+        It carries what it was made of: `steps` and `rooms`.
+        """
+        if len(self.steps) == 1 and self.steps[0][1] == tuple(range(self.given)):
+            return self.steps[0][0]
+        names = [f"b{k}" for k in range(self.given)]
+        head, bound = ["def launch(" + ", ".join(names) + "):", "    wrong = False"], {}
+        for k, room in enumerate(self.rooms):
+            if isinstance(room, Kept):
+                bound[f"c{k}"] = room.storage.buffer
+                names.append(f"c{k}")
+            else:
+                bound[f"make{k}"] = room
+                head.append(f"    s{k} = make{k}()")
+                # Not the buffer itself: an allocator keeps only what nobody else refers to.
+                names.append(f"s{k}.buffer")
+        for k, (run, slots) in enumerate(self.steps):
+            bound[f"run{k}"] = run
+            head.append(f"    if run{k}({', '.join(names[slot] for slot in slots)}):\n        wrong = True")
+        exec("\n".join([*head, "    return wrong"]), bound)
+        launch: Any = bound["launch"]
+        launch.steps, launch.rooms = self.steps, self.rooms
+        return launch
 
 
 def wide(dtype: DType) -> DType:

@@ -1,0 +1,248 @@
+"""From machine code at an address to a function that Python calls with arrays.
+
+A compiled kernel is `kernel(first, last, table)` (`kernels/cpu/native.py`).  A call makes the table, which holds the
+addresses of a flag, of the operands, the results and the numbers, and runs the tasks: all of them at once, or shared by
+threads through `team`.  The numbers begin with how many tasks there are and whether the kernel has an end, which is one
+more call with first == last once all of them are done.  What a call returns is the flag, which a kernel raises for an
+index that is out of range.
+
+The function is one of CPython's kind, written in LLVM: it reads where an array begins from the array itself, so a call
+costs a quarter of what Numba's own entry takes to unpack as many.  `team` is the only parallel loop of all kernels.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Call = Callable[..., bool]
+METH_FASTCALL = 0x80
+OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
+
+# Words in capitals and functions of Python stand for places that are known at run time.
+TRAMPOLINE = """
+@team = global ptr null
+@words = private constant [45 x i8] c"a kernel takes NumPy arrays and nothing else\\00"
+
+define internal ptr @run(ptr %self, ptr %args, i64 %n, i1 %shared, i1 %brief) {
+entry:
+  %result = alloca ptr
+  %error = alloca ptr
+  %flag = alloca i64
+  %entries = add i64 %n, 1
+  %table = alloca i64, i64 %entries
+  store i64 0, ptr %flag
+  %place_of_flag = ptrtoint ptr %flag to i64
+  store i64 %place_of_flag, ptr %table
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k1, %taken ]
+  %k1 = add i64 %k, 1
+  %arg_at = getelementptr ptr, ptr %args, i64 %k
+  %arg = load ptr, ptr %arg_at
+  %type_at = getelementptr i8, ptr %arg, i64 TYPE_AT
+  %type = load ptr, ptr %type_at
+  %fits = icmp eq ptr %type, ARRAY
+  br i1 %fits, label %taken, label %refuse
+taken:
+  %data_at = getelementptr i8, ptr %arg, i64 DATA_AT
+  %data = load i64, ptr %data_at
+  %slot = getelementptr i64, ptr %table, i64 %k1
+  store i64 %data, ptr %slot
+  %more = icmp slt i64 %k1, %n
+  br i1 %more, label %next, label %ready
+refuse:
+  call void PyErr_SetString(ptr TYPE_ERROR, ptr @words)
+  ret ptr null
+ready:
+  %code = call i64 PyLong_AsLongLong(ptr %self)
+  %kernel = inttoptr i64 %code to ptr
+  %numbers = inttoptr i64 %data to ptr
+  %tasks = load i64, ptr %numbers
+  %ends_at = getelementptr i64, ptr %numbers, i64 1
+  %ends = load i64, ptr %ends_at
+  %where = ptrtoint ptr %table to i64
+  %one = icmp sle i64 %tasks, 1
+  %held = and i1 %one, %brief
+  br i1 %held, label %work, label %release
+release:
+  %released = call ptr PyEval_SaveThread()
+  br label %work
+work:
+  %state = phi ptr [ null, %ready ], [ %released, %release ]
+  br i1 %shared, label %together, label %alone
+together:
+  %driver = load ptr, ptr @team
+  %whole = call i32 %driver(ptr %result, ptr %error, i64 %code, i64 %tasks, i64 %where)
+  %count = load i64, ptr %result
+  %counted = trunc i64 %count to i32
+  %status_together = or i32 %whole, %counted
+  br label %worked
+alone:
+  %status_alone = call i32 %kernel(ptr %result, ptr %error, i64 0, i64 %tasks, i64 %where)
+  br label %worked
+worked:
+  %status = phi i32 [ %status_together, %together ], [ %status_alone, %alone ]
+  %failed = icmp ne i32 %status, 0
+  %has_end = icmp ne i64 %ends, 0
+  %good = xor i1 %failed, true
+  %finish = and i1 %good, %has_end
+  br i1 %finish, label %last, label %done
+last:
+  %status_last = call i32 %kernel(ptr %result, ptr %error, i64 %tasks, i64 %tasks, i64 %where)
+  br label %done
+done:
+  %all = phi i32 [ %status, %worked ], [ %status_last, %last ]
+  %was_released = icmp ne ptr %state, null
+  br i1 %was_released, label %restore, label %tell
+restore:
+  call void PyEval_RestoreThread(ptr %state)
+  br label %tell
+tell:
+  %bad = icmp ne i32 %all, 0
+  br i1 %bad, label %memory, label %answer
+memory:
+  %none = call ptr PyErr_NoMemory()
+  ret ptr null
+answer:
+  %raised = load i64, ptr %flag
+  %truth = call ptr PyBool_FromLong(i64 %raised)
+  ret ptr %truth
+}
+define ptr @brief(ptr %self, ptr %args, i64 %n) {
+  %r = call ptr @run(ptr %self, ptr %args, i64 %n, i1 false, i1 true)
+  ret ptr %r
+}
+define ptr @alone(ptr %self, ptr %args, i64 %n) {
+  %r = call ptr @run(ptr %self, ptr %args, i64 %n, i1 false, i1 false)
+  ret ptr %r
+}
+define ptr @shared(ptr %self, ptr %args, i64 %n) {
+  %r = call ptr @run(ptr %self, ptr %args, i64 %n, i1 true, i1 false)
+  ret ptr %r
+}
+"""
+
+TEAM = '''"""The one parallel loop: threads share the tasks of a kernel by its address.
+
+Written by minigrad, compiled by Numba; safe to delete.
+"""
+
+from numba import njit, prange
+
+from minigrad.kernels.cpu.native import team_mates
+
+# native.py {hash}
+call, threads = team_mates()
+
+
+@njit("int64(int64, int64, int64)", parallel=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def kernel(code, tasks, table):
+    """Each thread does one run of neighbouring tasks.  Not 0 if one of them had no memory."""
+    workers = min(tasks, threads())
+    failed = 0
+    for w in prange(workers):
+        failed += call(code, tasks * w // workers, tasks * (w + 1) // workers, table)
+    return failed
+'''
+
+
+class Method(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+@cache
+def native_hash() -> str:
+    """What a kernel's text carries of `native.py`."""
+    return hashlib.sha256(Path(__file__).with_name("cpu").joinpath("native.py").read_bytes()).hexdigest()[:16]
+
+
+@cache
+def trampoline() -> tuple[Any, dict[str, Method]]:
+    """The engine that holds the compiled TRAMPOLINE, and its functions as CPython describes them."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
+    module = llvm.parse_assembly(placed(TRAMPOLINE))
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    names = ("brief", "alone", "shared")
+    return engine, {
+        name: Method(name.encode(), engine.get_function_address(name), METH_FASTCALL, b"") for name in names
+    }
+
+
+def placed(text: str) -> str:
+    """The trampoline with the places of this process in it: whatever is far away is called by its address."""
+    places = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError)}
+    for name in re.findall(r"\b(Py\w+)\(", text):
+        places[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    for name, place in places.items():
+        text = re.sub(rf"\b{name}\b", f"inttoptr (i64 {place} to ptr)", text)
+    return text.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
+
+
+@cache
+def maker() -> Callable[..., Any]:
+    """CPython's own maker of functions that are written in C."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make
+
+
+def function(kernel: Any, kind: str) -> Call:
+    """What Python calls to run a kernel, given its arrays and then its numbers.
+
+    kind: "brief" keeps the GIL if there is one task, "alone" never, "shared" gives the tasks to threads.
+    """
+    if not hasattr(kernel, "overloads"):
+        return plain(kernel)
+    engine, methods = trampoline()
+    if kind == "shared":
+        share(engine)
+    call: Call = maker()(ctypes.addressof(methods[kind]), address(kernel), None)
+    return call
+
+
+def address(kernel: Any) -> int:
+    """Where the machine code of a compiled kernel begins."""
+    (compiled,) = kernel.overloads.values()
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+@cache
+def share(engine: Any) -> None:
+    """Compile `team`, and tell the trampoline where it is."""
+    from minigrad.kernels import store
+
+    kernel = store.load("team", TEAM.format(hash=native_hash())).kernel
+    place = ctypes.c_void_p.from_address(engine.get_global_value_address("team"))
+    place.value = address(kernel)
+
+
+def plain(kernel: Callable[..., None]) -> Call:
+    """The same without a compiler."""
+
+    def call(*arrays: Any) -> bool:
+        numbers = arrays[-1]
+        flag = np.zeros(1, np.int64)
+        table = (flag, *arrays)
+        kernel(0, numbers[0], table)
+        if numbers[1]:
+            kernel(numbers[0], numbers[0], table)
+        return bool(flag[0])
+
+    return call

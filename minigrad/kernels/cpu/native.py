@@ -1,0 +1,136 @@
+"""What a kernel has instead of array arguments: operands by place in a table of addresses, and memory of its own.
+
+A kernel is a task, `kernel(first, last, table)`: it does the tasks first to last - 1 of a launch.  `table` holds the
+address of the flag, then those of the operands, of the results and of the numbers (`kernels/calling.py` makes it).
+So every kernel has one signature, a driver can run it without knowing what it does, and Numba compiles no wrapper that
+takes arrays apart.  Only generated modules import this file; they carry its hash, because Numba's cache does not see a
+change in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+
+HEAD = 2  # numbers in front of those that a kernel names: how many tasks there are, and whether it has an end
+I64 = ir.IntType(64)
+END = 1 << 60  # bytes that an operand seems to have: a kernel knows how far it may go, an address does not
+ALIGNED = 64
+I8P = ir.IntType(8).as_pointer()
+
+
+def natives() -> tuple[Callable[..., Any], ...]:
+    """operand(table, k, dtype), numbers_of(table, k), room(n, dtype), leave(x).
+
+    operand: entry k of the table as a flat array without an end.  numbers_of: the numbers behind their HEAD.
+    room: n elements of memory, aligned and uninitialised, until `leave` gives them back.  With NUMBA_DISABLE_JIT=1 the
+    table is a tuple of arrays, and all of it plain Python.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+        return python_natives()
+    return tuple(intrinsic(function) for function in (_operand, _numbers_of, _room, _leave))
+
+
+def python_natives() -> tuple[Callable[..., Any], ...]:
+    """What `natives` mean, over a tuple of arrays."""
+    return lambda table, k, dtype: table[k], lambda table, k: table[k][HEAD:], np.empty, lambda x: None
+
+
+def array_at(context: Any, builder: Any, array: Any, data: Any, n: Any) -> Any:
+    """A flat array of n elements at an address; it owns nothing."""
+    size = I64(size_of(context, array.dtype))
+    made = context.make_array(array)(context, builder)
+    populate_array(made, data=data, shape=[n], strides=[size], itemsize=size, meminfo=None)
+    return made._getvalue()
+
+
+def size_of(context: Any, dtype: Any) -> int:
+    """Bytes of an element."""
+    return int(context.get_abi_sizeof(context.get_data_type(dtype)))
+
+
+def entry(context: Any, builder: Any, array: Any, table: Any, k: Any, skipped: int = 0) -> Any:
+    """An entry of the table as an array, some elements skipped."""
+    place = builder.gep(builder.inttoptr(table, I64.as_pointer()), [k])
+    data = builder.inttoptr(builder.load(place), context.get_data_type(array.dtype).as_pointer())
+    if skipped:
+        data = builder.gep(data, [I64(skipped)])
+    return array_at(context, builder, array, data, I64(END // size_of(context, array.dtype)))
+
+
+def _operand(typingctx, table, k, dtype):  # type: ignore[no-untyped-def]
+    array = types.Array(dtype.dtype, 1, "C")
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return entry(context, builder, array, *args[:2])
+
+    return array(table, k, dtype), codegen
+
+
+def _numbers_of(typingctx, table, k):  # type: ignore[no-untyped-def]
+    array = types.Array(types.int64, 1, "C")
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        return entry(context, builder, array, *args, skipped=HEAD)
+
+    return array(table, k), codegen
+
+
+def _room(typingctx, n, dtype):  # type: ignore[no-untyped-def]
+    array = types.Array(dtype.dtype, 1, "C")
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        malloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I8P, [I64]), "malloc")
+        wanted = builder.mul(args[0], I64(size_of(context, array.dtype)))
+        block = builder.call(malloc, [builder.add(wanted, I64(2 * ALIGNED))])
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, block)):
+            context.call_conv.return_user_exc(builder, MemoryError, ())
+        # The block's own address is kept in front of what is handed out.
+        behind = builder.add(builder.ptrtoint(block, I64), I64(2 * ALIGNED - 1))
+        start = builder.and_(behind, I64(-ALIGNED))
+        builder.store(block, builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))
+        data = builder.inttoptr(start, context.get_data_type(array.dtype).as_pointer())
+        return array_at(context, builder, array, data, args[0])
+
+    return array(types.int64, dtype), codegen
+
+
+def _leave(typingctx, x):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [I8P]), "free")
+        start = builder.ptrtoint(context.make_array(x)(context, builder, args[0]).data, I64)
+        builder.call(free, [builder.load(builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))])
+        return context.get_dummy_value()
+
+    return types.void(x), codegen
+
+
+def team_mates() -> tuple[Callable[..., int], ...]:
+    """call(code, first, last, table): run a kernel by its address; 0, or not if it had no memory.  threads(): how many
+    a parallel loop is shared by, which Numba's own function says too, in a form that its cache does not keep."""
+    return intrinsic(_call), intrinsic(_threads)
+
+
+def _call(typingctx, code, first, last, table):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        places = [cgutils.alloca_once(builder, I8P) for _ in range(2)]
+        kind = ir.FunctionType(ir.IntType(32), [I8P.as_pointer()] * 2 + [I64] * 3)
+        status = builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*places, *args[1:]])
+        return builder.sext(status, I64)
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), codegen
+
+
+def _threads(typingctx):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        ask = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I64, []), "get_num_threads")
+        return builder.call(ask, [])
+
+    return types.int64(), codegen
