@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.backends.reference import ReferenceBackend
 from minigrad.backends.registry import backend_of
+from minigrad.core.device import as_device
 from minigrad.kernels.store import watch
 
 
@@ -30,7 +31,7 @@ def test_the_parallel_threshold_holds_for_a_call_that_was_planned() -> None:
     with watch() as outside:
         _ = x + x
     assert len(inside) == len(outside) == 1 and inside == outside, "one machine code serves both"
-    backend = backend_of(mg.as_device("cpu"))
+    backend = backend_of(as_device("cpu"))
     assert {key[-1] for key, file in backend.files.items() if file == inside[0]} >= {"shared", "brief"}
 
 

@@ -114,6 +114,10 @@ class Steps:
         kept = self.backend.from_host(cast_array(array, dtype).reshape(-1), dtype, INSIDE)
         return self.add(Kept(kept), array.shape, dtype)
 
+    def numbers(self, numbers: NDArray[np.int64]) -> Value:
+        """What a kernel is told; no copy is made."""
+        return self.add(Kept(Storage(numbers, int64, INSIDE)), numbers.shape, int64)
+
     def places(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
         """0 to n - 1 along one of some dims."""
         return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, headed, nothing
+from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -36,19 +36,32 @@ class Reduction(Family):
             return nothing
         stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
         count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
-        launches = []
+        steps = Steps(self, (out,), (a,))
+        source, (target,) = steps.operands[0], steps.outs
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
-            dtypes = (wide if k else a.dtype, out.dtype if last else wide)
+            goal = target if last else steps.work((plan.partial,), wide)
             plan.numbers[reduction.COUNT[plan.kind]] = count
             step = replace(fold, mean=fold.mean and last, scalar=fold.combine if k and fold.combine else fold.scalar)
-            form = form_of(step, compute, plan.label, dtypes[0]) if plan.cols == 1 else ""
-            kernel = self.kernel(
-                write_fold, step, compute, *dtypes, plan.label, form,
-                parallel=plan.kind != "tiny" and plan.numel >= settings.parallel_threshold,
-            )  # fmt: skip
-            launches.append(bind(kernel, plan.numbers, 1))
-        return launches[0] if len(launches) == 1 else chained(launches, stages, compute)
+            self._fold(steps, plan, step, compute, source, goal)
+            source = goal
+        return steps.launch
+
+    def _fold(self, steps: Steps, plan: FoldPlan, fold: Fold, compute: np.dtype[Any], a: Value, out: Value) -> None:
+        """One stage of a fold."""
+        form = form_of(fold, compute, plan.label, a.dtype) if plan.cols == 1 else ""
+        parallel = plan.kind != "tiny" and plan.numel >= settings.parallel_threshold
+        kernel = self.task(
+            write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind="shared" if parallel else "brief"
+        )
+        tasks = tasks_of(plan)
+        values = [a, out]
+        if plan.kind == "run":
+            # One piece keeps nothing: any memory stands for the work that is not touched.
+            room = (1 if form else int(plan.numbers[2])) * tasks
+            values.insert(1, out if tasks == 1 else steps.work((room,), accumulators(form, compute)))
+        numbers = headed(tasks, plan.numbers, end=plan.kind == "run" and tasks > 1)
+        steps.then(kernel, *values, steps.numbers(numbers))
 
     @serves(requests.ArgReduce)
     def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
@@ -56,31 +69,29 @@ class Reduction(Family):
             return nothing
         plan, choice = plan_argfold(out.layout, a.layout, dim)
         parallel = plan.numel >= settings.parallel_threshold
-        search = self.kernel(write_search, better, (a.dtype,), plan.label, parallel=parallel)
-        if not plan.partial:
-            return bind(search, plan.numbers, 1)
-        choose = self.kernel(write_search, better, (a.dtype, int64), "choose", parallel=False)
-        size, numbers = plan.partial, plan.numbers
-
-        def launch(a: NDArray[Any], out: NDArray[Any]) -> None:
-            winners = np.empty(size, np.int64)
-            search(a, winners, numbers)
-            choose(a, winners, out, choice)
-
-        return launch
+        kind = "shared" if parallel else "brief"
+        search = self.task(write_search, better, (a.dtype,), plan.label, kind=kind)
+        steps = Steps(self, (out,), (a,))
+        source, (target,) = steps.operands[0], steps.outs
+        found = steps.work((plan.partial,), int64) if plan.partial else target
+        steps.then(search, source, found, steps.numbers(headed(tasks_of(plan), plan.numbers)))
+        if plan.partial:
+            choose = self.task(write_search, better, (a.dtype, int64), "choose", kind="brief")
+            steps.then(choose, source, found, target, steps.numbers(headed(1, choice)))
+        return steps.launch
 
 
-def chained(launches: list[Launch], stages: list[FoldPlan], compute: np.dtype[Any]) -> Launch:
-    """A launch of all stages, each reading the workspace that the one before has written."""
-    sizes = [plan.partial for plan in stages]
+def tasks_of(plan: FoldPlan) -> int:
+    """How many tasks a stage has."""
+    if plan.kind == "tiny":
+        return 1
+    pieces = 1 if plan.kind in ("run", "rows", "ordered") else int(plan.numbers[7])
+    return int(plan.numbers[4]) * pieces
 
-    def launch(a: NDArray[Any], out: NDArray[Any]) -> None:
-        for stage, size in zip(launches, sizes):
-            target = np.empty(size, compute) if size else out
-            stage(a, target)
-            a = target
 
-    return launch
+def accumulators(form: str, compute: np.dtype[Any]) -> DType:
+    """The dtype of what a form folds in."""
+    return as_dtype(f"uint{8 * compute.itemsize}") if form == "extreme" else as_dtype(compute)
 
 
 def lanes(compute: np.dtype[Any]) -> int:
@@ -117,12 +128,9 @@ def form_of(fold: Fold, compute: np.dtype[Any], plan: str, a: DType) -> str:
 LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract")}
 
 
-def write_fold(
-    fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str, parallel: bool
-) -> Launch:
+def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str) -> Any:
     """Write, compile and import one fold."""
     scalar, neutral = fold.scalar, neutral_text(fold.identity, compute)
-    mode = "parallel" if parallel else "serial"
     kind = label.rstrip("1")
     whole = form != "" and kind != "across"
     template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
@@ -133,27 +141,28 @@ def write_fold(
     helpers: tuple[Any, ...] = (reduction.stretch,) if whole else ()
     if form == "wide sum":
         macros["F"] = times_one(scalar, compute)
-        constants["ONE"] = "T(numbers[len(numbers) - 1])"
+        constants["ONE"] = f"T(numbers[{'9' if kind == 'run' else '21 + 3 * numbers[0] + 2 * numbers[1]'}])"
     if form == "extreme":
         more_macros, more_constants = extreme(neutral, compute)
         macros |= more_macros
         constants |= more_constants
         helpers = (reduction.order_key, reduction.from_order_key, *helpers)
+    types = [array_type(a), array_type(out), "int64[::1]"]
+    if kind == "run":
+        types.insert(1, array_type(accumulators(form, compute)))
     text = write_kernel(
-        f"{scalar.name}: {a} -> {out} in {compute}; {label}, {mode}.",
+        f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
         template,
         operands=(a,),
         out=out,
         compute=compute,
         macros=macros,
         constants=constants,
-        parallel=parallel,
-        signature=f"void({array_type(a)}, {array_type(out)}, int64[::1])",
+        signature=f"void({', '.join(types)})",
         helpers=helpers,
         fastmath=LIBERTIES.get(form, ()),
     )
-    launch: Launch = load(f"{scalar.name}_{a.short}_{out.short}_{label}_{mode[:3]}", text).kernel
-    return launch
+    return load(f"{scalar.name}_{a.short}_{out.short}_{label}", text).kernel
 
 
 def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
@@ -203,12 +212,12 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
     return macros, constants
 
 
-def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, parallel: bool) -> Launch:
+def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str) -> Any:
     """Write, compile and import one search for the place of an extreme."""
-    mode, a = "parallel" if parallel else "serial", operands[0]
+    a = operands[0]
     unit_step = label.endswith("1")
     text = write_kernel(
-        f"Place of the first {better.name} of {a}; {label}, {mode}.",
+        f"Place of the first {better.name} of {a}; {label}.",
         getattr(reduction, "arg_" + label.rstrip("1")),
         operands=operands,
         out=int64,
@@ -216,8 +225,6 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, para
         macros={"F": scalar_macro(better, a.compute)},
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
-        parallel=parallel,
         signature=f"void({', '.join(map(array_type, operands))}, int64[::1], int64[::1])",
     )
-    launch: Launch = load(f"{better.name}_{a.short}_{label}_{mode[:3]}", text).kernel
-    return launch
+    return load(f"{better.name}_{a.short}_{label}", text).kernel

@@ -3,7 +3,7 @@ and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1
-or the step at run time, `RANGE` range or prange; `COMBINE` joins two accumulators of type `ACC`, each of which has
+or the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has
 elements of its own and began at `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators
 stand in a row that is combined at the end, so the loops vectorise without a licence to re-associate.  The forms named
 `_whole` fold neighbours in registers instead: sums and products with that licence, extremes as integers, which need
@@ -55,14 +55,15 @@ def tiny(in_K, out, numbers):  # type: ignore[no-untyped-def]
         out[numbers[3 + o]] = STORE(FINISH(acc, numbers[2]))
 
 
-def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
+def run(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = n, cols, width, piece, pieces, offset, offset and step of out, count, 1.  Element i belongs to output
-    i modulo cols."""
+    i modulo cols.  A task is a piece; where there are more, `work` keeps the lanes of each until the end."""
     n = numbers[0]
     cols = numbers[1]
     width = numbers[2]
-    lanes = np.empty(numbers[4] * width, T)
-    for p in RANGE(numbers[4]):
+    alone = numbers[4] == 1
+    lanes = room(width, T) if alone else work
+    for p in range(first, last):
         acc = lanes[p * width : (p + 1) * width]
         for j in range(width):
             acc[j] = IDENTITY
@@ -71,31 +72,38 @@ def run(in_K, out, numbers):  # type: ignore[no-untyped-def]
             x = in_0[i : min(i + width, stop)]
             for j in range(len(x)):
                 acc[j] = T(F(acc[j], LOAD_0(x[j])))
-    for k in range(cols, numbers[4] * width, cols):
+    if alone or first == last:
+        for k in range(cols, numbers[4] * width, cols):
+            for j in range(cols):
+                lanes[j] = T(COMBINE(lanes[j], lanes[k + j]))
         for j in range(cols):
-            lanes[j] = T(COMBINE(lanes[j], lanes[k + j]))
-    for j in range(cols):
-        out[numbers[6] + j * numbers[7]] = STORE(FINISH(lanes[j], numbers[8]))
+            out[numbers[6] + j * numbers[7]] = STORE(FINISH(lanes[j], numbers[8]))
+    if alone:
+        leave(lanes)
 
 
-def run_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """`run` with one output, for scalars that `stretch` may fold."""
+def run_whole(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
+    """`run` with one output, for scalars that `stretch` may fold; `work` keeps an accumulator of each piece."""
     n = numbers[0]
-    parts = np.empty(numbers[4], ACC)
-    for p in RANGE(numbers[4]):
+    total = IDENTITY
+    for p in range(first, last):
         start = numbers[5] + p * numbers[3]
-        parts[p] = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY, ONE)
-    total = parts[0]
-    for p in range(1, numbers[4]):
-        total = ACC(COMBINE(total, parts[p]))
-    out[numbers[6]] = STORE(FINISH(total, numbers[8]))
+        total = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY, ONE)
+        if numbers[4] > 1:
+            work[p] = total
+    if first == last:
+        total = work[0]
+        for p in range(1, numbers[4]):
+            total = ACC(COMBINE(total, work[p]))
+    if first == last or numbers[4] == 1:
+        out[numbers[6]] = STORE(FINISH(total, numbers[8]))
 
 
 def rows_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """`along_whole` where each output is a fold of one stretch."""
     kept = numbers[0]
     rows = numbers[8]
-    for t in RANGE(numbers[4]):
+    for t in range(first, last):
         for g in range(t * numbers[3], min(numbers[2], (t + 1) * numbers[3])):
             place = g
             base = numbers[17]
@@ -118,8 +126,8 @@ def along_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
     folded = numbers[1]
     rows = numbers[8]
     block = numbers[9]
-    first = 21 + 3 * kept
-    for t in RANGE(numbers[4] * numbers[7]):
+    folds = 21 + 3 * kept
+    for t in range(first, last):
         c = t // numbers[7]
         p = t - c * numbers[7]
         for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
@@ -137,9 +145,9 @@ def along_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 start = (u - place * numbers[10]) * block
                 at = base + start
                 for d in range(folded - 1, -1, -1):
-                    index = place % numbers[first + d]
-                    place //= numbers[first + d]
-                    at += index * numbers[first + folded + d]
+                    index = place % numbers[folds + d]
+                    place //= numbers[folds + d]
+                    at += index * numbers[folds + folded + d]
                 total = stretch(in_0[at : at + min(block, rows - start)], total, ONE)
             out[to] = STORE(FINISH(total, numbers[20]))
 
@@ -152,12 +160,12 @@ def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
     rows = numbers[8]
     block = numbers[9]
     step = numbers[11]
-    first = 21 + 3 * kept
+    folds = 21 + 3 * kept
     width = min(LANES, (block + 7) // 8 * 8)
-    for t in RANGE(numbers[4] * numbers[7]):
+    acc = room(LANES, T)
+    for t in range(first, last):
         c = t // numbers[7]
         p = t - c * numbers[7]
-        acc = np.empty(LANES, T)
         for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
             place = g
             base = numbers[17]
@@ -175,9 +183,9 @@ def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 length = min(block, rows - start)
                 at = base + start * step
                 for d in range(folded - 1, -1, -1):
-                    index = place % numbers[first + d]
-                    place //= numbers[first + d]
-                    at += index * numbers[first + folded + d]
+                    index = place % numbers[folds + d]
+                    place //= numbers[folds + d]
+                    at += index * numbers[folds + folded + d]
                 for i in range(0, length, width):
                     x = in_0[at + i * STEP :]
                     for j in range(min(width, length - i)):
@@ -189,6 +197,7 @@ def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
             for j in range(min(8, width)):
                 total = T(COMBINE(total, acc[j]))
             out[to] = STORE(FINISH(total, numbers[20]))
+    leave(acc)
 
 
 def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -198,11 +207,11 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
     folded = numbers[1]
     cols = numbers[13]
     step = numbers[15]
-    first = 21 + 3 * kept
-    for t in RANGE(numbers[4] * numbers[7]):
+    folds = 21 + 3 * kept
+    acc = room(cols, ACC)
+    for t in range(first, last):
         c = t // numbers[7]
         p = t - c * numbers[7]
-        acc = np.empty(cols, ACC)
         for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
             place = g // numbers[14]
             col = (g - place * numbers[14]) * cols
@@ -221,9 +230,9 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 start = (u - place * numbers[10]) * numbers[9]
                 at = base + start * numbers[11]
                 for d in range(folded - 1, -1, -1):
-                    index = place % numbers[first + d]
-                    place //= numbers[first + d]
-                    at += index * numbers[first + folded + d]
+                    index = place % numbers[folds + d]
+                    place //= numbers[folds + d]
+                    at += index * numbers[folds + folded + d]
                 rows = min(numbers[9], numbers[8] - start)
                 # Four rows at a time: a row of accumulators is loaded and stored once for four of the operand.
                 for _ in range(rows // 4):
@@ -244,6 +253,7 @@ def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     at += numbers[11]
             for j in range(count):
                 out[to + j * numbers[16]] = STORE(FINISH(acc[j], numbers[20]))
+    leave(acc)
 
 
 def ordered(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -253,8 +263,8 @@ def ordered(in_K, out, numbers):  # type: ignore[no-untyped-def]
     kept = numbers[0]
     folded = numbers[1]
     step = numbers[7]
-    first = 11 + 3 * kept
-    for t in RANGE(numbers[4]):
+    folds = 11 + 3 * kept
+    for t in range(first, last):
         for g in range(t * numbers[3], min(numbers[2], (t + 1) * numbers[3])):
             place = g
             base = numbers[8]
@@ -269,9 +279,9 @@ def ordered(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 place = u
                 at = base
                 for d in range(folded - 1, -1, -1):
-                    index = place % numbers[first + d]
-                    place //= numbers[first + d]
-                    at += index * numbers[first + folded + d]
+                    index = place % numbers[folds + d]
+                    place //= numbers[folds + d]
+                    at += index * numbers[folds + folded + d]
                 for i in range(numbers[6]):
                     acc = T(F(acc, LOAD_0(in_0[at + i * step])))
             out[to] = STORE(FINISH(acc, numbers[10]))
@@ -283,7 +293,7 @@ def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
     kept = numbers[0]
     step = numbers[11]
     size = numbers[6] * numbers[9]
-    for t in RANGE(numbers[4] * numbers[7]):
+    for t in range(first, last):
         c = t // numbers[7]
         p = t - c * numbers[7]
         for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
@@ -321,11 +331,11 @@ def arg_across(in_K, out, numbers):  # type: ignore[no-untyped-def]
     cols = numbers[13]
     step = numbers[15]
     size = numbers[6] * numbers[9]
-    for t in RANGE(numbers[4] * numbers[7]):
+    best = room(cols, T)
+    winner = room(cols, np.int64)
+    for t in range(first, last):
         c = t // numbers[7]
         p = t - c * numbers[7]
-        best = np.empty(cols, T)
-        winner = np.empty(cols, np.int64)
         for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
             rest = g // numbers[14]
             col = (g - rest * numbers[14]) * cols
@@ -352,6 +362,8 @@ def arg_across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     winner[j] = i if wins else winner[j]
             for j in range(count):
                 out[to + j * numbers[16]] = winner[j]
+    leave(best)
+    leave(winner)
 
 
 def arg_choose(in_K, out, numbers):  # type: ignore[no-untyped-def]
