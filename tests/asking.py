@@ -13,6 +13,7 @@ from minigrad.core import requests as ask
 from minigrad.core.dtype import cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.kernels import philox
 
 SCALAR = Layout.contiguous(())
 
@@ -135,15 +136,13 @@ class Asking:
         return lambda buffer, start, step: launch(*(np.array([v], wide.numpy) for v in (start, step)), buffer)
 
     def random(self, kind, out):
-        limit = int64 if kind == "integer" else float64
-        specs = [Spec(Layout.contiguous((2,)), int64), Spec(SCALAR, limit), Spec(SCALAR, limit)]
+        limit = philox.limit_dtype(kind, out.dtype)
+        specs = [Spec(Layout.contiguous((2,)), int64), Spec(Layout.contiguous((3,)), limit)]
         launch = self.prepare(ask.Random(kind), out, *specs)
 
         def run(buffer, key, counter, low, high):
             state = np.array([key % 2**64, counter % 2**64], np.uint64).view(np.int64)
-            if kind == "integer":
-                low, high = ((int(v) + 2**63) % 2**64 - 2**63 for v in (low, high))
-            launch(state, *(np.array([v], limit.numpy) for v in (low, high)), buffer)
+            launch(state, philox.limits(kind, out.dtype, low, high), buffer)
 
         return run
 

@@ -311,10 +311,11 @@ class Arange(Request):
 
 @dataclass(frozen=True, slots=True)
 class Random(Request):
-    """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of unsigned ones), low and high.
+    """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of unsigned ones), and three limits.
 
-    kind: "uniform" in [low, high), "normal" with mean `low` and deviation `high`, both float64, or "integer" in
-    [low, high), int64.  Element i (row-major) uses block counter + i // 4 (i // 2 for 64-bit values), whatever runs it.
+    kind: "uniform" in [low, high), "normal" with a mean and a deviation, or "integer" in [low, high).  The limits are
+    those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  Element i (row-major) uses block
+    counter + i // 4 (i // 2 for 64-bit values), whatever runs it.
     """
 
     kind: str

@@ -1,10 +1,10 @@
 """From machine code at an address to a function that Python calls with arrays.
 
 A compiled kernel is `kernel(first, last, table)` (`kernels/cpu/native.py`).  A call makes the table, which holds the
-addresses of a flag, of the operands, the results and the numbers, and runs the tasks: all of them at once, or shared by
-threads through `team`.  The numbers begin with how many tasks there are and whether the kernel has an end, which is one
-more call with first == last once all of them are done.  What a call returns is the flag, which a kernel raises for an
-index that is out of range.
+addresses of a flag, of the numbers, of the operands and the results, and runs the tasks: all of them at once, or shared
+by threads through `team`.  The numbers begin with how many tasks there are and whether the kernel has an end, which is
+one more call with first == last once all of them are done.  What a call returns is the flag, which a kernel raises for
+an index that is out of range.
 
 The function is one of CPython's kind, written in LLVM: it reads where an array begins from the array itself, so a call
 costs a quarter of what Numba's own entry takes to unpack as many.  `team` is the only parallel loop of all kernels.
@@ -36,7 +36,7 @@ entry:
   %result = alloca ptr
   %error = alloca ptr
   %flag = alloca i64
-  %entries = add i64 %n, 1
+  %entries = add i64 %n, 2
   %table = alloca i64, i64 %entries
   store i64 0, ptr %flag
   %place_of_flag = ptrtoint ptr %flag to i64
@@ -54,7 +54,8 @@ next:
 taken:
   %data_at = getelementptr i8, ptr %arg, i64 DATA_AT
   %data = load i64, ptr %data_at
-  %slot = getelementptr i64, ptr %table, i64 %k1
+  %k2 = add i64 %k, 2
+  %slot = getelementptr i64, ptr %table, i64 %k2
   store i64 %data, ptr %slot
   %more = icmp slt i64 %k1, %n
   br i1 %more, label %next, label %ready
@@ -65,6 +66,8 @@ ready:
   %code = call i64 PyLong_AsLongLong(ptr %self)
   %kernel = inttoptr i64 %code to ptr
   %numbers = inttoptr i64 %data to ptr
+  %second = getelementptr i64, ptr %table, i64 1
+  store i64 %data, ptr %second
   %tasks = load i64, ptr %numbers
   %ends_at = getelementptr i64, ptr %numbers, i64 1
   %ends = load i64, ptr %ends_at
@@ -239,7 +242,7 @@ def plain(kernel: Callable[..., None]) -> Call:
     def call(*arrays: Any) -> bool:
         numbers = arrays[-1]
         flag = np.zeros(1, np.int64)
-        table = (flag, *arrays)
+        table = (flag, numbers, *arrays[:-1])
         kernel(0, numbers[0], table)
         if numbers[1]:
             kernel(numbers[0], numbers[0], table)

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.core.dtype import DType, cast_array, to_logical
+from minigrad.core.dtype import DType, as_dtype, cast_array, int64, to_logical
 
 MASK64 = (1 << 64) - 1
 
@@ -139,21 +138,20 @@ def blocks(kind: str, dtype: DType, numel: int) -> int:
     return -(-numel // per_block(kind, dtype))
 
 
+def limit_dtype(kind: str, dtype: DType) -> DType:
+    """The dtype that limits travel in: int64 holds the bits of unsigned ones."""
+    return int64 if kind == "integer" else as_dtype(dtype.compute)
+
+
 def limits(kind: str, dtype: DType, low: float, high: float) -> NDArray[Any]:
-    """What `limits_of` gives; the common ones are kept, as text, which tells the two zeros apart."""
-    return limits_of(kind, dtype, repr(low), repr(high))
-
-
-@lru_cache(maxsize=256)
-def limits_of(kind: str, dtype: DType, first: str, last: str) -> NDArray[Any]:
-    """The last three arguments of a value function.
+    """The last three arguments of a value function, in `limit_dtype`.
 
     For "uniform": low, high - low, and the largest value of `dtype` below high (low, where there is none).  A product
     rounded up, or a float32 rounded to a half, would otherwise reach high.
     """
-    low, high = (float(v) if kind != "integer" else int(v) for v in (first, last))
     if kind == "integer":
-        return np.array([int(low) & MASK64, (int(high) - int(low)) & MASK64, 0], np.uint64)
+        return np.array([int(low) & MASK64, (int(high) - int(low)) & MASK64, 0], np.uint64).view(np.int64)
+    low, high = float(low), float(high)
     if kind == "normal":
         return np.array([low, high, 0.0], dtype.compute)
     return np.array([low, high - low, max(low, below(high, dtype))], dtype.compute)

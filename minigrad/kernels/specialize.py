@@ -31,7 +31,7 @@ Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 # Names that every kernel has: its arguments, and those of `native.py`.
-RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "room", "leave"}
+RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}
 _sources: dict[Callable[..., Any], str] = {}
 
 
@@ -301,21 +301,23 @@ def native_header() -> str:
     return (
         f"\nfrom minigrad.kernels.cpu.native import natives\n\n"
         f"# native.py {native_hash()}\n"
-        f"operand, numbers_of, room, leave = natives()\n"
+        f"operand, numbers_of, entries, room, leave = natives()\n"
     )
 
 
 def as_task(text: str, signature: str) -> str:
     """A kernel over arrays as a task over a table: it finds them by their place, where its text begins.
 
-    The last is the numbers.  A template may name the table's first entry, the flag, by `FLAG`.
+    The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
     """
     head, _, rest = text.partition("\n")
     names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
     kinds = signature[signature.index("(") + 1 : -1].replace("[::1]", "").replace("boolean", "bool_").split(", ")
-    lines = [f"{name} = operand(table, {k}, np.{kind})" for k, (name, kind) in enumerate(zip(names, kinds), 1)]
-    lines[-1] = f"{names[-1]} = numbers_of(table, {len(names)})"
-    if "FLAG" in rest:
+    lines = [f"{name} = operand(table, {k}, np.{kind})" for k, (name, kind) in enumerate(zip(names, kinds), 2)]
+    lines[-1] = f"{names[-1]} = numbers_of(table)"
+    if kinds[0] == "table":
+        lines[0] = f"{names[0]} = entries(table)"
+    if "flag[0]" in rest:
         lines.insert(0, "flag = operand(table, 0, np.int64)")
     body = ast.parse(text).body[0].body  # type: ignore[attr-defined]
     told = ast.get_docstring(ast.parse(text).body[0]) is not None  # type: ignore[arg-type]
@@ -323,7 +325,7 @@ def as_task(text: str, signature: str) -> str:
     every = text.split("\n")
     return "\n".join(
         ["def kernel(first, last, table):", *every[1:start], *[f"    {line}" for line in lines], *every[start:]]
-    ).replace("FLAG", "flag")
+    )
 
 
 def decorator(signature: str, parallel: bool) -> str:

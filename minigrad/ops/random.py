@@ -9,24 +9,26 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, default_float, float64, int64
+from minigrad.config import listeners
+from minigrad.core.device import Device, as_device, default_device
+from minigrad.core.dtype import DType, as_dtype, default_float, int64
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
 from minigrad.core.shape import as_int, as_shape, numel
 from minigrad.errors import ArgumentError, DTypeError
+from minigrad.kernels import philox
 from minigrad.ops.creation import expect_numbers, leaf, tensor
 from minigrad.ops.declare import kernel
-from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
-STATE = Layout.contiguous((2,))
+STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
 class Generator:
@@ -61,11 +63,22 @@ def manual_seed(seed: int) -> Generator:
 
 @kernel(
     dtype=lambda op, specs, *, kind, shape, dtype: dtype,
-    shape=lambda op, state, low, high, *, kind, shape, dtype: shape,
+    shape=lambda op, state, limits, *, kind, shape, dtype: shape,
 )
-def draw(backend, out, state, low, high, *, kind, shape: Shape, dtype):
+def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
     """Random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
-    return backend.prepare(Random(kind), out, state, low, high)
+    return backend.prepare(Random(kind), out, state, limits)
+
+
+@lru_cache(maxsize=256)
+def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tensor:
+    """Between what numbers are drawn, given as text, which tells the two zeros apart; the common ones are kept."""
+    wanted = philox.limit_dtype(kind, dtype)
+    values = philox.limits(kind, dtype, *(int(v) if kind == "integer" else float(v) for v in (low, high)))
+    return Tensor(backend_of(device).from_host(values, wanted, device), LIMITS)
+
+
+listeners.append(limits.cache_clear)
 
 
 def _drawn(
@@ -77,11 +90,8 @@ def _drawn(
     where = default_device() if device is None else as_device(device)
     words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
     state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
-    if kind == "integer":  # 2**63, which may be the end of a range, has the bits of -2**63
-        limits = [number((int(v) + 2**63) % 2**64 - 2**63, int64, where) for v in (low, high)]
-    else:
-        limits = [number(v, float64, where) for v in (low, high)]
-    return leaf(draw(state, *limits, kind=kind, shape=shape, dtype=dtype), requires_grad)
+    between = limits(kind, dtype, where, repr(low), repr(high))
+    return leaf(draw(state, between, kind=kind, shape=shape, dtype=dtype), requires_grad)
 
 
 def _floating(name: str, dtype: Any, generator: Any) -> Any:

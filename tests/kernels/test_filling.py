@@ -110,10 +110,12 @@ def test_element_i_comes_from_its_own_block(kind, dtype):
     values = draw(kind, dtype, 11, key=123, counter=(1 << 32) - 2, low=low, high=high)
     per = philox.per_block(kind, dtype)
     function = philox.value_function(kind, dtype)
+    limits = philox.limits(kind, dtype, low, high)
+    between = limits.view(np.uint64) if kind == "integer" else limits
     for i, value in enumerate(values):
         place = (1 << 32) - 2 + i // per
         words = philox.philox(*map(np.uint64, (123, place & 0xFFFFFFFF, place >> 32, 0, 0)))
-        expected = function(*words, *philox.limits(kind, dtype, low, high))[i % per]
+        expected = function(*words, *between)[i % per]
         assert value == pytest.approx(float(np.asarray(expected).astype(dtype.numpy)), rel=1e-5)
 
 
@@ -193,7 +195,7 @@ def test_integers_may_span_the_whole_dtype(dtype):
 def test_integers_are_the_upper_half_of_the_exact_product():
     words = philox.philox(*map(np.uint64, (5, 6, 0, 0, 0)))
     span = 12_345_678_901_234_567
-    values = philox.integer64(*words, *philox.limits("integer", i64, -7, span - 7))
+    values = philox.integer64(*words, *philox.limits("integer", i64, -7, span - 7).view(np.uint64))
     first, second = (int(words[0]) << 32 | int(words[1])), (int(words[2]) << 32 | int(words[3]))
     assert [int(v) for v in values] == [(first * span >> 64) - 7, (second * span >> 64) - 7]
 

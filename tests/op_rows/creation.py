@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.kernels import philox
 from minigrad.ops import creation, masks
 from minigrad.ops.random import draw
 
@@ -26,11 +27,12 @@ def _counted(x: Any) -> Any:
 
 def _halves_differ(x: Any) -> Any:
     """Eight numbers of a stream, less the same eight in two calls, plus x: x if the places in the stream are right."""
-    low, high = (mg.tensor(v, dtype="float64", device=x.device) for v in (0.0, 1.0))
+    compute = mg.as_dtype(x.dtype.compute)
+    limits = mg.tensor(philox.limits("uniform", x.dtype, 0.0, 1.0), dtype=compute, device=x.device)
 
     def numbers(first: int, count: int) -> Any:
         state = mg.tensor([7, first], dtype="int64", device=x.device)
-        return draw(state, low, high, kind="uniform", shape=(count,), dtype=x.dtype)
+        return draw(state, limits, kind="uniform", shape=(count,), dtype=x.dtype)
 
     half = 3 + 4 // (2 if x.dtype.itemsize == 8 else 4)  # numbers of 64 bits take two to a block
     return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(half, 4)]))

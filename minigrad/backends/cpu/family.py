@@ -18,6 +18,8 @@ from minigrad.backends.parallel import guarded
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import watchers
 
+BRIEF = 1 << 15  # elements
+
 
 class Family(HostMemory):
     """Base of the kernel families: `kernels` maps (writer, arguments) to compiled functions, `files` to their text."""
@@ -91,6 +93,12 @@ def bind(kernel: Callable[..., Any], numbers: NDArray[np.int64], operands: int) 
         launch = lambda *buffers: kernel(*buffers, numbers)  # noqa: E731
     launch.kernel, launch.numbers = kernel, numbers
     return launch
+
+
+def kind_of(parallel: bool, work: int) -> str:
+    """How to call a kernel: on all threads, or with the GIL where it costs more to give it away than the work, which is
+    counted in elements."""
+    return "shared" if parallel else "brief" if work < BRIEF else "alone"
 
 
 def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:

@@ -2,22 +2,20 @@
 
 The loops are in `kernels/cpu/indexing.py`.  `index_select` is a gather and `index_add` a scatter_add whose index is
 repeated with stride 0 along the other dims.  Sums are made in the compute dtype and stored after each addition, so a
-half is rounded each time; equal indices add in index order, whatever the number of threads.  A launch returns whether
-an index was out of range: the kernels look at each index as they use it, which costs no second pass.
+half is rounded each time; equal indices add in index order, whatever the number of threads.  The kernels look at each
+index as they use it, which costs no second pass, and raise the flag of the launch if one was out of range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minigrad.backends.base import IndexLaunch, Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.joining import moving_header
+from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
@@ -52,8 +50,8 @@ class Indexing(Family):
         if way == "dense" and (axis, steps[1]) == (1, 0):
             way = "line"
         parallel = out.layout.numel >= settings.parallel_threshold
-        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, parallel=parallel)
-        return bind(kernel, numbers, 2)
+        kernel = self.task(write_gather, a.dtype, index.dtype, way, kind=kind_of(parallel, out.layout.numel))
+        return bind(kernel, headed(numbers[0], numbers), 2)
 
     @serves(requests.Select)
     def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
@@ -62,8 +60,7 @@ class Indexing(Family):
     @serves(requests.ScatterAdd)
     def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
         if index.layout.numel == 0:
-            copy = self.prepare(requests.Copy(), out, a)
-            return lambda x, _index, _src, result: copy(x, result)
+            return self._copied(out, a, index, src).launch
         if out.layout.shape[dim] == 0:
             return nowhere
         # A scatter may name fewer places than out and src have: the index's shape is walked.
@@ -88,21 +85,22 @@ class Indexing(Family):
         for offset, steps in zip(offsets, strides, strict=True):
             numbers += [offset, *steps]
         parallel = numbers[0] > 1 and index.layout.numel >= settings.parallel_threshold
-        kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, parallel=parallel)
-        bound = np.array(numbers, np.int64)
-        if fresh:
-            return lambda x, i, y, result: kernel(x, y, i, result, bound)
-        copy = self.prepare(requests.Copy(), out, a)
+        kind = kind_of(parallel, index.layout.numel)
+        kernel = self.task(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
+        run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
+        x, i, y = run.operands
+        (result,) = run.outs
+        run.then(kernel, x if fresh else result, y, i, result, run.numbers(headed(numbers[0], numbers)))
+        return run.launch
 
-        def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> Any:
-            copy(x, result)
-            return kernel(result, y, i, result, bound)
-
-        return launch
+    def _copied(self, out: Spec, a: Spec, index: Spec, src: Spec) -> Steps:
+        """A launch that begins with a copy of a."""
+        steps = Steps(self, (out,), (a, index, src))
+        steps.copy(steps.outs[0], steps.operands[0])
+        return steps
 
     def _columns(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, walked: Walk) -> IndexLaunch:
         dims, strides, offsets = walked
-        copy = self.prepare(requests.Copy(), out, a)
         size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
         cols = dims[-1] if dims else 1
         parallel = index.layout.numel >= settings.parallel_threshold
@@ -112,48 +110,37 @@ class Indexing(Family):
         numbers += [src.layout.strides[dim], index.layout.strides[dim], len(dims[:-1]), *dims[:-1]]
         for offset, steps, step in zip(offsets, strides, inner(strides), strict=True):
             numbers += [offset, step, *steps[:-1]]
-        bound = np.array(numbers, np.int64)
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
-        parallel = parallel and numbers[0] > 1
-        kernel = self.kernel(write_scatter_add, out.dtype, src.dtype, index.dtype, way, parallel=parallel)
-
-        def launch(x: NDArray[Any], i: NDArray[Any], y: NDArray[Any], result: NDArray[Any]) -> Any:
-            copy(x, result)
-            return kernel(y, i, result, bound)
-
-        return launch
+        kind = kind_of(parallel and numbers[0] > 1, index.layout.numel)
+        kernel = self.task(write_scatter_add, out.dtype, src.dtype, index.dtype, way, kind=kind)
+        run = self._copied(out, a, index, src)
+        _, i, y = run.operands
+        run.then(kernel, y, i, run.outs[0], run.numbers(headed(numbers[0], numbers)))
+        return run.launch
 
     @serves(requests.PutBack)
     def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:
-        start, end = out.layout.offset, out.layout.offset + out.layout.numel
-        if g.layout.numel == 0:
-            return lambda _g, result: result[start:end].fill(0)
-        units, numbers = view_numbers(view, g.layout)
-        if numbers is None:
-            add = self.prepare(requests.Copy(), Spec(view, out.dtype), g)
-        else:
-            parallel = units > 1 and g.layout.numel >= settings.parallel_threshold
-            add = bind(self.kernel(write_view_add, out.dtype, parallel=parallel), numbers, 1)
-
-        def launch(values: NDArray[Any], result: NDArray[Any]) -> None:
-            result[start:end].fill(0)
-            add(values, result)
-
-        return launch
+        steps = Steps(self, (out,), (g,))
+        (result,), (values,) = steps.outs, steps.operands
+        steps.fill(result, 0)
+        if g.layout.numel:
+            units, numbers = view_numbers(view, g.layout)
+            if numbers is None:
+                steps.copy(result.seen(view), values)
+            else:
+                parallel = units > 1 and g.layout.numel >= settings.parallel_threshold
+                kernel = self.task(write_view_add, out.dtype, kind=kind_of(parallel, g.layout.numel))
+                steps.then(kernel, values, result, steps.numbers(headed(units, numbers)))
+        return steps.launch
 
     @serves(requests.Bounds)
     def index_bounds(self, out: Spec, index: Spec) -> Launch:
-        layout, at = index.layout, out.layout.offset
+        layout = index.layout
         dims, (steps,) = merge_dims(layout.shape, [layout.strides])
         cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
-        head = [prod(dims[:-1]), cols, max(len(dims) - 1, 0), layout.offset, step]
-        numbers = np.array([*head, *dims[:-1], *steps[:-1]], np.int64)
-        kernel: Callable[..., Any] = self.kernel(write_bounds, index.dtype, parallel=False)
-
-        def launch(buffer: NDArray[Any], result: NDArray[Any]) -> None:
-            result[at : at + 2] = kernel(buffer, numbers) if layout.numel else (0, -1)
-
-        return launch
+        head = [prod(dims[:-1]), cols, max(len(dims) - 1, 0), layout.offset, step, out.layout.offset]
+        kernel = self.task(write_bounds, index.dtype, kind=kind_of(False, layout.numel))
+        return bind(kernel, headed(1, [*head, *dims[:-1], *steps[:-1]]), 1)
 
 
 def nowhere(*buffers: Any) -> bool:
@@ -179,7 +166,7 @@ def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 def strip_numbers(
     dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int], size: int, axis: int
-) -> NDArray[np.int64]:
+) -> list[int]:
     """What `gather` reads: rows of the innermost dim, in strips or blocks of about a chunk."""
     *outer, rows, cols = (1, 1, *dims)[-max(2, len(dims)) :]
     block, blocks = pieces(cols, CHUNK)
@@ -187,10 +174,10 @@ def strip_numbers(
     numbers = [blocks * strips * prod(outer), blocks, block, cols, strips, strip, rows, size, axis, len(outer), *outer]
     for offset, steps, step in zip(offsets, strides, inner(strides), strict=True):
         numbers += [offset, step, steps[-2] if len(steps) > 1 else 0, *steps[:-2]]
-    return np.array(numbers, np.int64)
+    return numbers
 
 
-def view_numbers(view: Layout, g: Layout) -> tuple[int, NDArray[np.int64] | None]:
+def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
     """The units that cannot meet in an element, and what `view_add` reads; None if no two indices can meet.
 
     A dim is safe to share between threads if its step is longer than all that the finer dims cover, and every coarser
@@ -210,25 +197,22 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, NDArray[np.int64] | None
     units, rows = prod(dims[d] for d in safe), prod(dims[d] for d in rest[:-1])
     numbers = [units, rows, dims[last], len(order), view.offset, to[last], g.offset, of[last]]
     numbers += [steps[d] for steps in (dims, to, of) for d in order]
-    return units, np.array(numbers, np.int64)
+    return units, numbers
 
 
-def write_gather(dtype: DType, index: DType, way: str, parallel: bool) -> Launch:
+def write_gather(dtype: DType, index: DType, way: str) -> Any:
     """Write, compile and import a gather: bits are moved, so there is nothing to convert."""
-    label = f"{way}_{'par' if parallel else 'ser'}"
     text = write_kernel(
-        f"gather: {dtype} by {index}, {label}.",
+        f"gather: {dtype} by {index}, {way}.",
         indexing.gather,
         out=dtype,
         compute=dtype.compute,
         constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line"),
                    "LINE_OF_CACHE": str(64 // dtype.itemsize)},
-        parallel=parallel,
-        signature=f"int64({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
         imports=moving_header() if way == "rows" else "",
     )  # fmt: skip
-    launch: Launch = load(f"gather_{dtype.short}_{index.short}_{label}", text).kernel
-    return launch
+    return load(f"gather_{dtype.short}_{index.short}_{way}", text).kernel
 
 
 def sum_text(dtype: DType) -> str:
@@ -236,67 +220,56 @@ def sum_text(dtype: DType) -> str:
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
-def write_scatter_add(dtype: DType, src: DType, index: DType, way: str, parallel: bool) -> Launch:
+def write_scatter_add(dtype: DType, src: DType, index: DType, way: str) -> Any:
     """Write, compile and import a sum by index, over blocks of columns."""
-    label = f"{way}_{'par' if parallel else 'ser'}"
     text = write_kernel(
-        f"scatter_add: {src} by {index} into {dtype}, {label}.",
+        f"scatter_add: {src} by {index} into {dtype}, {way}.",
         indexing.scatter_add,
         operands=(src, dtype),
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
         constants={"ROWS": str(way == "rows")},
-        parallel=parallel,
-        signature=f"int64({array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        signature=f"void({array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )
-    launch: Launch = load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{label}", text).kernel
-    return launch
+    return load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{way}", text).kernel
 
 
-def write_scatter_lines(dtype: DType, src: DType, index: DType, parallel: bool) -> Launch:
+def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
     """Write, compile and import a sum by index, line by line."""
-    label = "par" if parallel else "ser"
     text = write_kernel(
-        f"scatter_add: {src} by {index} into lines of {dtype}, {label}.",
+        f"scatter_add: {src} by {index} into lines of {dtype}.",
         indexing.scatter_lines,
         operands=(src, dtype),
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        parallel=parallel,
-        signature=f"int64({array_type(dtype)}, {array_type(src)}, {array_type(index)}, {array_type(dtype)}, "
-        f"int64[::1])",
+        signature=f"void({array_type(dtype)}, {array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
     )
-    launch: Launch = load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}_{label}", text).kernel
-    return launch
+    return load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}", text).kernel
 
 
-def write_view_add(dtype: DType, parallel: bool) -> Launch:
+def write_view_add(dtype: DType) -> Any:
     """Write, compile and import a sum through an overlapping layout."""
     text = write_kernel(
-        f"view_add: {dtype}, {'parallel' if parallel else 'serial'}.",
+        f"view_add: {dtype}.",
         indexing.view_add,
         operands=(dtype,),
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        parallel=parallel,
         signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1])",
     )
-    launch: Launch = load(f"view_add_{dtype.short}_{'par' if parallel else 'ser'}", text).kernel
-    return launch
+    return load(f"view_add_{dtype.short}", text).kernel
 
 
-def write_bounds(index: DType, parallel: bool) -> Launch:
+def write_bounds(index: DType) -> Any:
     """Write, compile and import the look at an index tensor."""
     text = write_kernel(
         f"bounds of {index}.",
         indexing.bounds,
         out=int64,
         compute=int64.compute,
-        parallel=parallel,
-        signature=f"UniTuple(int64, 2)({array_type(index)}, int64[::1])",
+        signature=f"void({array_type(index)}, int64[::1], int64[::1])",
     )
-    launch: Launch = load(f"bounds_{index.short}", text).kernel
-    return launch
+    return load(f"bounds_{index.short}", text).kernel

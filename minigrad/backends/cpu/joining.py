@@ -1,4 +1,4 @@
-"""Joining on the CPU: one launch for all operands, where the result is large and each is dense and of its dtype.
+"""Joining on the CPU: one launch for all operands, where each is dense and of the dtype of the result.
 
 The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each operand: see `backends/lowering/`.
 """
@@ -6,18 +6,14 @@ The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each o
 from __future__ import annotations
 
 import hashlib
-from ctypes import addressof, c_char
 from functools import cache
 from itertools import accumulate
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import int64
@@ -35,31 +31,18 @@ class Joining(Family):
 
     @serves(requests.Join)
     def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
-        dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
-        # A few small operands are copied in less time than it takes to find their addresses.
-        if not dense or out.layout.numel < settings.parallel_threshold or out.layout.numel == 0:
+        if not all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts)):
             return self.lower(requests.Join(dim), (out,), parts)
+        if out.layout.numel == 0:
+            return nothing
         size = out.dtype.itemsize
-        used = [k for k, x in enumerate(parts) if x.layout.numel]
-        ends = [size * n for n in accumulate(prod(parts[k].shape[dim:]) for k in used)]
+        ends = [size * n for n in accumulate(prod(x.shape[dim:]) for x in parts)]
         whole = size * out.layout.numel
         chunk, _ = pieces(whole, PIECE)
         chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
-        numbers = np.array([-(-whole // chunk), chunk, whole, ends[-1], len(used), 0, *ends], np.int64)
-        offsets = [size * parts[k].layout.offset for k in used] + [size * out.layout.offset]
-        kernel = self.kernel(write_join, parallel=True)
-
-        def launch(*buffers: NDArray[Any]) -> None:
-            chosen = [*[buffers[k] for k in used], buffers[-1]]
-            places = [address(x) + offset for x, offset in zip(chosen, offsets, strict=True)]
-            kernel(np.array(places, np.int64), numbers)
-
-        return launch
-
-
-def address(buffer: Any) -> int:
-    """Where a buffer's memory begins, five times faster than NumPy says it."""
-    return addressof(c_char.from_buffer(buffer))
+        offsets = [size * x.layout.offset for x in (*parts, out)]
+        kernel = self.task(write_join, kind=kind_of(out.layout.numel >= settings.parallel_threshold, whole))
+        return bind(kernel, headed(-(-whole // chunk), [chunk, whole, ends[-1], len(parts), 0, *ends, *offsets]), 0)
 
 
 @cache
@@ -73,17 +56,14 @@ def moving_header() -> str:
     )
 
 
-def write_join(parallel: bool) -> Launch:
+def write_join() -> Any:
     """Write, compile and import the join, which serves every dtype."""
-    label = "par" if parallel else "ser"
     text = write_kernel(
-        f"join: dense operands, {label}.",
+        "join: dense operands.",
         joining.join,
         out=int64,
         compute=int64.compute,
-        parallel=parallel,
-        signature="void(int64[::1], int64[::1])",
+        signature="void(table, int64[::1])",
         imports=moving_header(),
     )
-    launch: Launch = load(f"join_{label}", text).kernel
-    return launch
+    return load("join", text).kernel

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
@@ -28,48 +25,37 @@ class Masks(Family):
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
-        if mask.layout.numel == 0:
-            return lambda _mask, found: found[: parts + 1].fill(0)
-        numbers, parallel = stretches(mask, parts)
-        kernel = self.kernel(write_masks, masks.count, parallel=parallel)
-
-        def launch(buffer: NDArray[Any], found: NDArray[np.int64]) -> None:
-            counts = found[1 : parts + 1]
-            kernel(buffer, counts, numbers)
-            found[0] = 0
-            np.cumsum(counts, out=counts)
-
-        return launch
+        numbers, kind = stretches(mask, parts)
+        return bind(self.task(write_masks, masks.count, kind=kind), headed(parts, numbers, end=True), 1)
 
     @serves(requests.Locate)
     def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        numbers, parallel = stretches(mask, starts.layout.numel - 1)
-        return bind(self.kernel(write_masks, masks.places, parallel=parallel), numbers, 2)
+        parts = starts.layout.numel - 1
+        numbers, kind = stretches(mask, parts)
+        kernel = self.task(write_masks, masks.places, kind=kind)
+        return bind(kernel, headed(parts, [*numbers, out.layout.numel]), 2)
 
 
-def stretches(mask: Spec, parts: int) -> tuple[NDArray[np.int64], bool]:
+def stretches(mask: Spec, parts: int) -> tuple[list[int], str]:
     """What the loops over equal parts of a mask read, and whether threads share them."""
     n = mask.layout.numel
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
     numbers = [n, -(-n // parts), parts, cols, max(len(dims) - 1, 0), *dims[:-1], mask.layout.offset, step, *steps[:-1]]
-    return np.array(numbers, np.int64), parts > 1 and n >= settings.parallel_threshold
+    return numbers, kind_of(parts > 1 and n >= settings.parallel_threshold, n)
 
 
-def write_masks(template: Callable[..., Any], parallel: bool) -> Launch:
+def write_masks(template: Callable[..., Any]) -> Any:
     """Write, compile and import one of the two loops."""
     arrays = [array_type(bool_), array_type(int64)] + [array_type(int64)] * (template is masks.places)
-    mode = "parallel" if parallel else "serial"
     text = write_kernel(
-        f"{template.__name__} of what holds, {mode}.",
+        f"{template.__name__} of what holds.",
         template,
         operands=(bool_,),
         out=int64,
         compute=int64.compute,
-        parallel=parallel,
         signature=f"void({', '.join(arrays)}, int64[::1])",
     )
-    launch: Launch = load(f"mask_{template.__name__}_{mode[:3]}", text).kernel
-    return launch
+    return load(f"mask_{template.__name__}", text).kernel

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.rows import helper
 from minigrad.config import settings
@@ -46,7 +44,8 @@ class Sorting(Family):
         parallel = chunks > 1 and rows * n * COST >= settings.parallel_threshold
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
-        return bind(self.kernel(write_order, template, a.dtype, descending, parallel=parallel), np.array(numbers), 1)
+        kernel = self.task(write_order, template, a.dtype, descending, kind=kind_of(parallel, rows * n * COST))
+        return bind(kernel, headed(chunks, numbers), 1)
 
 
 def key_text(dtype: DType, descending: bool) -> str:
@@ -65,7 +64,7 @@ def key_text(dtype: DType, descending: bool) -> str:
     return helper(paste(template, 0, {}, constants), template, "key")
 
 
-def write_order(template: Callable[..., Any], dtype: DType, descending: bool, parallel: bool) -> Launch:
+def write_order(template: Callable[..., Any], dtype: DType, descending: bool) -> Any:
     """Write, compile and import one order."""
     constants = {"BITS": str(8 * dtype.itemsize), "FEW": str(FEW)}
     functions = key_text(dtype, descending)
@@ -79,17 +78,14 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, pa
         functions += helper(paste(sorting.pick_many, 0, {}, constants), sorting.pick_many, "pick_many")
     way = "down" if descending else "up"
     text = write_kernel(
-        f"{template.__name__} of {dtype}, {way}, {'parallel' if parallel else 'serial'}.",
+        f"{template.__name__} of {dtype}, {way}.",
         template,
         operands=(dtype,),
         out=int64,
         compute=int64.compute,
         macros={"KEY": expression_macro("key({})")},
         constants=constants,
-        parallel=parallel,
         signature=f"void({array_type(dtype)}, {array_type(int64)}, int64[::1])",
         imports=functions,
     )
-    stem = f"{template.__name__}_{dtype.short}_{way}_{'par' if parallel else 'ser'}"
-    launch: Launch = load(stem, text).kernel
-    return launch
+    return load(f"{template.__name__}_{dtype.short}_{way}", text).kernel

@@ -16,12 +16,9 @@ import numpy as np
 
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, TOTAL
-from minigrad.backends.steps import INSIDE, Specs, Steps, Value, lowers, viewed
-from minigrad.core.dtype import DType, as_dtype, bool_, int64
-from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
-from minigrad.core.requests import Copy, Random
-from minigrad.core.storage import Storage
+from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.requests import Random
 from minigrad.kernels import philox
 from minigrad.kernels.scalar import parse
 
@@ -108,34 +105,16 @@ NORMAL_TOO = parse(normal_too)
 def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> Launch:
     """A block for each element, the words of it that are its own, and what they give between the limits."""
     steps = Steps(backend, outs, operands)
-    (out,), (state, low, high) = steps.outs, steps.operands
+    (out,), (state, limits) = steps.outs, steps.operands
     n, per = out.layout.numel, philox.per_block(request.kind, out.dtype)
     if not n:
         return steps.launch
-    number = int64 if request.kind == "integer" else as_dtype(out.dtype.compute)
-    limits, result = steps.work((3,), number), steps.work((n,), number)
-    steps.then(set_limits(backend, request.kind, out.dtype, (low.spec, high.spec), limits.spec), low, high, limits)
+    result = steps.work((n,), limits.dtype)
     words, lanes = block(steps, state, np.arange(n) // per), np.arange(n) % per
     fill = {"uniform": fill_uniform, "normal": fill_normal, "integer": fill_integers}[request.kind]
     fill(steps, result, words, lanes, [limits.at(0, k) for k in range(3)])
     steps.copy(out, viewed(result, out.shape))
     return steps.launch
-
-
-def set_limits(backend: Backend, kind: str, dtype: DType, given: Specs, limits: Spec) -> Launch:
-    """A step that makes the last arguments of `kernels/philox.py` of the two limits: on the host, since the scalar
-    dialect has no name for the next smaller number of a dtype."""
-    copy = backend.prepare(Copy(), limits, Spec(Layout.contiguous((3,)), limits.dtype))
-
-    def run(*buffers: Any) -> None:
-        low, high = (
-            backend.to_host(Storage(buffer, spec.dtype, INSIDE))[spec.layout.offset].item()
-            for buffer, spec in zip(buffers, given, strict=False)
-        )
-        numbers = philox.limits(kind, dtype, low, high).view(limits.dtype.storage)
-        copy(backend.from_host(numbers, limits.dtype, INSIDE).buffer, buffers[-1])
-
-    return run
 
 
 def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:

@@ -38,20 +38,21 @@ class Filling(HostMemory):
         return quiet(launch)
 
     @serves(requests.Random)
-    def random(self, out: Spec, state: Spec, low: Spec, high: Spec, *, kind: str) -> Launch:
+    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Launch:
         dtype, n = out.dtype, out.layout.numel
         values, per = philox.value_function(kind, dtype), philox.per_block(kind, dtype)
         compute = int64.compute if kind == "integer" else dtype.compute
+        seen = np.uint64 if kind == "integer" else compute
         low32, half, zero = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0)
 
-        def launch(s: Buffer, x: Buffer, y: Buffer, z: Buffer) -> None:
+        def launch(s: Buffer, x: Buffer, z: Buffer) -> None:
             key, counter = (int(word) for word in s[state.layout.offset : state.layout.offset + 2])
-            limits = philox.limits(kind, dtype, x[low.layout.offset].item(), y[high.layout.offset].item())
+            between = x[limits.layout.offset : limits.layout.offset + 3].view(seen)
             numbers: list[Any] = []
             for block in range(philox.blocks(kind, dtype, n)):
                 place = np.uint64((counter + block) & philox.MASK64)
                 words = philox.philox(np.uint64(key & philox.MASK64), place & low32, place >> half, zero, zero)
-                numbers += values(*words, *limits)[: n - block * per]
+                numbers += values(*words, *between)[: n - block * per]
             write(z, out, numbers, compute)
 
         return quiet(launch)

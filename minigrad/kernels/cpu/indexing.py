@@ -1,12 +1,12 @@
 """Loops that read or add where an index tensor says.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE` and `ADD` (bools: or) for the sums, `RANGE`, and
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE` and `ADD` (bools: or) for the sums, and
 `ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
 and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LINE_OF_CACHE`: its
 elements.  `fetch` is that of `moving.py`.
 
 Negative indices count from the end.  Each index is read once and looked at before it is used; for one that is out of
-range nothing is read or written, and the kernel returns 1.  So nobody who changes the index meanwhile can lead it
+range nothing is read or written, and the flag is raised.  So nobody who changes the index meanwhile can lead it
 astray.  Sums into one element run in index order inside one unit, so threads cannot change a result.
 """
 
@@ -33,25 +33,23 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
     a_row = numbers[15 + 2 * rank]
     index_col = numbers[17 + 3 * rank]
     index_row = numbers[18 + 3 * rank]
-    outside = np.empty(1, np.int64)  # not np.zeros, which would be a parallel loop of its own
-    outside[0] = 0
-    for unit in RANGE(numbers[0]):
+    places = room(block if DENSE else 0, np.uint64)
+    for unit in range(first, last):
         above = unit // blocks
-        first = (unit - above * blocks) * block
-        count = min(block, cols - first)
+        left = (unit - above * blocks) * block
+        count = min(block, cols - left)
         outer = above // strips
         low = (above - outer * strips) * strip
         high = min(rows, low + strip)
-        to = numbers[10 + rank] + low * to_row + first * to_col
-        pa = numbers[13 + 2 * rank] + low * a_row + first * a_col
-        pi = numbers[16 + 3 * rank] + low * index_row + first * index_col
+        to = numbers[10 + rank] + low * to_row + left * to_col
+        pa = numbers[13 + 2 * rank] + low * a_row + left * a_col
+        pi = numbers[16 + 3 * rank] + low * index_row + left * index_col
         for d in range(rank - 1, -1, -1):
             place = outer % numbers[10 + d]
             outer //= numbers[10 + d]
             to += place * numbers[13 + rank + d]
             pa += place * numbers[16 + 2 * rank + d]
             pi += place * numbers[19 + 3 * rank + d]
-        places = np.empty(count if DENSE else 0, np.uint64)
         for row in range(low, high):
             if ROWS:
                 if row + 8 < rows:  # no machine foresees rows in no order: ask for one that is read soon
@@ -65,7 +63,7 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
                     for c in range(count):
                         out[np.uint64(to + c)] = a[np.uint64(at + c)]
                 else:
-                    outside[0] = 1
+                    flag[0] = 1
             if DENSE:
                 lowest = np.int64(0)
                 highest = np.int64(0)
@@ -85,7 +83,7 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
                     for c in range(count):
                         z[c] = a[places[c]]
                 else:
-                    outside[0] = 1
+                    flag[0] = 1
             if not (ROWS or DENSE):
                 for c in range(count):
                     k = np.int64(index[np.uint64(pi + c * index_col)])
@@ -93,11 +91,11 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
                         at = pa + (k if k >= 0 else k + size) * axis + c * a_col
                         out[np.uint64(to + c * to_col)] = a[np.uint64(at)]
                     else:
-                        outside[0] = 1
+                        flag[0] = 1
             to += to_row
             pa += a_row
             pi += index_row
-    return outside[0]
+    leave(places)
 
 
 def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
@@ -112,9 +110,7 @@ def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
     index_step = numbers[7]
     rank = numbers[8]
     top = np.uint64(size)  # unsigned, a place below 0 is beyond it too
-    outside = np.empty(1, np.int64)
-    outside[0] = 0
-    for unit in RANGE(numbers[0]):
+    for unit in range(first, last):
         rest = np.int64(unit)
         to = numbers[9 + rank]
         pa = numbers[10 + 2 * rank]
@@ -149,7 +145,7 @@ def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
                 if at < top:
                     z[at] = STORE(ADD(LOAD_1(z[at]), LOAD_0(x[c])))
                 else:
-                    outside[0] = 1
+                    flag[0] = 1
         else:
             for _ in range(count):
                 k = np.int64(index[np.uint64(pi)])
@@ -158,10 +154,9 @@ def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
                     at = np.uint64(to) + row * np.uint64(axis)
                     out[at] = STORE(ADD(LOAD_1(out[at]), LOAD_0(src[np.uint64(px)])))
                 else:
-                    outside[0] = 1
+                    flag[0] = 1
                 px += src_step
                 pi += index_step
-    return outside[0]
 
 
 def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
@@ -178,15 +173,13 @@ def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
     to_col = numbers[11 + rank]
     src_col = numbers[13 + 2 * rank]
     index_col = numbers[15 + 3 * rank]
-    outside = np.empty(1, np.int64)
-    outside[0] = 0
-    for unit in RANGE(numbers[0]):
+    for unit in range(first, last):
         rest = unit // blocks
-        first = (unit - rest * blocks) * numbers[2]
-        count = min(cols - first, numbers[2])
-        to = numbers[10 + rank] + first * to_col
-        px = numbers[12 + 2 * rank] + first * src_col
-        pi = numbers[14 + 3 * rank] + first * index_col
+        left = (unit - rest * blocks) * numbers[2]
+        count = min(cols - left, numbers[2])
+        to = numbers[10 + rank] + left * to_col
+        px = numbers[12 + 2 * rank] + left * src_col
+        pi = numbers[14 + 3 * rank] + left * index_col
         for d in range(rank - 1, -1, -1):
             place = rest % numbers[10 + d]
             rest //= numbers[10 + d]
@@ -203,7 +196,7 @@ def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
                     for c in range(count):
                         z[c] = STORE(ADD(LOAD_1(z[c]), LOAD_0(x[c])))
                 else:
-                    outside[0] = 1
+                    flag[0] = 1
             else:
                 for c in range(count):
                     k = np.int64(index[np.uint64(pi + c * index_col)])
@@ -211,10 +204,9 @@ def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
                         at = np.uint64(to + (k if k >= 0 else k + size) * axis + c * to_col)
                         out[at] = STORE(ADD(LOAD_1(out[at]), LOAD_0(src[np.uint64(px + c * src_col)])))
                     else:
-                        outside[0] = 1
+                        flag[0] = 1
             px += src_step
             pi += index_step
-    return outside[0]
 
 
 def view_add(g, out, numbers):  # type: ignore[no-untyped-def]
@@ -225,7 +217,7 @@ def view_add(g, out, numbers):  # type: ignore[no-untyped-def]
     """
     rows = numbers[1]
     rank = numbers[3]
-    for unit in RANGE(numbers[0]):
+    for unit in range(first, last):
         for row in range(unit * rows, unit * rows + rows):
             rest = row
             to = numbers[4]
@@ -240,17 +232,19 @@ def view_add(g, out, numbers):  # type: ignore[no-untyped-def]
                 out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(g[px + c * numbers[7]])))
 
 
-def bounds(index, numbers):  # type: ignore[no-untyped-def]
-    """The lowest and the highest index; numbers = rows, cols, rank, offset, inner step, shape[rank], strides[rank]."""
+def bounds(index, out, numbers):  # type: ignore[no-untyped-def]
+    """The lowest and the highest index; numbers = rows, cols, rank, offset, inner step, offset of out, shape[rank],
+    strides[rank].  Of nothing, 0 and -1."""
     rank = numbers[2]
-    lowest = np.int64(index[numbers[3]])
-    highest = lowest
+    empty = numbers[0] * numbers[1] == 0
+    lowest = np.int64(0 if empty else index[numbers[3]])
+    highest = np.int64(-1) if empty else lowest
     for row in range(numbers[0]):
         rest = row
         at = numbers[3]
         for d in range(rank - 1, -1, -1):
-            at += rest % numbers[5 + d] * numbers[5 + rank + d]
-            rest //= numbers[5 + d]
+            at += rest % numbers[6 + d] * numbers[6 + rank + d]
+            rest //= numbers[6 + d]
         if numbers[4] == 1:
             x = index[at : at + numbers[1]]
             for c in range(len(x)):
@@ -262,4 +256,5 @@ def bounds(index, numbers):  # type: ignore[no-untyped-def]
                 k = np.int64(index[at + c * numbers[4]])
                 lowest = min(lowest, k)
                 highest = max(highest, k)
-    return lowest, highest
+    out[numbers[5]] = lowest
+    out[numbers[5] + 1] = highest

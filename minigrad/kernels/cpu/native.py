@@ -1,7 +1,7 @@
 """What a kernel has instead of array arguments: operands by place in a table of addresses, and memory of its own.
 
 A kernel is a task, `kernel(first, last, table)`: it does the tasks first to last - 1 of a launch.  `table` holds the
-address of the flag, then those of the operands, of the results and of the numbers (`kernels/calling.py` makes it).
+address of the flag, then those of the numbers, of the operands and of the results (`kernels/calling.py` makes it).
 So every kernel has one signature, a driver can run it without knowing what it does, and Numba compiles no wrapper that
 takes arrays apart.  Only generated modules import this file; they carry its hash, because Numba's cache does not see a
 change in it.
@@ -19,6 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+OPERANDS = 2  # where in the table they begin
 HEAD = 2  # numbers in front of those that a kernel names: how many tasks there are, and whether it has an end
 I64 = ir.IntType(64)
 END = 1 << 60  # bytes that an operand seems to have: a kernel knows how far it may go, an address does not
@@ -27,20 +28,24 @@ I8P = ir.IntType(8).as_pointer()
 
 
 def natives() -> tuple[Callable[..., Any], ...]:
-    """operand(table, k, dtype), numbers_of(table, k), room(n, dtype), leave(x).
+    """operand(table, k, dtype), numbers_of(table), entries(table), room(n, dtype), leave(x).
 
     operand: entry k of the table as a flat array without an end.  numbers_of: the numbers behind their HEAD.
+    entries: the addresses of the operands and results.
     room: n elements of memory, aligned and uninitialised, until `leave` gives them back.  With NUMBA_DISABLE_JIT=1 the
     table is a tuple of arrays, and all of it plain Python.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_natives()
-    return tuple(intrinsic(function) for function in (_operand, _numbers_of, _room, _leave))
+    return tuple(intrinsic(function) for function in (_operand, _numbers_of, _entries, _room, _leave))
 
 
 def python_natives() -> tuple[Callable[..., Any], ...]:
     """What `natives` mean, over a tuple of arrays."""
-    return lambda table, k, dtype: table[k], lambda table, k: table[k][HEAD:], np.empty, lambda x: None
+    def entries(table: Any) -> Any:
+        return np.array([array.ctypes.data for array in table[OPERANDS:]], np.int64)
+
+    return lambda table, k, dtype: table[k], lambda table: table[1][HEAD:], entries, np.empty, lambda x: None
 
 
 def array_at(context: Any, builder: Any, array: Any, data: Any, n: Any) -> Any:
@@ -74,13 +79,23 @@ def _operand(typingctx, table, k, dtype):  # type: ignore[no-untyped-def]
     return array(table, k, dtype), codegen
 
 
-def _numbers_of(typingctx, table, k):  # type: ignore[no-untyped-def]
+def _numbers_of(typingctx, table):  # type: ignore[no-untyped-def]
     array = types.Array(types.int64, 1, "C")
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        return entry(context, builder, array, *args, skipped=HEAD)
+        return entry(context, builder, array, *args, I64(1), skipped=HEAD)
 
-    return array(table, k), codegen
+    return array(table), codegen
+
+
+def _entries(typingctx, table):  # type: ignore[no-untyped-def]
+    array = types.Array(types.int64, 1, "C")
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        data = builder.gep(builder.inttoptr(args[0], I64.as_pointer()), [I64(OPERANDS)])
+        return array_at(context, builder, array, data, I64(END // 8))
+
+    return array(table), codegen
 
 
 def _room(typingctx, n, dtype):  # type: ignore[no-untyped-def]

@@ -4,7 +4,7 @@ Every dtype has unsigned keys in its own order, nan above all and the two zeros 
 around and leaves ties as they stand.  A key of up to 32 bits and the position share one 64-bit word, so that equal keys
 differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
 Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free names, filled in by
-`specialize`: `KEY` the dtype's key, `BITS` its length, `RANGE`.
+`specialize`: `KEY` the dtype's key, `BITS` its length.
 """
 
 # ruff: noqa: F821
@@ -83,10 +83,10 @@ def order(in_0, out, numbers):  # type: ignore[no-untyped-def]
     rank = numbers[5]
     z = numbers[7 + rank]
     s = numbers[9 + 2 * rank]
-    for t in RANGE(numbers[2]):
-        a = np.empty(n, np.uint64)
-        b = np.empty(n, np.uint64)
-        counts = np.empty(2048, np.int64)
+    a = room(n, np.uint64)
+    b = room(n, np.uint64)
+    counts = room(2048, np.int64)
+    for t in range(first, last):
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -105,6 +105,9 @@ def order(in_0, out, numbers):  # type: ignore[no-untyped-def]
                 found = radix(a, b, n, counts)
             for i in range(numbers[4]):
                 out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+    leave(a)
+    leave(b)
+    leave(counts)
 
 
 def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
@@ -115,12 +118,12 @@ def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
     s = numbers[9 + 2 * rank]
     bits = np.uint64(8 if n < 8192 else 11)
     mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
-    for t in RANGE(numbers[2]):
-        a = np.empty(n, np.uint64)
-        b = np.empty(n, np.uint64)
-        pa = np.empty(n, np.int64)
-        pb = np.empty(n, np.int64)
-        counts = np.empty(2048, np.int64)
+    a = room(n, np.uint64)
+    b = room(n, np.uint64)
+    pa = room(n, np.int64)
+    pb = room(n, np.int64)
+    counts = room(2048, np.int64)
+    for t in range(first, last):
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -155,6 +158,11 @@ def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
                 shift += bits
             for i in range(numbers[4]):
                 out[to + i * z] = pa[i]
+    leave(a)
+    leave(b)
+    leave(pa)
+    leave(pb)
+    leave(counts)
 
 
 def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
@@ -244,12 +252,12 @@ def first_few(in_0, out, numbers):  # type: ignore[no-untyped-def]
     rank = numbers[5]
     z = numbers[7 + rank]
     s = numbers[9 + 2 * rank]
-    for t in RANGE(numbers[2]):
-        keys = np.empty(n, np.uint32)
-        a = np.empty(n if k > FEW else 0, np.uint64)
-        best = np.empty(k, np.uint64)
-        spare = np.empty(k, np.uint64)
-        counts = np.empty(2048, np.int64)
+    keys = room(n, np.uint32)
+    a = room(n if k > FEW else 0, np.uint64)
+    best = room(k, np.uint64)
+    spare = room(k, np.uint64)
+    counts = room(2048, np.int64)
+    for t in range(first, last):
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -274,3 +282,8 @@ def first_few(in_0, out, numbers):  # type: ignore[no-untyped-def]
                 found = radix(best, spare, k, counts)
             for i in range(k):
                 out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+    leave(keys)
+    leave(a)
+    leave(best)
+    leave(spare)
+    leave(counts)
