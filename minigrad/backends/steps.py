@@ -166,7 +166,8 @@ class Steps:
         if len(self.steps) == 1 and self.steps[0][1] == tuple(range(self.given)):
             return self.steps[0][0]
         names = [f"b{k}" for k in range(self.given)]
-        head, bound = ["def launch(" + ", ".join(names) + "):", "    wrong = False"], {}
+        bound: dict[str, Any] = {}
+        head = [f"def launch({', '.join(names)}):"]
         for k, room in enumerate(self.rooms):
             if isinstance(room, Kept):
                 bound[f"c{k}"] = room.storage.buffer
@@ -176,10 +177,11 @@ class Steps:
                 head.append(f"    s{k} = make{k}()")
                 # Not the buffer itself: an allocator keeps only what nobody else refers to.
                 names.append(f"s{k}.buffer")
-        for k, (run, slots) in enumerate(self.steps):
-            bound[f"run{k}"] = run
-            head.append(f"    if run{k}({', '.join(names[slot] for slot in slots)}):\n        wrong = True")
-        exec("\n".join([*head, "    return wrong"]), bound)
+        calls = [f"run{k}({', '.join(names[slot] for slot in slots)})" for k, (_, slots) in enumerate(self.steps)]
+        bound |= {f"run{k}": run for k, (run, _) in enumerate(self.steps)}
+        if len(calls) != 1:
+            head += ["    wrong = False", *[f"    if {call}:\n        wrong = True" for call in calls]]
+        exec("\n".join([*head, f"    return {'wrong' if len(calls) != 1 else calls[0]}"]), bound)
         launch: Any = bound["launch"]
         launch.steps, launch.rooms = self.steps, self.rooms
         return launch

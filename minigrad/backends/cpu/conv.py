@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import nothing
 from minigrad.backends.cpu.matmul import WORK, Matmul, dense_like, memory_of, tile_hash
+from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.device import CPU
@@ -206,8 +207,12 @@ class Conv(Matmul):
             return None
         weight = Layout.make((n, m, c), (0, *w.strides[1:3]), w.offset)
         added = None if bias is None else Spec(Layout.make((n, m, points), (0, bias.strides[0], 0), bias.offset), dtype)
-        launch = self.product(Spec(results, dtype), Spec(weight, dtype), Spec(matrix, dtype), added, 1, 1)
-        return lambda a, b, c, buffer: launch(b, a, c, buffer)
+        given = (Spec(matrix, dtype), Spec(weight, dtype), *([added] if added else []))
+        steps = Steps(self, (Spec(results, dtype),), given)
+        image, filters, *more = steps.operands
+        self.product(steps, steps.outs[0], filters, image, more[0] if more else None)
+        launch = steps.launch
+        return launch if added else lambda a, b, c, buffer: launch(a, b, buffer)
 
     def _correlate_weight(
         self, out: Layout, y: Layout, x: Layout, taps: list[Taps], stride: Ints, groups: int, dtype: DType

@@ -63,7 +63,8 @@ class Problem:
 
 
 class Panels:
-    """A right operand in panels: the numbers of `pack`, the elements of one matrix and of all, strides of the batch."""
+    """A right operand in panels: the numbers and tasks of `pack`, the elements of one matrix and of all, strides of the
+    batch."""
 
     def __init__(self, p: Problem, nr: int) -> None:
         # A right operand that is repeated is packed once.
@@ -71,6 +72,7 @@ class Panels:
         places = Layout.contiguous(sizes)
         self.one = -(-p.n // nr) * nr * p.k
         self.room = places.numel * self.one
+        self.tasks = places.numel * -(-p.n // nr)
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
         self.numbers = [p.n, p.k, p.b, p.bn, p.bk, places.numel, len(sizes), *sizes, *p.steps[1]]
 

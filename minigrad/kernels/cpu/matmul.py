@@ -5,7 +5,7 @@ dense, or `pack` has copied b into panels as wide as a tile, turning it around o
 one row or one column, which memory bounds: sums along rows, or rows scaled and added, whichever runs along memory.
 Dtypes are those of the registers here; halves, bools and mixed operands are cast by the copy kernels before.
 
-Free names, filled in by `specialize`: `RANGE`, `T`, `ALPHA` and `BETA` (read from the numbers), and from the module's
+Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (read from the numbers), and from the module's
 header the tile, its size `MR x NR`, and the depth `KC` up to which operands stay in the nearest caches.  All numbers
 are in elements; `rank` is that of the batch, after which lists of its length follow: sizes, and strides per operand.
 """
@@ -40,7 +40,7 @@ def multiply(a, b, c, out, numbers):  # type: ignore[no-untyped-def]
     across = (N + wide - 1) // wide
     pieces = (K + deep - 1) // deep
     whole = numbers[18] * M * N
-    for task in RANGE(numbers[18] * down * across * pieces):
+    for task in range(first, last):
         piece = task % pieces
         block = task // pieces
         i0 = block % down * high
@@ -96,15 +96,15 @@ def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
     deep = numbers[4]
     rank = numbers[6]
     across = (N + NR - 1) // NR
-    for task in RANGE(numbers[5] * across):
+    for task in range(first, last):
         at = numbers[2]
         rest = task // across
         for d in range(rank - 1, -1, -1):
             at += rest % numbers[7 + d] * numbers[7 + rank + d]
             rest //= numbers[7 + d]
-        first = task % across * NR
-        w = min(NR, N - first)
-        at += first * step
+        left = task % across * NR
+        w = min(NR, N - left)
+        at += left * step
         to = task * NR * K
         if step == 1 and w == NR:
             for k in range(K):
@@ -134,16 +134,6 @@ def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
                         z[j] = T(0)
 
 
-def pack_and_multiply(a, b, c, out, numbers):  # type: ignore[no-untyped-def]
-    """Both in one launch, for products that are over before a second launch has begun.
-
-    numbers = elements of all panels, where the numbers of `multiply` begin, those of `pack`, those of `multiply`.
-    """
-    panels = np.empty(numbers[0], T)
-    pack(b, panels, numbers[2 : numbers[1]])
-    multiply(a, panels, c, out, numbers[numbers[1] :])
-
-
 def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
     """Each task makes `high` elements of out, from `deep` elements of x.
 
@@ -161,7 +151,8 @@ def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
     rank = numbers[11]
     down = (M + high - 1) // high
     pieces = (K + deep - 1) // deep
-    for task in RANGE(numbers[10] * down * pieces):
+    spare = room(deep if step != 1 else 0, T)
+    for task in range(first, last):
         piece = task % pieces
         k0 = piece * deep
         k1 = min(K, k0 + deep)
@@ -180,7 +171,7 @@ def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
         at += i0 * sm + k0 * sk
         y = x[q : q + k1 - k0]
         if step != 1:
-            y = np.empty(k1 - k0, T)
+            y = spare[0 : k1 - k0]
             for k in range(k1 - k0):
                 y[k] = x[q + k * step]
         if sk == 1:
@@ -208,10 +199,11 @@ def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
                 for i in range(n):
                     line[i] = T(line[i] + matrix[at + i * sm] * y[k])
                 at += sk
+    leave(spare)
 
 
 def add_pieces(pieces, c, out, numbers):  # type: ignore[no-untyped-def]
-    """out = alpha times the sum of the pieces, in order, with beta * c added or added to out, as `mode` says.
+    """One task: out = alpha times the sum of the pieces, in order, with beta * c added or added to out, as `mode` says.
 
     numbers = how many; M, N; offset of out; offset of c, its steps along m and n; mode; batches; rank; alpha, beta;
     sizes, strides of c.
@@ -228,7 +220,7 @@ def add_pieces(pieces, c, out, numbers):  # type: ignore[no-untyped-def]
         more = pieces[piece * whole : (piece + 1) * whole]
         for q in range(whole):
             total[q] = T(total[q] + more[q])
-    for row in RANGE(numbers[8] * M):
+    for row in range(numbers[8] * M):
         at = numbers[4] + row % M * numbers[5]
         rest = row // M
         for d in range(rank - 1, -1, -1):
