@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer, vecmath
 from minigrad.kernels.calling import native_hash
-from minigrad.kernels.scalar import INTEGER, render, settle
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.scalar import INTEGER, fresh, render, settle
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
@@ -121,17 +122,51 @@ def fold(node: ast.BinOp) -> ast.expr:
     return ast.Constant(0) if isinstance(node.op, ast.Mult) and value == 0 and isinstance(left, ast.Name) else node
 
 
+class Words(NamedTuple):
+    """What the words of a template stand for: how many operands there are, macros, constants, the names of numbers."""
+
+    operands: int
+    macros: dict[str, Expand]
+    constants: dict[str, str]
+    fields: Fields | None
+
+
 class _Expander(ast.NodeTransformer):
     """Expands macros and constants in the expressions of one template line."""
 
-    def __init__(
-        self, operands: int, macros: dict[str, Expand], constants: dict[str, str], lines: list[str], used: set[str]
-    ) -> None:
-        self.operands, self.macros, self.constants, self.lines, self.used = operands, macros, constants, lines, used
+    def __init__(self, words: Words, lines: list[str], used: set[str]) -> None:
+        self.operands, self.macros, self.constants, self.fields = words
+        self.lines, self.used = lines, used
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        text = self.constants.get(node.id)
+        text = "numbers" if node.id == "N" and self.fields else self.constants.get(node.id)
         return node if text is None else ast.parse(text, mode="eval").body
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if is_number(node) and self.fields:
+            return self.number(node.attr)
+        self.generic_visit(node)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        # N.sizes[d], N.offset[0] of a group, N.strides[0][d].
+        indices: list[str] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.Subscript):
+            indices.insert(0, ast.unparse(inner.slice))
+            inner = inner.value
+        if not (self.fields and is_number(inner)):
+            self.generic_visit(node)
+            return node
+        assert isinstance(inner, ast.Attribute)
+        group = indices.pop(0) if inner.attr in self.fields.groups else ""
+        return self.number(inner.attr, "".join(indices), group)
+
+    def number(self, name: str, index: str = "", group: str = "") -> ast.expr:
+        """A number, an entry of a list, or one of a group."""
+        assert self.fields is not None
+        place = self.visit(ast.parse(self.fields.place(name, index, group), mode="eval").body)
+        return ast.Subscript(ast.Name("numbers"), place)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -155,9 +190,38 @@ class _Expander(ast.NodeTransformer):
         return [ast.parse(text, mode="eval").body for text in texts]
 
 
-def paste(template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str]) -> str:
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is `N.name`."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "N"
+
+
+def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
+    """What `walk(place, N.sizes, at=N.steps, to=N.others)` stands for: a place in row-major order is taken apart, the
+    last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
+    call = ast.parse(code, mode="eval").body
+    assert isinstance(call, ast.Call) and words.fields is not None
+    place, sizes = (ast.unparse(arg) for arg in call.args)
+    moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in call.keywords]
+    spread: list[tuple[str, str]] = []
+    for name, steps in moved:
+        every = range(words.operands) if name.endswith("_K") else [0]
+        spread += [(name.replace("_K", f"_{k}"), re.sub(r"\bK\b", str(k), steps)) for k in every]
+    d, index = fresh("d", used), fresh("index", used)
+    return [
+        f"for {d} in range({words.fields.length(sizes.removeprefix('N.'))} - 1, -1, -1):",
+        f"    {index} = {place} % {sizes}[{d}]",
+        f"    {place} //= {sizes}[{d}]",
+        *[f"    {name} += {index} * {steps}[{d}]" for name, steps in spread],
+    ]
+
+
+def paste(
+    template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str],
+    fields: Fields | None = None,
+) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too."""
+    words = Words(operands, macros, constants, fields)
     text = source_of(template)
     tree = ast.parse(text)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | RESERVED
@@ -171,9 +235,13 @@ def paste(template: Callable[..., Any], operands: int, macros: dict[str, Expand]
         elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
             for k in range(operands):
                 one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
-                result += _expand_line(one, operands, macros, constants, used)
+                result += _expand_line(one, words, used)
+        elif code.lstrip().startswith("walk("):
+            indent = code[: len(code) - len(code.lstrip())]
+            for each in walk_lines(code.strip(), words, used):
+                result += _expand_line(indent + each, words, used)
         else:
-            result += _expand_line(line, operands, macros, constants, used)
+            result += _expand_line(line, words, used)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
 
 
@@ -182,22 +250,21 @@ def _target_is_per_operand(code: str) -> bool:
     return bool(sep) and "_K" in left
 
 
-def _expand_line(
-    line: str, operands: int, macros: dict[str, Expand], constants: dict[str, str], used: set[str]
-) -> list[str]:
+def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     code, indent = line.split("  #")[0].strip(), line[: len(line) - len(line.lstrip())]
     if code.startswith("def "):
-        names = ", ".join(f"in_{k}" for k in range(operands))
-        return [line.replace("in_K", names)]
-    words = set(re.findall(r"\w+", code))
-    wanted = macros.keys() | constants.keys()
+        names = ", ".join(f"in_{k}" for k in range(words.operands))
+        line = line.replace("in_K", names)
+        return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
+    found = set(re.findall(r"\w+", code))
+    wanted = words.macros.keys() | words.constants.keys() | ({"N"} if words.fields else set())
     counted = re.search(r"\b\d+ [+*] \d+\b", code)  # `K + 1` once K is a number
-    if not (words & wanted or counted) or code.startswith(("#", '"')):
+    if not (found & wanted or counted) or code.startswith(("#", '"')):
         return [line]
     opener = code.endswith(":")
     tree = ast.parse(code + (" pass" if opener else "")).body[0]
     before: list[str] = []
-    new = ast.fix_missing_locations(_Expander(operands, macros, constants, before, used).visit(tree))
+    new = ast.fix_missing_locations(_Expander(words, before, used).visit(tree))
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     if re.fullmatch(r"\d+", final):  # what a template leaves out of this kernel is a number by now: `0`
         return []
@@ -240,12 +307,14 @@ def write_kernel(
     imports: str = "",
     helpers: Sequence[Callable[..., Any]] = (),
     fastmath: Sequence[str] = (),
+    fields: Fields | None = None,
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
     LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  `helpers` are functions
     that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
-    the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.
+    the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
+    numbers.
     """
     conversions: dict[str, None] = {}
     dtypes = {d.name: d for d in (*operands, out)}
@@ -258,12 +327,12 @@ def write_kernel(
     all_macros["STORE"] = expression_macro(text)
     conversions |= dict.fromkeys(needed)
     names = {"RANGE": "prange" if parallel else "range", **constants}
-    body = vecmath.guarded(paste(template, len(operands), all_macros, names))
+    body = vecmath.guarded(paste(template, len(operands), all_macros, names, fields))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     if parallel is None:
         body = as_task(body, signature)
         imports += native_header()
-    above = [paste(function, len(operands), all_macros, names) for function in helpers]
+    above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
     if not conversions.keys().isdisjoint(HALVES):

@@ -36,6 +36,7 @@ from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.specialize import array_type, source_of, write_kernel
 from minigrad.kernels.store import load
 
@@ -123,9 +124,11 @@ class Matmul(Family):
         high, deep = vector_blocks(size, p.k, p.batches, along=along[1] == 1)
         pieces = -(-p.k // deep)
         placed = pieces == 1 and c is None and factors == self._bits(1, 0, dtype)
-        numbers = [size, p.k, high, deep, p.out if placed else 0, start, *along, second, step, p.batches, len(p.sizes)]
-        tasks = p.batches * -(-size // high) * pieces
-        table = steps.numbers(headed(tasks, [*numbers, *p.sizes, *matrix, *other]))
+        numbers = matmul.VECTOR.pack(
+            rows=size, length=p.k, high=high, deep=deep, to=p.out if placed else 0, matrix=start,
+            sm=along[0], sk=along[1], x=second, step=step, batches=p.batches, rank=len(p.sizes), sizes=p.sizes, steps=matrix, x_steps=other,
+        )  # fmt: skip
+        table = steps.numbers(headed(p.batches * -(-size // high) * pieces, numbers))
         sums = out if placed else steps.work((pieces * p.batches * size,), dtype)
         steps.then(kernel, *((b, a) if row else (a, b)), sums, table)
         if not placed:
@@ -136,10 +139,11 @@ class Matmul(Family):
     ) -> None:
         """The step that comes after the pieces of a product."""
         kernel = self.task(write_add_pieces, out.dtype, kind=kind_of(False, pieces * p.batches * p.m * p.n))
-        mode = PRODUCT if c is None else MIXED
-        numbers = [pieces, p.m, p.n, p.out, p.c, p.cm, p.cn, mode, p.batches, len(p.sizes), *factors]
-        table = steps.numbers(headed(1, [*numbers, *p.sizes, *p.steps[2]]))
-        steps.then(kernel, sums, out if c is None else c, out, table)
+        numbers = matmul.ADD_PIECES.pack(
+            pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
+            batches=p.batches, rank=len(p.sizes), alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
+        )  # fmt: skip
+        steps.then(kernel, sums, out if c is None else c, out, steps.numbers(headed(1, numbers)))
 
     @staticmethod
     def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
@@ -163,8 +167,15 @@ class Matmul(Family):
             b = self._packed(steps, p, panels, b, parallel)
         high, wide, deep = blocks_of(p, mr, nr)
         pieces = -(-p.k // deep)
-        numbers = tile_numbers(p, (high, wide, deep), c is not None, panels, nr)
-        numbers[20:20] = factors if pieces == 1 else self._bits(1, 0, dtype)
+        alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
+        b_from, panel, bk = (0, nr * p.k, nr) if panels else (p.b, nr, p.bk)
+        numbers = matmul.MULTIPLY.pack(
+            rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, to=p.out if pieces == 1 else 0,
+            a=p.a, am=p.am, ak=p.ak, b=b_from, panel=panel, bk=bk, whole=panels is not None, c=p.c, cm=p.cm, cn=p.cn,
+            mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches, rank=len(p.sizes),
+            alpha=alpha, beta=beta, sizes=p.sizes, a_steps=p.steps[0], c_steps=p.steps[2],
+            b_steps=panels.steps if panels else p.steps[1],
+        )  # fmt: skip
         table = steps.numbers(headed(p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numbers))
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
         steps.then(kernel, a, b, out if c is None else c, sums, table)
@@ -178,16 +189,6 @@ class Matmul(Family):
         packed = steps.work((panels.room,), b.dtype)
         steps.then(kernel, b, packed, steps.numbers(headed(panels.tasks, panels.numbers)))
         return packed
-
-
-def tile_numbers(p: Problem, block: Ints, added: bool, panels: Panels | None, nr: int) -> list[int]:
-    """The numbers of `multiply`, but for the two factors, which come behind the first 20."""
-    pieces = -(-p.k // block[2])
-    mode = MIXED if added and pieces == 1 else PRODUCT
-    right = (0, nr * p.k, nr, 1) if panels else (p.b, nr, p.bk, 0)
-    numbers = [p.m, p.n, p.k, *block, p.out if pieces == 1 else 0, p.a, p.am, p.ak, *right]
-    numbers += [p.c, p.cm, p.cn, mode, p.batches, len(p.sizes)]
-    return [*numbers, *p.sizes, *p.steps[0], *(panels.steps if panels else p.steps[1]), *p.steps[2]]
 
 
 def dense_like(layout: Layout) -> Layout:
@@ -216,37 +217,42 @@ def turned(x: Value) -> Value:
 
 def write_multiply(dtype: DType) -> Any:
     """Write, compile and import the loops over tiles."""
-    return write(matmul.multiply, dtype, 4, tile_header(str(dtype)), ALPHA=20, BETA=21)
+    return write(matmul.multiply, dtype, 4, tile_header(str(dtype)), matmul.MULTIPLY)
 
 
 def write_pack(dtype: DType) -> Any:
     """Write, compile and import the loops that pack a right operand."""
-    return write(matmul.pack, dtype, 2, tile_header(str(dtype)))
+    return write(matmul.pack, dtype, 2, tile_header(str(dtype)), matmul.PACK)
 
 
 def write_vector(dtype: DType) -> Any:
     """Write, compile and import the product of a matrix and a vector; its sums may be taken in any order."""
     helper = '@njit(fastmath={"reassoc", "contract"}, error_model="numpy", no_cpython_wrapper=True)\n'
     header = f"\nT = np.{dtype.compute}\n\n\n{helper}{source_of(matmul.inner)}\n"
-    return write(matmul.vector, dtype, 3, header)
+    return write(matmul.vector, dtype, 3, header, matmul.VECTOR)
 
 
 def write_add_pieces(dtype: DType) -> Any:
     """Write, compile and import the loop that adds the pieces of a product."""
-    return write(matmul.add_pieces, dtype, 3, "", ALPHA=10, BETA=11)
+    return write(matmul.add_pieces, dtype, 3, "", matmul.ADD_PIECES)
 
 
-def write(template: Callable[..., Any], dtype: DType, arrays: int, imports: str, **factors: int) -> Any:
+def write(template: Callable[..., Any], dtype: DType, arrays: int, imports: str, fields: Fields) -> Any:
     """A kernel of `arrays` buffers of one dtype and the numbers, among which its factors are."""
     name = template.__name__
-    read = "T(numbers[{0}:{1}].view(np.float64)[0])" if dtype.is_float else "T(numbers[{0}])"
+    factors = {}
+    for word in {"alpha", "beta"} & fields.places.keys():
+        at = fields.place(word)
+        bits = f"numbers[{at} : {at} + 1].view(np.float64)[0]" if dtype.is_float else f"numbers[{at}]"
+        factors[word.upper()] = f"T({bits})"
     text = write_kernel(
         f"matmul: {dtype}, {name}.",
         template,
         operands=(dtype,),
         out=dtype,
         compute=dtype.compute,
-        constants={factor: read.format(place, place + 1) for factor, place in factors.items()},
+        constants=factors,
+        fields=fields,
         signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
         imports=imports,
     )

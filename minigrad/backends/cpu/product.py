@@ -11,6 +11,7 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.strides import merge_dims
+from minigrad.kernels.cpu.matmul import PACK
 
 TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads
 ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
@@ -74,7 +75,10 @@ class Panels:
         self.room = places.numel * self.one
         self.tasks = places.numel * -(-p.n // nr)
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
-        self.numbers = [p.n, p.k, p.b, p.bn, p.bk, places.numel, len(sizes), *sizes, *p.steps[1]]
+        self.numbers = PACK.pack(
+            cols=p.n, length=p.k, b=p.b, bn=p.bn, bk=p.bk, batches=places.numel, rank=len(sizes), sizes=sizes,
+            steps=p.steps[1],
+        )  # fmt: skip
 
 
 def is_inner_products(p: Problem) -> bool:

@@ -5,116 +5,118 @@ dense, or `pack` has copied b into panels as wide as a tile, turning it around o
 one row or one column, which memory bounds: sums along rows, or rows scaled and added, whichever runs along memory.
 Dtypes are those of the registers here; halves, bools and mixed operands are cast by the copy kernels before.
 
-Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (read from the numbers), and from the module's
-header the tile, its size `MR x NR`, and the depth `KC` up to which operands stay in the nearest caches.  All numbers
-are in elements; `rank` is that of the batch, after which lists of its length follow: sizes, and strides per operand.
+Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (bits of float64 among the numbers where T is a float),
+and from the module's header the tile, its size `MR x NR`, and the depth `KC` up to which operands stay in the nearest
+caches.  All numbers are in elements; `sizes` and the steps beside them are those of the batch.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 import numpy as np
 
+from minigrad.kernels.fields import Fields
 
-def multiply(a, b, c, out, numbers):  # type: ignore[no-untyped-def]
+MULTIPLY = Fields(
+    "rows cols length high wide deep to a am ak b panel bk whole c cm cn mode batches rank alpha beta",
+    "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]",
+)
+
+
+def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     """Each task makes one block of one matrix, or of the part of it that one piece of the inner dim gives.
 
-    numbers = M, N, K; rows, columns and depth of a task; offset of out; offset of a, its steps along m and k; offset
-    of b, from panel to panel and from row to row, whether all of a panel may be read (b is packed); offset of c and
-    its steps along m and n; mode (0: out = alpha * product, 1: that is added to out, 2: beta * c is added to it);
-    batches; rank; alpha, beta (bits of float64 where T is a float); sizes, strides of a, b and c.  If the inner dim is
-    cut, out has a matrix for each piece, and `add_pieces` does the rest.
+    rows x length times length x cols; high, wide and deep are a task's.  to: offset of out.  a, am, ak: offset of a,
+    its steps along rows and depth.  b, panel, bk: offset of b, its steps from panel to panel and along the depth.
+    whole: whether all of a panel may be read, since b is packed.  c, cm, cn: those of c.  mode: 0 for out = alpha *
+    product, 1 to add that to out, 2 to add beta * c to it.  If the inner dim is cut, out has a matrix for each piece,
+    and `add_pieces` does the rest.
     """
-    M = numbers[0]
-    N = numbers[1]
-    K = numbers[2]
-    high = numbers[3]
-    wide = numbers[4]
-    deep = numbers[5]
-    am = numbers[8]
-    ak = numbers[9]
-    bk = numbers[12]
-    mode = numbers[17]
-    rank = numbers[19]
+    rows = N.rows
+    cols = N.cols
+    length = N.length
+    high = N.high
+    wide = N.wide
+    deep = N.deep
+    am = N.am
+    ak = N.ak
+    bk = N.bk
+    mode = N.mode
+    rank = N.rank
     alpha = ALPHA
     beta = BETA
-    down = (M + high - 1) // high
-    across = (N + wide - 1) // wide
-    pieces = (K + deep - 1) // deep
-    whole = numbers[18] * M * N
+    down = (rows + high - 1) // high
+    across = (cols + wide - 1) // wide
+    pieces = (length + deep - 1) // deep
+    whole = N.batches * rows * cols
     for task in range(first, last):
         piece = task % pieces
         block = task // pieces
         i0 = block % down * high
         j0 = block // down % across * wide
         batch = block // (down * across)
-        i1 = min(M, i0 + high)
-        j1 = min(N, j0 + wide)
-        pa = numbers[7]
-        pb = numbers[10]
-        pc = numbers[14]
+        i1 = min(rows, i0 + high)
+        j1 = min(cols, j0 + wide)
+        pa = N.a
+        pb = N.b
+        pc = N.c
         rest = batch
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[22 + d]
-            rest //= numbers[22 + d]
-            pa += place * numbers[22 + rank + d]
-            pb += place * numbers[22 + 2 * rank + d]
-            pc += place * numbers[22 + 3 * rank + d]
-        z = numbers[6] + batch * M * N + piece * whole
+        walk(rest, N.sizes, pa=N.a_steps, pb=N.b_steps, pc=N.c_steps)
+        z = N.to + batch * rows * cols + piece * whole
         if mode == 2:
             for i in range(i0, i1):
-                row = out[z + i * N + j0 : z + i * N + j1]
-                q = pc + i * numbers[15] + j0 * numbers[16]
-                if numbers[16] == 1:
+                row = out[z + i * cols + j0 : z + i * cols + j1]
+                q = pc + i * N.cm + j0 * N.cn
+                if N.cn == 1:
                     x = c[q : q + j1 - j0]
                     for j in range(j1 - j0):
                         row[j] = T(beta * x[j])
                 else:
                     for j in range(j1 - j0):
-                        row[j] = T(beta * c[q + j * numbers[16]])
-        for k0 in range(piece * deep, min(K, (piece + 1) * deep), KC):
-            depth = min(KC, min(K, (piece + 1) * deep) - k0)
+                        row[j] = T(beta * c[q + j * N.cn])
+        for k0 in range(piece * deep, min(length, (piece + 1) * deep), KC):
+            depth = min(KC, min(length, (piece + 1) * deep) - k0)
             more = k0 > piece * deep or mode > 0
             for j in range(j0, j1, NR):
-                w = min(NR, N - j)
-                right = pb + j // NR * numbers[11] + k0 * bk
-                read = NR if numbers[13] else w
+                w = min(NR, cols - j)
+                right = pb + j // NR * N.panel + k0 * bk
+                read = NR if N.whole else w
                 for i in range(i0, i1, MR):
                     left = pa + i * am + k0 * ak
-                    to = z + i * N + j
-                    h = min(MR, M - i)
-                    tile(a, left, am, ak, b, right, bk, read, out, to, N, depth, h, w, alpha, more)
+                    to = z + i * cols + j
+                    h = min(MR, rows - i)
+                    tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more)
 
 
-def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
+PACK = Fields("cols length b bn bk batches rank", "sizes[rank] steps[rank]")
+
+
+def pack(source, panels, N):  # type: ignore[no-untyped-def]
     """Each task copies one panel: NR columns, k by k, with zeros beyond the last column.
 
-    numbers = columns, depth; offset of the source, its steps from column to column and from k to k; batches; rank;
-    sizes, strides of the source.
+    b, bn, bk: offset of the source, its steps from column to column and from k to k.
     """
-    N = numbers[0]
-    K = numbers[1]
-    step = numbers[3]
-    deep = numbers[4]
-    rank = numbers[6]
-    across = (N + NR - 1) // NR
+    cols = N.cols
+    length = N.length
+    step = N.bn
+    deep = N.bk
+    rank = N.rank
+    across = (cols + NR - 1) // NR
     for task in range(first, last):
-        at = numbers[2]
+        at = N.b
         rest = task // across
-        for d in range(rank - 1, -1, -1):
-            at += rest % numbers[7 + d] * numbers[7 + rank + d]
-            rest //= numbers[7 + d]
+        walk(rest, N.sizes, at=N.steps)
         left = task % across * NR
-        w = min(NR, N - left)
+        w = min(NR, cols - left)
         at += left * step
-        to = task * NR * K
+        to = task * NR * length
         if step == 1 and w == NR:
-            for k in range(K):
+            for k in range(length):
                 x = source[at + k * deep : at + k * deep + NR]
                 z = panels[to + k * NR : to + k * NR + NR]
                 for j in range(NR):
                     z[j] = x[j]
         else:
             squares = w // SIDE * SIDE if deep == 1 else 0
-            even = K // SIDE * SIDE
+            even = length // SIDE * SIDE
             for k in range(0, even, SIDE):
                 for j in range(0, squares, SIDE):
                     transpose(source, at + j * step + k, step, panels, to + k * NR + j, NR)
@@ -123,51 +125,51 @@ def pack(source, panels, numbers):  # type: ignore[no-untyped-def]
                 start = even if j < squares else 0
                 p = np.uint64(to + start * NR + j)
                 q = at + j * step + start * deep
-                for _ in range(start, K):
+                for _ in range(start, length):
                     panels[p] = source[np.uint64(q)]
                     p += np.uint64(NR)
                     q += deep
             if w < NR:
-                for k in range(K):
+                for k in range(length):
                     z = panels[to + k * NR + w : to + (k + 1) * NR]
                     for j in range(len(z)):
                         z[j] = T(0)
 
 
-def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
-    """Each task makes `high` elements of out, from `deep` elements of x.
+VECTOR = Fields(
+    "rows length high deep to matrix sm sk x step batches rank", "sizes[rank] steps[rank] x_steps[rank]"
+)
 
-    numbers = elements of out, of x; elements and depth of a task; offset of out; offset of the matrix, its steps along
-    out and along x; offset of x, its step; batches; rank; sizes, strides of the matrix and of x.  If x is cut, out has
-    a result for each piece, as in `multiply`.
+
+def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
+    """Each task makes `high` of the `rows` elements of out, from `deep` of the `length` elements of x.
+
+    to: offset of out.  matrix, sm, sk: offset of the matrix, its steps along out and along x.  x, step: those of x.  If
+    x is cut, out has a result for each piece, as in `multiply`.
     """
-    M = numbers[0]
-    K = numbers[1]
-    high = numbers[2]
-    deep = numbers[3]
-    sm = numbers[6]
-    sk = numbers[7]
-    step = numbers[9]
-    rank = numbers[11]
-    down = (M + high - 1) // high
-    pieces = (K + deep - 1) // deep
+    rows = N.rows
+    length = N.length
+    high = N.high
+    deep = N.deep
+    sm = N.sm
+    sk = N.sk
+    step = N.step
+    rank = N.rank
+    down = (rows + high - 1) // high
+    pieces = (length + deep - 1) // deep
     spare = room(deep if step != 1 else 0, T)
     for task in range(first, last):
         piece = task % pieces
         k0 = piece * deep
-        k1 = min(K, k0 + deep)
+        k1 = min(length, k0 + deep)
         i0 = task // pieces % down * high
-        i1 = min(M, i0 + high)
+        i1 = min(rows, i0 + high)
         batch = task // (pieces * down)
-        at = numbers[5]
-        q = numbers[8] + k0 * step
+        at = N.matrix
+        q = N.x + k0 * step
         rest = batch
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[12 + d]
-            rest //= numbers[12 + d]
-            at += place * numbers[12 + rank + d]
-            q += place * numbers[12 + 2 * rank + d]
-        z = (piece * numbers[10] + batch) * M + numbers[4]
+        walk(rest, N.sizes, at=N.steps, q=N.x_steps)
+        z = (piece * N.batches + batch) * rows + N.to
         at += i0 * sm + k0 * sk
         y = x[q : q + k1 - k0]
         if step != 1:
@@ -202,37 +204,37 @@ def vector(matrix, x, out, numbers):  # type: ignore[no-untyped-def]
     leave(spare)
 
 
-def add_pieces(pieces, c, out, numbers):  # type: ignore[no-untyped-def]
+ADD_PIECES = Fields("pieces rows cols to c cm cn mode batches rank alpha beta", "sizes[rank] c_steps[rank]")
+
+
+def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
     """One task: out = alpha times the sum of the pieces, in order, with beta * c added or added to out, as `mode` says.
 
-    numbers = how many; M, N; offset of out; offset of c, its steps along m and n; mode; batches; rank; alpha, beta;
-    sizes, strides of c.
+    to: offset of out.  c, cm, cn: offset of c, its steps along rows and columns.
     """
-    M = numbers[1]
-    N = numbers[2]
-    mode = numbers[7]
-    rank = numbers[9]
+    rows = N.rows
+    cols = N.cols
+    mode = N.mode
+    rank = N.rank
     alpha = ALPHA
     beta = BETA
-    whole = numbers[8] * M * N
+    whole = N.batches * rows * cols
     total = pieces[0:whole]
-    for piece in range(1, numbers[0]):
+    for piece in range(1, N.pieces):
         more = pieces[piece * whole : (piece + 1) * whole]
         for q in range(whole):
             total[q] = T(total[q] + more[q])
-    for row in range(numbers[8] * M):
-        at = numbers[4] + row % M * numbers[5]
-        rest = row // M
-        for d in range(rank - 1, -1, -1):
-            at += rest % numbers[12 + d] * numbers[12 + rank + d]
-            rest //= numbers[12 + d]
-        line = out[numbers[3] + row * N : numbers[3] + (row + 1) * N]
-        for j in range(N):
-            value = T(alpha * total[row * N + j])
+    for row in range(N.batches * rows):
+        at = N.c + row % rows * N.cm
+        rest = row // rows
+        walk(rest, N.sizes, at=N.c_steps)
+        line = out[N.to + row * cols : N.to + (row + 1) * cols]
+        for j in range(cols):
+            value = T(alpha * total[row * cols + j])
             if mode == 1:
                 value = T(value + line[j])
             elif mode == 2:
-                value = T(value + beta * c[at + j * numbers[6]])
+                value = T(value + beta * c[at + j * N.cn])
             line[j] = value
 
 

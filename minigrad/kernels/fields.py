@@ -1,0 +1,90 @@
+"""The numbers of a kernel by name: stated once, for who packs them and for the template that reads them.
+
+A template says `N.cols` for a number and `N.sizes[d]` for one of a list; `specialize` pastes the place of each among
+the numbers.  The packer gives them by name, so that nobody counts places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minigrad.errors import KernelError
+
+
+class Fields:
+    """Names of numbers: single ones, then lists, then groups that stand once for the result and each operand.
+
+    numbers: "m n k rank".  lists: "sizes[rank] steps[rank]", each as long as the number in brackets says.
+    each: "offset step strides[rank]", of which `N.offset[0]` is the result's, `N.offset[1]` the first operand's.
+    """
+
+    def __init__(self, numbers: str, lists: str = "", each: str = "") -> None:
+        self.numbers = numbers.split()
+        self.lists = [parsed(word) for word in lists.split()]
+        self.each = [parsed(word) for word in each.split()]
+        self.places = {name: (place_of(k, []), "") for k, name in enumerate(self.numbers)}
+        before: list[str] = []
+        for name, length in self.lists:
+            self.places[name] = (place_of(len(self.numbers), before), length)
+            before.append(length)
+        size = place_of(sum(not length for _, length in self.each), [length for _, length in self.each if length])
+        start, single, inside = place_of(len(self.numbers), before), 0, list[str]()
+        self.groups: dict[str, tuple[str, str, str]] = {}
+        for name, length in self.each:
+            self.groups[name] = (f"{start} + ({size}) * ({{}})", place_of(single, inside), length)
+            single, inside = (single, [*inside, length]) if length else (single + 1, inside)
+
+    def length(self, name: str) -> str:
+        """The name of the number that says how long a list is."""
+        return self.places[name][1] if name in self.places else self.groups[name][2]
+
+    def place(self, name: str, inner: str = "", group: str = "") -> str:
+        """The text of a place among the numbers: of a number, or of entry `inner` of a list, in a group of `each`."""
+        if name in self.groups:
+            start, within, _ = self.groups[name]
+            whole = f"{start.format(group)} + {within}"
+        elif name in self.places:
+            whole = self.places[name][0]
+        else:
+            raise KernelError(f"there is no number {name!r} among {', '.join([*self.places, *self.groups])}")
+        return f"{whole} + {inner}" if inner else whole
+
+    def pack(self, *each: Sequence[Any], **values: Any) -> list[int]:
+        """The numbers in their places.  each: for the result and every operand, the values of a group in order.
+
+        Raises KernelError unless every name is given once and every list has the length that its number says.
+        """
+        if values.keys() != self.places.keys():
+            wrong = ", ".join(sorted(values.keys() ^ self.places.keys()))
+            raise KernelError(f"a kernel is told {', '.join(self.places)}; {wrong} is missing or not among them")
+        packed = [int(values[name]) for name in self.numbers]
+        for name, length in self.lists:
+            packed += self.entries(name, length, values[name], values)
+        for group in each:
+            for (name, length), value in zip(self.each, group, strict=True):
+                packed += self.entries(name, length, value, values) if length else [int(value)]
+        return packed
+
+    @staticmethod
+    def entries(name: str, length: str, value: Sequence[int], values: Mapping[str, Any]) -> list[int]:
+        """A list that is as long as it should be."""
+        if len(value) != values[length]:
+            raise KernelError(f"the list {name} has {len(value)} entries, and {length} says {values[length]}")
+        return [int(entry) for entry in value]
+
+
+def parsed(word: str) -> tuple[str, str]:
+    """"sizes[rank]" as ("sizes", "rank"), "offset" as ("offset", "")."""
+    found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", word)
+    assert found is not None, word
+    return found[1], found[2] or ""
+
+
+def place_of(count: int, lengths: Sequence[str]) -> str:
+    """A number of places and the lengths of lists, added: "22 + 2 * rank"."""
+    terms = [str(count)] if count or not lengths else []
+    terms += [name if times == 1 else f"{times} * {name}" for name, times in Counter(lengths).items()]
+    return " + ".join(terms)
