@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.plan import CHUNK, pieces
+from minigrad.core.plan import pieces
 from minigrad.core.strides import merge_dims
 
+CHUNK = 8192  # elements a task
 TINY = 512  # up to so many elements a list of places is walked, whose loop compiles in no time
 LANES = 256  # accumulators side by side in a "run": they hide the latency of an addition
 COLUMNS = 512  # outputs that one row of accumulators serves; with the row read they fit the first-level cache

@@ -25,17 +25,17 @@ class Fields:
         self.numbers = numbers.split()
         self.lists = [parsed(word) for word in lists.split()]
         self.each = [parsed(word) for word in each.split()]
-        self.places = {name: (place_of(k, []), "") for k, name in enumerate(self.numbers)}
         before: list[str] = []
+        self.places = {name: (Place(k), "") for k, name in enumerate(self.numbers)}
         for name, length in self.lists:
-            self.places[name] = (place_of(len(self.numbers), before), length)
+            self.places[name] = (Place(len(self.numbers), before), length)
             before.append(length)
-        size = place_of(sum(not length for _, length in self.each), [length for _, length in self.each if length])
-        start, single, inside = place_of(len(self.numbers), before), 0, list[str]()
-        self.groups: dict[str, tuple[str, str, str]] = {}
+        self.start = Place(len(self.numbers), before)
+        self.groups: dict[str, tuple[Place, str]] = {}
+        self.size = Place(0)
         for name, length in self.each:
-            self.groups[name] = (f"{start} + ({size}) * ({{}})", place_of(single, inside), length)
-            single, inside = (single, [*inside, length]) if length else (single + 1, inside)
+            self.groups[name] = (self.size, length)
+            self.size = self.size.plus(Place(0, [length]) if length else Place(1))
 
     def length(self, name: str) -> str:
         """The name of the number that says how long a list is."""
@@ -44,13 +44,12 @@ class Fields:
     def place(self, name: str, inner: str = "", group: str = "") -> str:
         """The text of a place among the numbers: of a number, or of entry `inner` of a list, in a group of `each`."""
         if name in self.groups:
-            start, within, _ = self.groups[name]
-            whole = f"{start.format(group)} + {within}"
+            whole = self.start.plus(self.size, int(group)).plus(self.groups[name][0])
         elif name in self.places:
             whole = self.places[name][0]
         else:
             raise KernelError(f"there is no number {name!r} among {', '.join([*self.places, *self.groups])}")
-        return f"{whole} + {inner}" if inner else whole
+        return f"{whole} + {inner}" if inner else str(whole)
 
     def pack(self, *each: Sequence[Any], **values: Any) -> list[int]:
         """The numbers in their places.  each: for the result and every operand, the values of a group in order.
@@ -83,8 +82,20 @@ def parsed(word: str) -> tuple[str, str]:
     return found[1], found[2] or ""
 
 
-def place_of(count: int, lengths: Sequence[str]) -> str:
-    """A number of places and the lengths of lists, added: "22 + 2 * rank"."""
-    terms = [str(count)] if count or not lengths else []
-    terms += [name if times == 1 else f"{times} * {name}" for name, times in Counter(lengths).items()]
-    return " + ".join(terms)
+class Place:
+    """A number of places, and the lengths of some lists behind them."""
+
+    def __init__(self, count: int, lengths: Sequence[str] = ()) -> None:
+        self.count, self.lengths = count, Counter(lengths)
+
+    def plus(self, other: Place, times: int = 1) -> Place:
+        """This and so many of another."""
+        found = Place(self.count + times * other.count)
+        found.lengths = Counter(self.lengths)
+        for name, count in other.lengths.items():
+            found.lengths[name] += times * count
+        return found
+
+    def __str__(self) -> str:
+        terms = [name if times == 1 else f"{times} * {name}" for name, times in self.lengths.items() if times]
+        return " + ".join([str(self.count), *terms] if self.count or not terms else terms)

@@ -159,7 +159,9 @@ class _Expander(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         assert isinstance(inner, ast.Attribute)
-        group = indices.pop(0) if inner.attr in self.fields.groups else ""
+        group = ""
+        if inner.attr in self.fields.groups:
+            group = ast.unparse(self.visit(ast.parse(indices.pop(0), mode="eval").body))
         return self.number(inner.attr, "".join(indices), group)
 
     def number(self, name: str, index: str = "", group: str = "") -> ast.expr:

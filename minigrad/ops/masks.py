@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.core.dtype import bool_
-from minigrad.core.plan import CHUNK, pieces
+from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
 from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
@@ -28,10 +28,12 @@ from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
+PART = 8192  # elements that are counted at once
+
 
 def _parts(mask: Tensor) -> int:
     """Into how many parts a mask is counted, so that many threads find work: from its shape alone."""
-    return pieces(mask.numel(), CHUNK)[1]
+    return pieces(mask.numel(), PART)[1]
 
 
 @kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,))

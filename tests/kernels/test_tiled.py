@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.backends.cpu.loops import plan_elementwise
 from minigrad.config import override
 from minigrad.core.layout import Layout
-from minigrad.core.plan import plan_elementwise
+from minigrad.kernels.cpu.elementwise import TILED
 
 PERMUTED = [
     ((70, 90), (1, 0)), ((70, 512), (1, 0)), ((3, 1024, 9, 10), (0, 2, 3, 1)), ((20, 30, 40), (2, 0, 1)),
@@ -58,7 +59,8 @@ def test_one_and_all_threads_give_the_same_bits():
 
 def test_columns_whose_lines_meet_in_a_cache_are_read_in_narrow_tiles():
     def columns(*shape):
-        return plan_elementwise(Layout.contiguous(shape[::-1]), [Layout.contiguous(shape).transpose(0, 1)]).numbers[-1]
+        plan = plan_elementwise(Layout.contiguous(shape[::-1]), [Layout.contiguous(shape).transpose(0, 1)])
+        return plan.numbers[TILED.numbers.index("wide")]
 
     assert (columns(700, 512), columns(700, 1536)) == (8, 8)
     assert (columns(700, 500), columns(512, 700)) == (64, 64)

@@ -17,7 +17,7 @@ from op_table import ROWS
 from selection import runs_alone_in, spread
 
 import minigrad as mg
-from minigrad.core.plan import CHUNK, LARGE
+from minigrad.backends.cpu.loops import CHUNK, LARGE
 from minigrad.kernels.store import watch
 from minigrad.testing.layouts import dense, inner_gap, stepped, transposed
 

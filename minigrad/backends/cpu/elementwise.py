@@ -13,14 +13,19 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, nothing
+from minigrad.backends.cpu.loops import plan_elementwise
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import plan_elementwise
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.specialize import array_type, expression_macro, scalar_macro, write_kernel
 from minigrad.kernels.store import load
+
+TEMPLATES = {
+    "dense": (elementwise.dense, elementwise.DENSE),
+    "tiled": (elementwise.tiled, elementwise.TILED),
+}
 
 
 class Elementwise(Family):
@@ -32,14 +37,13 @@ class Elementwise(Family):
             return nothing
         plan = plan_elementwise(out.layout, [a.layout for a in operands])
         dtypes = tuple(a.dtype for a in operands)
-        parallel = plan.numel * scalar.cost >= settings.parallel_threshold
+        parallel = out.layout.numel * scalar.cost >= settings.parallel_threshold
         same = tuple(k for k, a in enumerate(operands) if a is out)
         kernel = self.task(
             write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
             kind="shared" if parallel else "brief",
         )  # fmt: skip
-        tasks = plan.numbers[2 if plan.label.startswith("dense") else 6]
-        return bind(kernel, headed(tasks, plan.numbers), len(operands))
+        return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
 
 
 def write_elementwise(
@@ -54,15 +58,17 @@ def write_elementwise(
     kind = label.rstrip("01")
     inside = [f"in{k}" for k in same]
     name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside])
+    template, fields = TEMPLATES.get(kind, (elementwise.nest, elementwise.NEST))
     here = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
-        {"dense": elementwise.dense, "tiled": elementwise.tiled}.get(kind, elementwise.nest),
+        template,
         operands=dtypes,
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute), **here},
-        constants={"OPERANDS": str(len(dtypes) + 1), **places(label[len(kind) :], len(dtypes))},
+        constants=places(label[len(kind) :], len(dtypes)),
+        fields=fields,
         signature=f"void({', '.join(array_type(d) for d in (*dtypes, out))}, int64[::1])",
     )
     return load(name, text).kernel

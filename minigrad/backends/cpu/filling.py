@@ -12,12 +12,13 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
-from minigrad.core.plan import CHUNK, pieces
+from minigrad.core.plan import pieces
 from minigrad.kernels import philox
 from minigrad.kernels.cpu import filling
 from minigrad.kernels.specialize import array_type, write_kernel

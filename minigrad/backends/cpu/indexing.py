@@ -15,13 +15,14 @@ from typing import Any
 from minigrad.backends.base import IndexLaunch, Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.joining import moving_header
+from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
-from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.core.plan import pieces, walk
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
 from minigrad.kernels.specialize import array_type, expression_macro, write_kernel

@@ -126,7 +126,8 @@ class Matmul(Family):
         placed = pieces == 1 and c is None and factors == self._bits(1, 0, dtype)
         numbers = matmul.VECTOR.pack(
             rows=size, length=p.k, high=high, deep=deep, to=p.out if placed else 0, matrix=start,
-            sm=along[0], sk=along[1], x=second, step=step, batches=p.batches, rank=len(p.sizes), sizes=p.sizes, steps=matrix, x_steps=other,
+            sm=along[0], sk=along[1], x=second, step=step, batches=p.batches, rank=len(p.sizes),
+            sizes=p.sizes, steps=matrix, x_steps=other,
         )  # fmt: skip
         table = steps.numbers(headed(p.batches * -(-size // high) * pieces, numbers))
         sums = out if placed else steps.work((pieces * p.batches * size,), dtype)

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.core.plan import pieces, walk
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.specialize import (

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, nothing
 from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.backends.cpu.rows import helper
 from minigrad.config import settings
@@ -23,7 +24,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu import scan
 from minigrad.kernels.specialize import (
     Expand,

@@ -12,12 +12,13 @@ from typing import Any
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.rows import helper
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
-from minigrad.core.plan import CHUNK, pieces, walk
+from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu import sorting
 from minigrad.kernels.specialize import array_type, expression_macro, paste, write_kernel
 from minigrad.kernels.store import load

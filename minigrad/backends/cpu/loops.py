@@ -1,0 +1,96 @@
+"""The loops of elementwise kernels: a layout class chosen, chunks cut, the numbers of a kernel by name.
+
+The classes are few, so that few kernels are compiled: DENSE (one run with steps 0 or 1), ROWS (rows of such runs, any
+rank outside), TILED (some operand is dense across the rows of the output, as a transpose is), STRIDED (anything).
+Chunks are cut from shapes alone: results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minigrad.core.layout import Layout
+from minigrad.core.plan import Strides, pieces, walk
+from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
+
+CHUNK = 8192  # elements a chunk: some microseconds of work, so that the parallel region's 1.1 us is paid back
+STRIP = 8  # rows of a tile, whose lines of an operand that lies across stay in the nearest cache
+MEETING = 512  # columns so many elements apart, or a multiple of it, have their lines in the same few sets of a cache
+TILE = (64, 8)  # columns of a tile; of one whose lines meet, as many as a set holds
+LARGE = 4096  # elements from which tiles pay: all of fewer are in the nearest cache anyway
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopPlan:
+    """kind: "dense", "rows", "tiled" or "strided"; steps: the inner step of each operand, 0 or 1 in the first two."""
+
+    kind: str
+    steps: tuple[int, ...]
+    tasks: int
+    numbers: list[int]
+
+    @property
+    def label(self) -> str:
+        """ "dense10": the class, and the steps where they are pasted into the kernel."""
+        return self.kind + ("".join(map(str, self.steps)) if self.kind in ("dense", "rows") else "")
+
+
+def lines(n: int) -> tuple[int, int]:
+    """Cut a dense run into chunks that begin on a line of the cache, 64 at the most where they are long."""
+    chunk, _ = pieces(n, max(CHUNK, n // 64))
+    chunk = -(-chunk // 64) * 64
+    return chunk, max(1, -(-n // chunk))
+
+
+def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
+    """The walk of an elementwise loop.  Every operand has been expanded to the shape of `out`."""
+    dims, strides, offsets = walk([out, *operands])
+    inner = tuple(s[-1] if s else 1 for s in strides)
+    cols = dims[-1] if dims else 1
+    unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
+    if len(dims) <= 1 and unit_steps:
+        chunk, chunks = lines(cols)
+        return LoopPlan("dense", inner[1:], chunks, DENSE.pack(*[(o,) for o in offsets], n=cols, chunk=chunk))
+    across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
+    if across is not None:
+        return plan_tiles(dims, strides, offsets, across)
+    outer = dims[:-1]
+    block, blocks = pieces(cols, CHUNK)
+    units = blocks * (out.numel // cols if cols else 0)
+    chunk, chunks = pieces(units, max(1, CHUNK // block))
+    numbers = NEST.pack(
+        *[(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)],
+        rank=len(outer), cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
+    )  # fmt: skip
+    return LoopPlan("rows" if unit_steps else "strided", inner[1:], chunks, numbers)
+
+
+def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:
+    """The dim, other than the last, along which an operand is dense that is not dense in the rows of the output."""
+    if strides[0][-1] != 1 or dims[-1] < STRIP:
+        return None
+    for s in strides[1:]:
+        if s[-1] not in (0, 1):
+            for d in range(len(dims) - 1):
+                if s[d] in (1, -1) and dims[d] >= STRIP:
+                    return d
+    return None
+
+
+def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d: int) -> LoopPlan:
+    """The plan of the loop over tiles.  d: the dim that strips are cut from."""
+    rows, cols = dims[d], dims[-1]
+    outer = [k for k in range(len(dims) - 1) if k != d]
+    strips = -(-rows // STRIP)
+    units = strips
+    for k in outer:
+        units *= dims[k]
+    chunk, chunks = pieces(units, max(1, CHUNK // (STRIP * cols)))
+    meet = any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
+    numbers = TILED.pack(
+        *[(offset, s[d], s[-1], [s[k] for k in outer]) for offset, s in zip(offsets, strides, strict=True)],
+        rank=len(outer), rows=rows, cols=cols, strips=strips, units=units, chunk=chunk, wide=TILE[meet],
+        shape=[dims[k] for k in outer],
+    )  # fmt: skip
+    return LoopPlan("tiled", tuple(s[-1] for s in strides[1:]), chunks, numbers)
