@@ -39,7 +39,7 @@ class Fields:
 
     def length(self, name: str) -> str:
         """The name of the number that says how long a list is."""
-        return self.places[name][1] if name in self.places else self.groups[name][2]
+        return self.places[name][1] if name in self.places else self.groups[name][1]
 
     def place(self, name: str, inner: str = "", group: str = "") -> str:
         """The text of a place among the numbers: of a number, or of entry `inner` of a list, in a group of `each`."""

@@ -217,6 +217,14 @@ def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
     ]
 
 
+def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
+    """A function whose pasted places name the lengths of lists: those that it does not read itself are read first."""
+    body = "\n".join(lines[start:])
+    known = dict.fromkeys(length for _, length in fields.lists + fields.each if length)
+    wanted = [n for n in known if re.search(rf"\b{n}\b", body) and not re.search(rf"^ +{n} = ", body, re.MULTILINE)]
+    return [*lines[:start], *[f"    {name} = numbers[{fields.place(name)}]" for name in wanted], *lines[start:]]
+
+
 def paste(
     template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str],
     fields: Fields | None = None,
@@ -244,6 +252,8 @@ def paste(
                 result += _expand_line(indent + each, words, used)
         else:
             result += _expand_line(line, words, used)
+    if fields:
+        result = with_lengths(result, (first.end_lineno or 1) if told else 1, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
 
 

@@ -13,6 +13,7 @@ from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 import minigrad as mg
+from minigrad.backends.cpu import folding
 from minigrad.backends.cpu import reduction as family
 from minigrad.backends.cpu import scan as scan_family
 from minigrad.backends.registry import backend_of
@@ -79,8 +80,9 @@ def numbers(shape):
 @pytest.fixture
 def short(monkeypatch):
     """The interpreted backend, and cuts so small that these sizes stand on both sides of every one."""
-    for name, size in {"PIECE": 40, "LANES": 12, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "SHORT": 4, "FEW": 4}.items():
-        monkeypatch.setattr(fold, name, size)
+    for name, size in {"PIECE": 40, "LANES": 12, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "FEW": 4}.items():
+        monkeypatch.setattr(folding, name, size)
+    monkeypatch.setattr(fold, "SHORT", 4)
     monkeypatch.setattr(family, "lanes", lambda compute: 16)
     return interpreted(monkeypatch)[0]
 

@@ -17,8 +17,8 @@ from plain_kernels import interpreted
 from strided import arrange, blank, contents
 
 import minigrad as mg
+from minigrad.backends.cpu import folding
 from minigrad.backends.registry import backend_of
-from minigrad.core import fold
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f32, f64
 from minigrad.core.fold import Fold
@@ -97,8 +97,8 @@ def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templ
 
 
 def test_the_names_of_a_fold_may_be_every_name_of_the_templates(plain, monkeypatch):
-    monkeypatch.setattr(fold, "TINY", -1)
-    monkeypatch.setattr(fold, "PIECE", 20)
+    monkeypatch.setattr(folding, "TINY", -1)
+    monkeypatch.setattr(folding, "PIECE", 20)
     for place in range(0, len(WORDS), 40):
         acc, x, *more = (WORDS[place : place + 40] + WORDS[:40])[:40]
         lines = "".join(f"    {b} = {a} * 2 - {a}\n" for a, b in itertools.pairwise([x, *more]))

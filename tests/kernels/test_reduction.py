@@ -6,9 +6,9 @@ import pytest
 from asking import Asking
 from selection import runs_in
 
+from minigrad.backends.cpu import folding
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
-from minigrad.core import fold
 from minigrad.core.device import as_device
 from minigrad.core.dtype import (
     ALL,
@@ -108,7 +108,7 @@ def whole_numbers(rng, n):
 @pytest.mark.parametrize("tiny", [True, False])
 def test_sums_over_random_dims_of_random_layouts_are_exact(tiny, monkeypatch):
     if not tiny:
-        monkeypatch.setattr(fold, "TINY", -1)
+        monkeypatch.setattr(folding, "TINY", -1)
     rng = np.random.default_rng(3)
     for trial in range(600):
         rank = int(rng.integers(0, 6))
@@ -137,7 +137,7 @@ def test_positions_along_random_dims_of_random_layouts():
 
 @pytest.mark.parametrize("name", ["sum", "argmax"])
 def test_long_folds_with_few_outputs_are_cut_into_pieces_without_a_change_in_meaning(name, monkeypatch):
-    monkeypatch.setattr(fold, "PIECE", 2048)
+    monkeypatch.setattr(folding, "PIECE", 2048)
     rng = np.random.default_rng(5)
     for shape in [(9001,), (3, 5000), (5000, 3), (700, 40), (40, 700), (4, 900, 5), (2, 33, 2, 77), (5000, 1, 300)]:
         buffer = whole_numbers(rng, 2 * int(np.prod(shape)))

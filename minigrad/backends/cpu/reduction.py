@@ -15,11 +15,12 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, nothing
+from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.fold import Fold, FoldPlan, plan_argfold, plan_fold
+from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.scalar import fresh
@@ -41,7 +42,7 @@ class Reduction(Family):
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
             goal = target if last else steps.work((plan.partial,), wide)
-            plan.numbers[reduction.COUNT[plan.kind]] = count
+            plan.values["count"] = count  # of the whole fold, for a mean
             step = replace(fold, mean=fold.mean and last, scalar=fold.combine if k and fold.combine else fold.scalar)
             self._fold(steps, plan, step, compute, source, goal)
             source = goal
@@ -54,13 +55,12 @@ class Reduction(Family):
         kernel = self.task(
             write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind="shared" if parallel else "brief"
         )
-        tasks = tasks_of(plan)
         values = [a, out]
         if plan.kind == "run":
             # One piece keeps nothing: any memory stands for the work that is not touched.
-            room = (1 if form else int(plan.numbers[2])) * tasks
-            values.insert(1, out if tasks == 1 else steps.work((room,), accumulators(form, compute)))
-        numbers = headed(tasks, plan.numbers, end=plan.kind == "run" and tasks > 1)
+            room = (1 if form else plan.values["width"]) * plan.tasks
+            values.insert(1, out if plan.tasks == 1 else steps.work((room,), accumulators(form, compute)))
+        numbers = headed(plan.tasks, plan.numbers(), end=plan.kind == "run" and plan.tasks > 1)
         steps.then(kernel, *values, steps.numbers(numbers))
 
     @serves(requests.ArgReduce)
@@ -74,19 +74,11 @@ class Reduction(Family):
         steps = Steps(self, (out,), (a,))
         source, (target,) = steps.operands[0], steps.outs
         found = steps.work((plan.partial,), int64) if plan.partial else target
-        steps.then(search, source, found, steps.numbers(headed(tasks_of(plan), plan.numbers)))
+        steps.then(search, source, found, steps.numbers(headed(plan.tasks, plan.numbers())))
         if plan.partial:
             choose = self.task(write_search, better, (a.dtype, int64), "choose", kind="brief")
             steps.then(choose, source, found, target, steps.numbers(headed(1, choice)))
         return steps.launch
-
-
-def tasks_of(plan: FoldPlan) -> int:
-    """How many tasks a stage has."""
-    if plan.kind == "tiny":
-        return 1
-    pieces = 1 if plan.kind in ("run", "rows", "ordered") else int(plan.numbers[7])
-    return int(plan.numbers[4]) * pieces
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> DType:
@@ -141,7 +133,7 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: 
     helpers: tuple[Any, ...] = (reduction.stretch,) if whole else ()
     if form == "wide sum":
         macros["F"] = times_one(scalar, compute)
-        constants["ONE"] = f"T(numbers[{'9' if kind == 'run' else '21 + 3 * numbers[0] + 2 * numbers[1]'}])"
+        constants["ONE"] = f"T(numbers[{FIELDS[kind].place('one')}])"
     if form == "extreme":
         more_macros, more_constants = extreme(neutral, compute)
         macros |= more_macros
@@ -161,6 +153,7 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: 
         signature=f"void({', '.join(types)})",
         helpers=helpers,
         fastmath=LIBERTIES.get(form, ()),
+        fields=FIELDS[kind],
     )
     return load(f"{scalar.name}_{a.short}_{out.short}_{label}", text).kernel
 
@@ -214,11 +207,11 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
 
 def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str) -> Any:
     """Write, compile and import one search for the place of an extreme."""
-    a = operands[0]
+    a, kind = operands[0], label.rstrip("1")
     unit_step = label.endswith("1")
     text = write_kernel(
         f"Place of the first {better.name} of {a}; {label}.",
-        getattr(reduction, "arg_" + label.rstrip("1")),
+        getattr(reduction, f"arg_{kind}"),
         operands=operands,
         out=int64,
         compute=a.compute,
@@ -226,5 +219,6 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str) -> A
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
         signature=f"void({', '.join(map(array_type, operands))}, int64[::1], int64[::1])",
+        fields=FIELDS[kind],
     )
     return load(f"{better.name}_{a.short}_{label}", text).kernel

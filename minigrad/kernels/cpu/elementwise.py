@@ -85,7 +85,6 @@ TILED = Fields("rank rows cols strips units chunk wide", "shape[rank]", "offset 
 def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     """A task is a chunk of units, a unit a strip of 8 rows.  An operand that is dense across the rows is read a tile of
     `wide` columns at a time, so that each of its lines is used 8 times while it is near."""
-    rank = N.rank
     rows = N.rows
     cols = N.cols
     wide = N.wide

@@ -10,7 +10,7 @@ and from the module's header the tile, its size `MR x NR`, and the depth `KC` up
 caches.  All numbers are in elements; `sizes` and the steps beside them are those of the batch.
 """
 
-# ruff: noqa: F821, F841
+# ruff: noqa: F821
 import numpy as np
 
 from minigrad.kernels.fields import Fields
@@ -40,7 +40,6 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     ak = N.ak
     bk = N.bk
     mode = N.mode
-    rank = N.rank
     alpha = ALPHA
     beta = BETA
     down = (rows + high - 1) // high
@@ -98,7 +97,6 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
     length = N.length
     step = N.bn
     deep = N.bk
-    rank = N.rank
     across = (cols + NR - 1) // NR
     for task in range(first, last):
         at = N.b
@@ -154,7 +152,6 @@ def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
     sm = N.sm
     sk = N.sk
     step = N.step
-    rank = N.rank
     down = (rows + high - 1) // high
     pieces = (length + deep - 1) // deep
     spare = room(deep if step != 1 else 0, T)
@@ -215,7 +212,6 @@ def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
     rows = N.rows
     cols = N.cols
     mode = N.mode
-    rank = N.rank
     alpha = ALPHA
     beta = BETA
     whole = N.batches * rows * cols

@@ -7,13 +7,30 @@ or the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of
 elements of its own and began at `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators
 stand in a row that is combined at the end, so the loops vectorise without a licence to re-associate.  The forms named
 `_whole` fold neighbours in registers instead: sums and products with that licence, extremes as integers, which need
-none.  The order is that of `core/fold.py` for any number of threads.
+none.  The order is the same for any number of threads.
 """
 
 import numpy as np
 
-# Where `numbers` holds the count that a mean divides by.
-COUNT = {"run": 8, "tiny": 2, "along": 20, "rows": 20, "across": 20, "ordered": 10}
+from minigrad.kernels.fields import Fields
+
+TINY = Fields("outputs elements count", "to[outputs] at[outputs] far[elements]")
+RUN = Fields("n cols width piece pieces offset to step count one")
+# A group is an output or a row of up to `cols` of them, a unit some rows of what it folds, a piece some units, a task
+# one piece for a chunk of groups.  copy: from the result of one piece to that of the next.  count: what a mean divides
+# by.  one: 1, which the compiler does not know.
+WALK = Fields(
+    "kept folded groups chunk chunks units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
+    "to_step offset to copy count one",
+    "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
+)
+ORDERED = Fields(
+    "kept folded outputs chunk chunks units rows step offset to count",
+    "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
+)
+CHOOSE = Fields(
+    "rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]"
+)
 
 
 def stretch(x, acc, one):  # type: ignore[no-untyped-def]
@@ -43,149 +60,128 @@ def from_order_key(key):  # type: ignore[no-untyped-def]
     return SIGNED(ordered ^ SIGNED(SIGNED(ordered >> SIGNED(KEY_BITS - 1)) & HIGHEST)).view(T)
 
 
-def tiny(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = outputs, elements of each, count, where each output lies, where its first element lies, how far each
-    element is from the first.  The shortest text, so it compiles soonest."""
-    outputs = numbers[0]
+def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
+    """One task.  to: where each output lies; at: its first element; far: how far from that each element is.  The
+    shortest text, so it compiles soonest."""
+    outputs = N.outputs
     for o in range(outputs):
-        at = numbers[3 + outputs + o]
+        at = N.at[o]
         acc = IDENTITY
-        for i in range(numbers[1]):
-            acc = T(F(acc, LOAD_0(in_0[at + numbers[3 + 2 * outputs + i]])))
-        out[numbers[3 + o]] = STORE(FINISH(acc, numbers[2]))
+        for i in range(N.elements):
+            acc = T(F(acc, LOAD_0(in_0[at + N.far[i]])))
+        out[N.to[o]] = STORE(FINISH(acc, N.count))
 
 
-def run(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = n, cols, width, piece, pieces, offset, offset and step of out, count, 1.  Element i belongs to output
-    i modulo cols.  A task is a piece; where there are more, `work` keeps the lanes of each until the end."""
-    n = numbers[0]
-    cols = numbers[1]
-    width = numbers[2]
-    alone = numbers[4] == 1
+def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """Element i of n belongs to output i modulo cols.  A task is a piece, folded into `width` lanes; where there are
+    more, `work` keeps the lanes of each until the end."""
+    n = N.n
+    cols = N.cols
+    width = N.width
+    alone = N.pieces == 1
     lanes = room(width, T) if alone else work
     for p in range(first, last):
         acc = lanes[p * width : (p + 1) * width]
         for j in range(width):
             acc[j] = IDENTITY
-        stop = numbers[5] + min(n, (p + 1) * numbers[3])
-        for i in range(numbers[5] + p * numbers[3], stop, width):
+        stop = N.offset + min(n, (p + 1) * N.piece)
+        for i in range(N.offset + p * N.piece, stop, width):
             x = in_0[i : min(i + width, stop)]
             for j in range(len(x)):
                 acc[j] = T(F(acc[j], LOAD_0(x[j])))
     if alone or first == last:
-        for k in range(cols, numbers[4] * width, cols):
+        for k in range(cols, N.pieces * width, cols):
             for j in range(cols):
                 lanes[j] = T(COMBINE(lanes[j], lanes[k + j]))
         for j in range(cols):
-            out[numbers[6] + j * numbers[7]] = STORE(FINISH(lanes[j], numbers[8]))
+            out[N.to + j * N.step] = STORE(FINISH(lanes[j], N.count))
     if alone:
         leave(lanes)
 
 
-def run_whole(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
+def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """`run` with one output, for scalars that `stretch` may fold; `work` keeps an accumulator of each piece."""
-    n = numbers[0]
+    n = N.n
     total = IDENTITY
     for p in range(first, last):
-        start = numbers[5] + p * numbers[3]
-        total = stretch(in_0[start : numbers[5] + min(n, (p + 1) * numbers[3])], IDENTITY, ONE)
-        if numbers[4] > 1:
+        start = N.offset + p * N.piece
+        total = stretch(in_0[start : N.offset + min(n, (p + 1) * N.piece)], IDENTITY, ONE)
+        if N.pieces > 1:
             work[p] = total
     if first == last:
         total = work[0]
-        for p in range(1, numbers[4]):
+        for p in range(1, N.pieces):
             total = ACC(COMBINE(total, work[p]))
-    if first == last or numbers[4] == 1:
-        out[numbers[6]] = STORE(FINISH(total, numbers[8]))
+    if first == last or N.pieces == 1:
+        out[N.to] = STORE(FINISH(total, N.count))
 
 
-def rows_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
+def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """`along_whole` where each output is a fold of one stretch."""
-    kept = numbers[0]
-    rows = numbers[8]
+    kept = N.kept
+    rows = N.rows
     for t in range(first, last):
-        for g in range(t * numbers[3], min(numbers[2], (t + 1) * numbers[3])):
+        for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
             place = g
-            base = numbers[17]
-            to = numbers[18]
+            base = N.offset
+            to = N.to
             # No division for the outermost dim, which is the only one of a dense operand.
             for d in range(kept - 1, 0, -1):
-                index = place % numbers[21 + d]
-                place //= numbers[21 + d]
-                base += index * numbers[21 + kept + d]
-                to += index * numbers[21 + 2 * kept + d]
+                index = place % N.sizes[d]
+                place //= N.sizes[d]
+                base += index * N.steps[d]
+                to += index * N.to_steps[d]
             if kept > 0:
-                base += place * numbers[21 + kept]
-                to += place * numbers[21 + 2 * kept]
-            out[to] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, ONE), numbers[20]))
+                base += place * N.steps[0]
+                to += place * N.to_steps[0]
+            out[to] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, ONE), N.count))
 
 
-def along_whole(in_K, out, numbers):  # type: ignore[no-untyped-def]
+def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """`along` with steps of 1, for scalars that `stretch` may fold."""
-    kept = numbers[0]
-    folded = numbers[1]
-    rows = numbers[8]
-    block = numbers[9]
-    folds = 21 + 3 * kept
+    rows = N.rows
+    block = N.block
     for t in range(first, last):
-        c = t // numbers[7]
-        p = t - c * numbers[7]
-        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
             place = g
-            base = numbers[17]
-            to = numbers[18] + p * numbers[19]
-            for d in range(kept - 1, -1, -1):
-                index = place % numbers[21 + d]
-                place //= numbers[21 + d]
-                base += index * numbers[21 + kept + d]
-                to += index * numbers[21 + 2 * kept + d]
+            base = N.offset
+            to = N.to + p * N.copy
+            walk(place, N.sizes, base=N.steps, to=N.to_steps)
             total = IDENTITY
-            for u in range(p * numbers[6], min(numbers[5], (p + 1) * numbers[6])):
-                place = u // numbers[10]
-                start = (u - place * numbers[10]) * block
+            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                place = u // N.blocks
+                start = (u - place * N.blocks) * block
                 at = base + start
-                for d in range(folded - 1, -1, -1):
-                    index = place % numbers[folds + d]
-                    place //= numbers[folds + d]
-                    at += index * numbers[folds + folded + d]
+                walk(place, N.fold_sizes, at=N.fold_steps)
                 total = stretch(in_0[at : at + min(block, rows - start)], total, ONE)
-            out[to] = STORE(FINISH(total, numbers[20]))
+            out[to] = STORE(FINISH(total, N.count))
 
 
-def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `core.fold.plan_walk`.  A group is one output, a unit one block of one stretch that it folds; a
-    task folds one piece, some units, for some groups."""
-    kept = numbers[0]
-    folded = numbers[1]
-    rows = numbers[8]
-    block = numbers[9]
-    step = numbers[11]
-    folds = 21 + 3 * kept
+def along(in_K, out, N):  # type: ignore[no-untyped-def]
+    """A group is one output, a unit one block of one stretch that it folds."""
+    rows = N.rows
+    block = N.block
+    step = N.row_step
     width = min(LANES, (block + 7) // 8 * 8)
     acc = room(LANES, T)
     for t in range(first, last):
-        c = t // numbers[7]
-        p = t - c * numbers[7]
-        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
             place = g
-            base = numbers[17]
-            to = numbers[18] + p * numbers[19]
-            for d in range(kept - 1, -1, -1):
-                index = place % numbers[21 + d]
-                place //= numbers[21 + d]
-                base += index * numbers[21 + kept + d]
-                to += index * numbers[21 + 2 * kept + d]
+            base = N.offset
+            to = N.to + p * N.copy
+            walk(place, N.sizes, base=N.steps, to=N.to_steps)
             for j in range(width):
                 acc[j] = IDENTITY
-            for u in range(p * numbers[6], min(numbers[5], (p + 1) * numbers[6])):
-                place = u // numbers[10]
-                start = (u - place * numbers[10]) * block
+            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                place = u // N.blocks
+                start = (u - place * N.blocks) * block
                 length = min(block, rows - start)
                 at = base + start * step
-                for d in range(folded - 1, -1, -1):
-                    index = place % numbers[folds + d]
-                    place //= numbers[folds + d]
-                    at += index * numbers[folds + folded + d]
+                walk(place, N.fold_sizes, at=N.fold_steps)
                 for i in range(0, length, width):
                     x = in_0[at + i * STEP :]
                     for j in range(min(width, length - i)):
@@ -196,117 +192,89 @@ def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
             total = IDENTITY
             for j in range(min(8, width)):
                 total = T(COMBINE(total, acc[j]))
-            out[to] = STORE(FINISH(total, numbers[20]))
+            out[to] = STORE(FINISH(total, N.count))
     leave(acc)
 
 
-def across(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `core.fold.plan_walk`.  A group is a row of up to `cols` outputs, a unit some rows of the operand
-    that are added onto it; a task folds one piece, some units, for some groups."""
-    kept = numbers[0]
-    folded = numbers[1]
-    cols = numbers[13]
-    step = numbers[15]
-    folds = 21 + 3 * kept
+def across(in_K, out, N):  # type: ignore[no-untyped-def]
+    """A group is a row of up to `cols` outputs, a unit some rows of the operand that are added onto it."""
+    cols = N.col_block
+    step = N.col_step
     acc = room(cols, ACC)
     for t in range(first, last):
-        c = t // numbers[7]
-        p = t - c * numbers[7]
-        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
-            place = g // numbers[14]
-            col = (g - place * numbers[14]) * cols
-            count = min(cols, numbers[12] - col)
-            base = numbers[17] + col * step
-            to = numbers[18] + p * numbers[19] + col * numbers[16]
-            for d in range(kept - 1, -1, -1):
-                index = place % numbers[21 + d]
-                place //= numbers[21 + d]
-                base += index * numbers[21 + kept + d]
-                to += index * numbers[21 + 2 * kept + d]
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
+            place = g // N.col_blocks
+            col = (g - place * N.col_blocks) * cols
+            count = min(cols, N.cols - col)
+            base = N.offset + col * step
+            to = N.to + p * N.copy + col * N.to_step
+            walk(place, N.sizes, base=N.steps, to=N.to_steps)
             for j in range(count):
                 acc[j] = IDENTITY
-            for u in range(p * numbers[6], min(numbers[5], (p + 1) * numbers[6])):
-                place = u // numbers[10]
-                start = (u - place * numbers[10]) * numbers[9]
-                at = base + start * numbers[11]
-                for d in range(folded - 1, -1, -1):
-                    index = place % numbers[folds + d]
-                    place //= numbers[folds + d]
-                    at += index * numbers[folds + folded + d]
-                rows = min(numbers[9], numbers[8] - start)
+            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                place = u // N.blocks
+                start = (u - place * N.blocks) * N.block
+                at = base + start * N.row_step
+                walk(place, N.fold_sizes, at=N.fold_steps)
+                rows = min(N.block, N.rows - start)
                 # Four rows at a time: a row of accumulators is loaded and stored once for four of the operand.
                 for _ in range(rows // 4):
                     x = in_0[at:]
-                    x1 = in_0[at + numbers[11] :]
-                    x2 = in_0[at + 2 * numbers[11] :]
-                    x3 = in_0[at + 3 * numbers[11] :]
+                    x1 = in_0[at + N.row_step :]
+                    x2 = in_0[at + 2 * N.row_step :]
+                    x3 = in_0[at + 3 * N.row_step :]
                     for j in range(count):
                         total = ACC(F(acc[j], LOAD_0(x[j * STEP])))
                         total = ACC(F(total, LOAD_0(x1[j * STEP])))
                         total = ACC(F(total, LOAD_0(x2[j * STEP])))
                         acc[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
-                    at += 4 * numbers[11]
+                    at += 4 * N.row_step
                 for _ in range(rows % 4):
                     x = in_0[at:]
                     for j in range(count):
                         acc[j] = ACC(F(acc[j], LOAD_0(x[j * STEP])))
-                    at += numbers[11]
+                    at += N.row_step
             for j in range(count):
-                out[to + j * numbers[16]] = STORE(FINISH(acc[j], numbers[20]))
+                out[to + j * N.to_step] = STORE(FINISH(acc[j], N.count))
     leave(acc)
 
 
-def ordered(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = kept dims, folded dims but the last, outputs, chunk, chunks, rows of an output, their length and step,
-    offsets of in_0 and out, count, then sizes and strides of the kept dims and of the folded.  An output has one
-    accumulator, which takes each element in turn."""
-    kept = numbers[0]
-    folded = numbers[1]
-    step = numbers[7]
-    folds = 11 + 3 * kept
+def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
+    """A task is a chunk of outputs, each with one accumulator, which takes `units` rows of `rows` elements in turn."""
+    step = N.step
     for t in range(first, last):
-        for g in range(t * numbers[3], min(numbers[2], (t + 1) * numbers[3])):
+        for g in range(t * N.chunk, min(N.outputs, (t + 1) * N.chunk)):
             place = g
-            base = numbers[8]
-            to = numbers[9]
-            for d in range(kept - 1, -1, -1):
-                index = place % numbers[11 + d]
-                place //= numbers[11 + d]
-                base += index * numbers[11 + kept + d]
-                to += index * numbers[11 + 2 * kept + d]
+            base = N.offset
+            to = N.to
+            walk(place, N.sizes, base=N.steps, to=N.to_steps)
             acc = IDENTITY
-            for u in range(numbers[5]):
+            for u in range(N.units):
                 place = u
                 at = base
-                for d in range(folded - 1, -1, -1):
-                    index = place % numbers[folds + d]
-                    place //= numbers[folds + d]
-                    at += index * numbers[folds + folded + d]
-                for i in range(numbers[6]):
+                walk(place, N.fold_sizes, at=N.fold_steps)
+                for i in range(N.rows):
                     acc = T(F(acc, LOAD_0(in_0[at + i * step])))
-            out[to] = STORE(FINISH(acc, numbers[10]))
+            out[to] = STORE(FINISH(acc, N.count))
 
 
-def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `core.fold.plan_walk`.  Most elements do not beat the best so far, so a block is first asked
+def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Most elements do not beat the best so far, so a block is first asked
     whether any does, which vectorises; only then its elements are visited one by one."""
-    kept = numbers[0]
-    step = numbers[11]
-    size = numbers[6] * numbers[9]
+    step = N.row_step
+    size = N.piece * N.block
     for t in range(first, last):
-        c = t // numbers[7]
-        p = t - c * numbers[7]
-        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
             rest = g
-            base = numbers[17]
-            to = numbers[18] + p * numbers[19]
-            for d in range(kept - 1, -1, -1):
-                index = rest % numbers[21 + d]
-                rest //= numbers[21 + d]
-                base += index * numbers[21 + kept + d]
-                to += index * numbers[21 + 2 * kept + d]
+            base = N.offset
+            to = N.to + p * N.copy
+            walk(rest, N.sizes, base=N.steps, to=N.to_steps)
             start = p * size
-            stop = min(numbers[8], start + size)
+            stop = min(N.rows, start + size)
             best = LOAD_0(in_0[base + start * step])
             winner = start
             for i in range(start, stop, 64):
@@ -325,34 +293,29 @@ def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
             out[to] = winner
 
 
-def arg_across(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `core.fold.plan_walk`.  A row of outputs keeps its best values and their places side by side."""
-    kept = numbers[0]
-    cols = numbers[13]
-    step = numbers[15]
-    size = numbers[6] * numbers[9]
+def arg_across(in_K, out, N):  # type: ignore[no-untyped-def]
+    """A row of outputs keeps its best values and their places side by side."""
+    cols = N.col_block
+    step = N.col_step
+    size = N.piece * N.block
     best = room(cols, T)
     winner = room(cols, np.int64)
     for t in range(first, last):
-        c = t // numbers[7]
-        p = t - c * numbers[7]
-        for g in range(c * numbers[3], min(numbers[2], (c + 1) * numbers[3])):
-            rest = g // numbers[14]
-            col = (g - rest * numbers[14]) * cols
-            count = min(cols, numbers[12] - col)
-            at = numbers[17] + col * step + p * size * numbers[11]
-            to = numbers[18] + p * numbers[19] + col * numbers[16]
-            for d in range(kept - 1, -1, -1):
-                index = rest % numbers[21 + d]
-                rest //= numbers[21 + d]
-                at += index * numbers[21 + kept + d]
-                to += index * numbers[21 + 2 * kept + d]
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
+            rest = g // N.col_blocks
+            col = (g - rest * N.col_blocks) * cols
+            count = min(cols, N.cols - col)
+            at = N.offset + col * step + p * size * N.row_step
+            to = N.to + p * N.copy + col * N.to_step
+            walk(rest, N.sizes, at=N.steps, to=N.to_steps)
             x = VIEW
             for j in range(count):
                 best[j] = LOAD_0(x[PLACE])
                 winner[j] = p * size
-            for i in range(p * size + 1, min(numbers[8], (p + 1) * size)):
-                at += numbers[11]
+            for i in range(p * size + 1, min(N.rows, (p + 1) * size)):
+                at += N.row_step
                 x = VIEW
                 for j in range(count):
                     held = best[j]
@@ -361,31 +324,27 @@ def arg_across(in_K, out, numbers):  # type: ignore[no-untyped-def]
                     best[j] = value if wins else held
                     winner[j] = i if wins else winner[j]
             for j in range(count):
-                out[to + j * numbers[16]] = winner[j]
+                out[to + j * N.to_step] = winner[j]
     leave(best)
     leave(winner)
 
 
-def arg_choose(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = rank, outputs, pieces, step of the folded dim, offsets of in_0, in_1 and out, kept dims, the strides
-    of each.  in_1 holds the winner of every piece; the first of the best is the winner of all."""
-    rank = numbers[0]
-    for o in range(numbers[1]):
+def arg_choose(in_K, out, N):  # type: ignore[no-untyped-def]
+    """One task.  in_1 holds the winner of every piece; the first of the best is the winner of all.
+
+    step: along the folded dim.  offset, piece, to: those of in_0, in_1 and out.
+    """
+    for o in range(N.outputs):
         rest = o
-        at = numbers[4]
-        piece = numbers[5]
-        to = numbers[6]
-        for d in range(rank - 1, -1, -1):
-            index = rest % numbers[7 + d]
-            rest //= numbers[7 + d]
-            at += index * numbers[7 + rank + d]
-            piece += index * numbers[7 + 2 * rank + d]
-            to += index * numbers[7 + 3 * rank + d]
+        at = N.offset
+        piece = N.piece
+        to = N.to
+        walk(rest, N.sizes, at=N.steps, piece=N.piece_steps, to=N.to_steps)
         winner = in_1[piece]
-        for p in range(1, numbers[2]):
-            other = in_1[piece + p * numbers[1]]
-            held = LOAD_0(in_0[at + winner * numbers[3]])
-            value = LOAD_0(in_0[at + other * numbers[3]])
+        for p in range(1, N.pieces):
+            other = in_1[piece + p * N.outputs]
+            held = LOAD_0(in_0[at + winner * N.step])
+            value = LOAD_0(in_0[at + other * N.step])
             if F(held, value):
                 winner = other
         out[to] = winner
