@@ -43,7 +43,10 @@ class Filling(Family):
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
         kernel = self.task(write_arange, compute, out.dtype, kind=kind_of(n >= settings.parallel_threshold, n))
         chunk, chunks = pieces(n, CHUNK)
-        numbers = [n, out.layout.offset, out.layout.strides[0], chunk, start.layout.offset, step.layout.offset]
+        numbers = filling.ARANGE.pack(
+            n=n, chunk=chunk, offset=out.layout.offset, stride=out.layout.strides[0],
+            start=start.layout.offset, step=step.layout.offset,
+        )  # fmt: skip
         return bind(kernel, headed(chunks, numbers), 2)
 
     @serves(requests.Random)
@@ -61,7 +64,10 @@ class Filling(Family):
         blocks = philox.blocks(kind, dtype, n)
         chunk, chunks = pieces(blocks, CHUNK // 4)
         kernel = self.task(write_random, kind, dtype, kind=kind_of(n >= settings.parallel_threshold, n))
-        numbers = [n, layout.offset, blocks, chunk, state.layout.offset, limits.layout.offset]
+        numbers = filling.RANDOM.pack(
+            n=n, blocks=blocks, chunk=chunk, offset=layout.offset, state=state.layout.offset,
+            limits=limits.layout.offset,
+        )  # fmt: skip
         return bind(kernel, headed(chunks, numbers), 2)
 
 
@@ -73,6 +79,7 @@ def write_arange(compute: np.dtype[Any], out: DType) -> Any:
         out=out,
         compute=compute,
         signature=f"void({compute}[::1], {compute}[::1], {array_type(out)}, int64[::1])",
+        fields=filling.ARANGE,
     )
     return load(f"arange_{out.short}", text).kernel
 
@@ -93,5 +100,6 @@ def write_random(kind: str, out: DType) -> Any:
         },
         helpers=(philox.philox, values),
         signature=f"void(int64[::1], {array_type(limits)}, {array_type(out)}, int64[::1])",
+        fields=filling.RANDOM,
     )
     return load(f"random_{kind}_{out.short}", text).kernel

@@ -45,14 +45,14 @@ class Indexing(Family):
             return nowhere
         source = with_stride(a.layout, out.shape, dim)
         dims, strides, offsets = walk([out.layout, source, index.layout])
-        numbers = strip_numbers(dims, strides, offsets, size, axis)
+        tasks, numbers = strips_of(dims, strides, offsets, size, axis)
         steps = inner(strides)
         way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
         if way == "dense" and (axis, steps[1]) == (1, 0):
             way = "line"
         parallel = out.layout.numel >= settings.parallel_threshold
         kernel = self.task(write_gather, a.dtype, index.dtype, way, kind=kind_of(parallel, out.layout.numel))
-        return bind(kernel, headed(numbers[0], numbers), 2)
+        return bind(kernel, headed(tasks, numbers), 2)
 
     @serves(requests.Select)
     def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
@@ -81,17 +81,18 @@ class Indexing(Family):
         start = a if fresh else out
         specs = (out, start, src, index)
         dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
-        numbers = [prod(dims), index.layout.shape[dim], int(fresh), out.layout.shape[dim]]
-        numbers += [x.layout.strides[dim] for x in specs] + [len(dims), *dims]
-        for offset, steps in zip(offsets, strides, strict=True):
-            numbers += [offset, *steps]
-        parallel = numbers[0] > 1 and index.layout.numel >= settings.parallel_threshold
+        axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
+        numbers = indexing.LINES.pack(
+            *zip(offsets, strides, strict=True), count=index.layout.shape[dim], fresh=fresh, size=out.layout.shape[dim],
+            axis=axis, step=step, src_step=src_step, index_step=index_step, rank=len(dims), sizes=dims,
+        )  # fmt: skip
+        parallel = prod(dims) > 1 and index.layout.numel >= settings.parallel_threshold
         kind = kind_of(parallel, index.layout.numel)
         kernel = self.task(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
         run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
         x, i, y = run.operands
         (result,) = run.outs
-        run.then(kernel, x if fresh else result, y, i, result, run.numbers(headed(numbers[0], numbers)))
+        run.then(kernel, x if fresh else result, y, i, result, run.numbers(headed(prod(dims), numbers)))
         return run.launch
 
     def _copied(self, out: Spec, a: Spec, index: Spec, src: Spec) -> Steps:
@@ -107,16 +108,18 @@ class Indexing(Family):
         parallel = index.layout.numel >= settings.parallel_threshold
         block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
         blocks = -(-cols // block)
-        numbers = [blocks * prod(dims[:-1]), blocks, block, cols, size, axis, count]
-        numbers += [src.layout.strides[dim], index.layout.strides[dim], len(dims[:-1]), *dims[:-1]]
-        for offset, steps, step in zip(offsets, strides, inner(strides), strict=True):
-            numbers += [offset, step, *steps[:-1]]
+        tasks = blocks * prod(dims[:-1])
+        numbers = indexing.COLUMNS.pack(
+            *[(offset, step, steps[:-1]) for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
+            blocks=blocks, block=block, cols=cols, size=size, axis=axis, count=count, src_step=src.layout.strides[dim],
+            index_step=index.layout.strides[dim], rank=len(dims[:-1]), sizes=dims[:-1],
+        )  # fmt: skip
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
-        kind = kind_of(parallel and numbers[0] > 1, index.layout.numel)
+        kind = kind_of(parallel and tasks > 1, index.layout.numel)
         kernel = self.task(write_scatter_add, out.dtype, src.dtype, index.dtype, way, kind=kind)
         run = self._copied(out, a, index, src)
         _, i, y = run.operands
-        run.then(kernel, y, i, run.outs[0], run.numbers(headed(numbers[0], numbers)))
+        run.then(kernel, y, i, run.outs[0], run.numbers(headed(tasks, numbers)))
         return run.launch
 
     @serves(requests.PutBack)
@@ -139,9 +142,12 @@ class Indexing(Family):
         layout = index.layout
         dims, (steps,) = merge_dims(layout.shape, [layout.strides])
         cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
-        head = [prod(dims[:-1]), cols, max(len(dims) - 1, 0), layout.offset, step, out.layout.offset]
+        numbers = indexing.BOUNDS.pack(
+            rows=prod(dims[:-1]), cols=cols, rank=len(dims[:-1]), offset=layout.offset, step=step, to=out.layout.offset,
+            sizes=dims[:-1], steps=steps[:-1],
+        )  # fmt: skip
         kernel = self.task(write_bounds, index.dtype, kind=kind_of(False, layout.numel))
-        return bind(kernel, headed(1, [*head, *dims[:-1], *steps[:-1]]), 1)
+        return bind(kernel, headed(1, numbers), 1)
 
 
 def nowhere(*buffers: Any) -> bool:
@@ -165,17 +171,20 @@ def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(s[-1] for s in strides) if strides[0] else (1, 1, 0)
 
 
-def strip_numbers(
+def strips_of(
     dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int], size: int, axis: int
-) -> list[int]:
-    """What `gather` reads: rows of the innermost dim, in strips or blocks of about a chunk."""
+) -> tuple[int, list[int]]:
+    """How many tasks `gather` has, and what it reads: rows of the innermost dim, in strips or blocks of a chunk."""
     *outer, rows, cols = (1, 1, *dims)[-max(2, len(dims)) :]
     block, blocks = pieces(cols, CHUNK)
     strip, strips = pieces(rows, CHUNK // block)
-    numbers = [blocks * strips * prod(outer), blocks, block, cols, strips, strip, rows, size, axis, len(outer), *outer]
-    for offset, steps, step in zip(offsets, strides, inner(strides), strict=True):
-        numbers += [offset, step, steps[-2] if len(steps) > 1 else 0, *steps[:-2]]
-    return numbers
+    numbers = indexing.GATHER.pack(
+        *[(offset, step, steps[-2] if len(steps) > 1 else 0, steps[:-2])
+          for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
+        blocks=blocks, block=block, cols=cols, strips=strips, strip=strip, rows=rows, size=size, axis=axis,
+        rank=len(outer), sizes=outer,
+    )  # fmt: skip
+    return blocks * strips * prod(outer), numbers
 
 
 def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
@@ -196,8 +205,10 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
     order = [*reversed(safe), *rest]
     last = order.pop()
     units, rows = prod(dims[d] for d in safe), prod(dims[d] for d in rest[:-1])
-    numbers = [units, rows, dims[last], len(order), view.offset, to[last], g.offset, of[last]]
-    numbers += [steps[d] for steps in (dims, to, of) for d in order]
+    numbers = indexing.VIEW.pack(
+        rows=rows, cols=dims[last], rank=len(order), to=view.offset, to_step=to[last], g=g.offset, g_step=of[last],
+        sizes=[dims[d] for d in order], to_steps=[to[d] for d in order], g_steps=[of[d] for d in order],
+    )  # fmt: skip
     return units, numbers
 
 
@@ -212,6 +223,7 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
                    "LINE_OF_CACHE": str(64 // dtype.itemsize)},
         signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
         imports=moving_header() if way == "rows" else "",
+        fields=indexing.GATHER,
     )  # fmt: skip
     return load(f"gather_{dtype.short}_{index.short}_{way}", text).kernel
 
@@ -232,6 +244,7 @@ def write_scatter_add(dtype: DType, src: DType, index: DType, way: str) -> Any:
         macros={"ADD": expression_macro(sum_text(dtype))},
         constants={"ROWS": str(way == "rows")},
         signature=f"void({array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        fields=indexing.COLUMNS,
     )
     return load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{way}", text).kernel
 
@@ -246,6 +259,7 @@ def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
         signature=f"void({array_type(dtype)}, {array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        fields=indexing.LINES,
     )
     return load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}", text).kernel
 
@@ -260,6 +274,7 @@ def write_view_add(dtype: DType) -> Any:
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
         signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1])",
+        fields=indexing.VIEW,
     )
     return load(f"view_add_{dtype.short}", text).kernel
 
@@ -272,5 +287,6 @@ def write_bounds(index: DType) -> Any:
         out=int64,
         compute=int64.compute,
         signature=f"void({array_type(index)}, int64[::1], int64[::1])",
+        fields=indexing.BOUNDS,
     )
     return load(f"bounds_{index.short}", text).kernel

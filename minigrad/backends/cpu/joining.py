@@ -42,7 +42,11 @@ class Joining(Family):
         chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
         offsets = [size * x.layout.offset for x in (*parts, out)]
         kernel = self.task(write_join, kind=kind_of(out.layout.numel >= settings.parallel_threshold, whole))
-        return bind(kernel, headed(-(-whole // chunk), [chunk, whole, ends[-1], len(parts), 0, *ends, *offsets]), 0)
+        numbers = joining.JOIN.pack(
+            chunk=chunk, whole=whole, row=ends[-1], parts=len(parts), items=len(parts) + 1, starts=[0, *ends],
+            offsets=offsets,
+        )  # fmt: skip
+        return bind(kernel, headed(-(-whole // chunk), numbers), 0)
 
 
 @cache
@@ -64,6 +68,7 @@ def write_join() -> Any:
         out=int64,
         compute=int64.compute,
         signature="void(table, int64[::1])",
+        fields=joining.JOIN,
         imports=moving_header(),
     )
     return load("join", text).kernel

@@ -25,26 +25,32 @@ class Masks(Family):
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
-        numbers, kind = stretches(mask, parts)
-        return bind(self.task(write_masks, masks.count, kind=kind), headed(parts, numbers, end=True), 1)
+        kernel = self.task(write_masks, masks.count, kind=kind_for(mask, parts))
+        return bind(kernel, headed(parts, stretches(mask, parts), end=True), 1)
 
     @serves(requests.Locate)
     def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
         if out.layout.numel == 0:
             return nothing
         parts = starts.layout.numel - 1
-        numbers, kind = stretches(mask, parts)
-        kernel = self.task(write_masks, masks.places, kind=kind)
-        return bind(kernel, headed(parts, [*numbers, out.layout.numel]), 2)
+        kernel = self.task(write_masks, masks.places, kind=kind_for(mask, parts))
+        return bind(kernel, headed(parts, stretches(mask, parts, out.layout.numel)), 2)
 
 
-def stretches(mask: Spec, parts: int) -> tuple[list[int], str]:
-    """What the loops over equal parts of a mask read, and whether threads share them."""
+def kind_for(mask: Spec, parts: int) -> str:
+    """How the loops over equal parts of a mask are called."""
+    return kind_of(parts > 1 and mask.layout.numel >= settings.parallel_threshold, mask.layout.numel)
+
+
+def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
+    """What the loops over equal parts of a mask read."""
     n = mask.layout.numel
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
-    numbers = [n, -(-n // parts), parts, cols, max(len(dims) - 1, 0), *dims[:-1], mask.layout.offset, step, *steps[:-1]]
-    return numbers, kind_of(parts > 1 and n >= settings.parallel_threshold, n)
+    return masks.MASK.pack(
+        n=n, length=-(-n // parts), units=parts, cols=cols, rank=len(dims[:-1]), offset=mask.layout.offset, step=step,
+        limit=limit, sizes=dims[:-1], strides=steps[:-1],
+    )  # fmt: skip
 
 
 def write_masks(template: Callable[..., Any]) -> Any:
@@ -57,5 +63,6 @@ def write_masks(template: Callable[..., Any]) -> Any:
         out=int64,
         compute=int64.compute,
         signature=f"void({', '.join(arrays)}, int64[::1])",
+        fields=masks.MASK,
     )
     return load(f"mask_{template.__name__}", text).kernel

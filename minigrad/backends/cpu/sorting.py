@@ -39,9 +39,8 @@ class Sorting(Family):
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
         rows = prod(dims)
         chunk, chunks = pieces(rows, CHUNK // n)
-        numbers = [rows, chunk, chunks, n, wanted, len(dims), *dims]
-        for x, offset, s in zip((out, a), offsets, strides, strict=True):
-            numbers += [offset, x.layout.strides[dim], *s]
+        groups = [(offset, x.layout.strides[dim], s) for x, offset, s in zip((out, a), offsets, strides, strict=True)]
+        numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, rank=len(dims), sizes=dims)
         parallel = chunks > 1 and rows * n * COST >= settings.parallel_threshold
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
@@ -88,5 +87,6 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool) ->
         constants=constants,
         signature=f"void({array_type(dtype)}, {array_type(int64)}, int64[::1])",
         imports=functions,
+        fields=sorting.ORDER,
     )
     return load(f"{template.__name__}_{dtype.short}_{way}", text).kernel

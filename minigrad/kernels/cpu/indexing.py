@@ -13,26 +13,30 @@ astray.  Sums into one element run in index order inside one unit, so threads ca
 # ruff: noqa: F821
 import numpy as np
 
+from minigrad.kernels.fields import Fields
 
-def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = units, blocks, block, cols, strips, strip, rows, size and stride of the indexed dim of a, rank,
-    shape[rank], then for out, a and index: offset, steps of a column and of a row, strides[rank].  `a` stands still in
-    the indexed dim there.  A unit is a block of the columns of a strip of rows."""
-    blocks = numbers[1]
-    block = numbers[2]
-    cols = numbers[3]
-    strips = numbers[4]
-    strip = numbers[5]
-    rows = numbers[6]
-    size = numbers[7]
-    axis = numbers[8]
-    rank = numbers[9]
-    to_col = numbers[11 + rank]
-    to_row = numbers[12 + rank]
-    a_col = numbers[14 + 2 * rank]
-    a_row = numbers[15 + 2 * rank]
-    index_col = numbers[17 + 3 * rank]
-    index_row = numbers[18 + 3 * rank]
+GATHER = Fields(
+    "blocks block cols strips strip rows size axis rank", "sizes[rank]", "offset col row strides[rank]"
+)
+
+
+def gather(a, index, out, N):  # type: ignore[no-untyped-def]
+    """A task is a block of the columns of a strip of rows.  size, axis: of the indexed dim of a, in which it stands
+    still otherwise.  The groups are those of out, a and index: col and row are steps."""
+    blocks = N.blocks
+    block = N.block
+    cols = N.cols
+    strips = N.strips
+    strip = N.strip
+    rows = N.rows
+    size = N.size
+    axis = N.axis
+    to_col = N.col[0]
+    to_row = N.row[0]
+    a_col = N.col[1]
+    a_row = N.row[1]
+    index_col = N.col[2]
+    index_row = N.row[2]
     places = room(block if DENSE else 0, np.uint64)
     for unit in range(first, last):
         above = unit // blocks
@@ -41,15 +45,10 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
         outer = above // strips
         low = (above - outer * strips) * strip
         high = min(rows, low + strip)
-        to = numbers[10 + rank] + low * to_row + left * to_col
-        pa = numbers[13 + 2 * rank] + low * a_row + left * a_col
-        pi = numbers[16 + 3 * rank] + low * index_row + left * index_col
-        for d in range(rank - 1, -1, -1):
-            place = outer % numbers[10 + d]
-            outer //= numbers[10 + d]
-            to += place * numbers[13 + rank + d]
-            pa += place * numbers[16 + 2 * rank + d]
-            pi += place * numbers[19 + 3 * rank + d]
+        to = N.offset[0] + low * to_row + left * to_col
+        pa = N.offset[1] + low * a_row + left * a_col
+        pi = N.offset[2] + low * index_row + left * index_col
+        walk(outer, N.sizes, to=N.strides[0], pa=N.strides[1], pi=N.strides[2])
         for row in range(low, high):
             if ROWS:
                 if row + 8 < rows:  # no machine foresees rows in no order: ask for one that is read soon
@@ -98,32 +97,28 @@ def gather(a, index, out, numbers):  # type: ignore[no-untyped-def]
     leave(places)
 
 
-def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = units, the number of indices of a unit, whether lines are copied from a first, the size of the indexed
-    dim and its stride in out, a, src and index, rank, shape[rank], then for out, a, src and index: offset,
-    strides[rank] without the indexed dim.  A unit is a line of out along the indexed dim, near while it is summed."""
-    count = numbers[1]
-    size = numbers[3]
-    axis = numbers[4]
-    step = numbers[5]
-    src_step = numbers[6]
-    index_step = numbers[7]
-    rank = numbers[8]
+LINES = Fields("count fresh size axis step src_step index_step rank", "sizes[rank]", "offset strides[rank]")
+
+
+def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
+    """A task is a line of out along the indexed dim, near while `count` indices are summed.  fresh: lines are copied
+    from a first.  size, axis, step, src_step, index_step: the size of that dim, its stride in out, a, src and index.
+    The groups are those of out, a, src and index, without it."""
+    count = N.count
+    size = N.size
+    axis = N.axis
+    step = N.step
+    src_step = N.src_step
+    index_step = N.index_step
     top = np.uint64(size)  # unsigned, a place below 0 is beyond it too
     for unit in range(first, last):
         rest = np.int64(unit)
-        to = numbers[9 + rank]
-        pa = numbers[10 + 2 * rank]
-        px = numbers[11 + 3 * rank]
-        pi = numbers[12 + 4 * rank]
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[9 + d]
-            rest //= numbers[9 + d]
-            to += place * numbers[10 + rank + d]
-            pa += place * numbers[11 + 2 * rank + d]
-            px += place * numbers[12 + 3 * rank + d]
-            pi += place * numbers[13 + 4 * rank + d]
-        if numbers[2]:
+        to = N.offset[0]
+        pa = N.offset[1]
+        px = N.offset[2]
+        pi = N.offset[3]
+        walk(rest, N.sizes, to=N.strides[0], pa=N.strides[1], px=N.strides[2], pi=N.strides[3])
+        if N.fresh:
             if axis == 1 and step == 0:
                 value = a[np.uint64(pa)]
                 for c in range(size):
@@ -159,34 +154,33 @@ def scatter_lines(a, src, index, out, numbers):  # type: ignore[no-untyped-def]
                 pi += index_step
 
 
-def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = units, blocks, block, cols, size and stride of the indexed dim of out, the number of indices, the
-    strides of src and index along them, rank, shape[rank], then for out, src and index: offset, step of a column,
-    strides[rank] without the indexed dim.  A unit is a block of columns, with all indices."""
-    blocks = numbers[1]
-    cols = numbers[3]
-    size = numbers[4]
-    axis = numbers[5]
-    src_step = numbers[7]
-    index_step = numbers[8]
-    rank = numbers[9]
-    to_col = numbers[11 + rank]
-    src_col = numbers[13 + 2 * rank]
-    index_col = numbers[15 + 3 * rank]
+COLUMNS = Fields(
+    "blocks block cols size axis count src_step index_step rank", "sizes[rank]", "offset col strides[rank]"
+)
+
+
+def scatter_add(src, index, out, N):  # type: ignore[no-untyped-def]
+    """A task is a block of columns, with all `count` indices.  size, axis: of the indexed dim of out; src_step,
+    index_step: along the indices.  The groups are those of out, src and index, without that dim: col is the step of
+    a column."""
+    blocks = N.blocks
+    cols = N.cols
+    size = N.size
+    axis = N.axis
+    src_step = N.src_step
+    index_step = N.index_step
+    to_col = N.col[0]
+    src_col = N.col[1]
+    index_col = N.col[2]
     for unit in range(first, last):
         rest = unit // blocks
-        left = (unit - rest * blocks) * numbers[2]
-        count = min(cols - left, numbers[2])
-        to = numbers[10 + rank] + left * to_col
-        px = numbers[12 + 2 * rank] + left * src_col
-        pi = numbers[14 + 3 * rank] + left * index_col
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[10 + d]
-            rest //= numbers[10 + d]
-            to += place * numbers[12 + rank + d]
-            px += place * numbers[14 + 2 * rank + d]
-            pi += place * numbers[16 + 3 * rank + d]
-        for _ in range(numbers[6]):
+        left = (unit - rest * blocks) * N.block
+        count = min(cols - left, N.block)
+        to = N.offset[0] + left * to_col
+        px = N.offset[1] + left * src_col
+        pi = N.offset[2] + left * index_col
+        walk(rest, N.sizes, to=N.strides[0], px=N.strides[1], pi=N.strides[2])
+        for _ in range(N.count):
             if ROWS:
                 k = np.int64(index[np.uint64(pi)])
                 if -size <= k < size:
@@ -209,52 +203,48 @@ def scatter_add(src, index, out, numbers):  # type: ignore[no-untyped-def]
             pi += index_step
 
 
-def view_add(g, out, numbers):  # type: ignore[no-untyped-def]
-    """Add g into out through a layout that may overlap itself, but not between units.
+VIEW = Fields("rows cols rank to to_step g g_step", "sizes[rank] to_steps[rank] g_steps[rank]")
 
-    numbers = units, rows a unit, cols, rank, offset of out, its inner step, offset of g, its inner step, shape[rank],
-    strides of out[rank], strides of g[rank].
+
+def view_add(g, out, N):  # type: ignore[no-untyped-def]
+    """Add g into out through a layout that may overlap itself, but not between tasks, of `rows` each.
+
+    to, to_step, g, g_step: offset and inner step of out and of g.
     """
-    rows = numbers[1]
-    rank = numbers[3]
+    rows = N.rows
     for unit in range(first, last):
         for row in range(unit * rows, unit * rows + rows):
             rest = row
-            to = numbers[4]
-            px = numbers[6]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[8 + d]
-                rest //= numbers[8 + d]
-                to += place * numbers[8 + rank + d]
-                px += place * numbers[8 + 2 * rank + d]
-            for c in range(numbers[2]):
-                at = to + c * numbers[5]
-                out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(g[px + c * numbers[7]])))
+            to = N.to
+            px = N.g
+            walk(rest, N.sizes, to=N.to_steps, px=N.g_steps)
+            for c in range(N.cols):
+                at = to + c * N.to_step
+                out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(g[px + c * N.g_step])))
 
 
-def bounds(index, out, numbers):  # type: ignore[no-untyped-def]
-    """The lowest and the highest index; numbers = rows, cols, rank, offset, inner step, offset of out, shape[rank],
-    strides[rank].  Of nothing, 0 and -1."""
-    rank = numbers[2]
-    empty = numbers[0] * numbers[1] == 0
-    lowest = np.int64(0 if empty else index[numbers[3]])
+BOUNDS = Fields("rows cols rank offset step to", "sizes[rank] steps[rank]")
+
+
+def bounds(index, out, N):  # type: ignore[no-untyped-def]
+    """The lowest and the highest index, at `to`; of nothing, 0 and -1."""
+    empty = N.rows * N.cols == 0
+    lowest = np.int64(0 if empty else index[N.offset])
     highest = np.int64(-1) if empty else lowest
-    for row in range(numbers[0]):
+    for row in range(N.rows):
         rest = row
-        at = numbers[3]
-        for d in range(rank - 1, -1, -1):
-            at += rest % numbers[6 + d] * numbers[6 + rank + d]
-            rest //= numbers[6 + d]
-        if numbers[4] == 1:
-            x = index[at : at + numbers[1]]
+        at = N.offset
+        walk(rest, N.sizes, at=N.steps)
+        if N.step == 1:
+            x = index[at : at + N.cols]
             for c in range(len(x)):
                 k = np.int64(x[c])
                 lowest = min(lowest, k)
                 highest = max(highest, k)
         else:
-            for c in range(numbers[1]):
-                k = np.int64(index[at + c * numbers[4]])
+            for c in range(N.cols):
+                k = np.int64(index[at + c * N.step])
                 lowest = min(lowest, k)
                 highest = max(highest, k)
-    out[numbers[5]] = lowest
-    out[numbers[5] + 1] = highest
+    out[N.to] = lowest
+    out[N.to + 1] = highest

@@ -4,28 +4,29 @@
 """
 
 # ruff: noqa: F821
+from minigrad.kernels.fields import Fields
+
+JOIN = Fields("chunk whole row parts items", "starts[items] offsets[items]")
 
 
-def join(addresses, numbers):  # type: ignore[no-untyped-def]
-    """addresses: of the parts, then of the result.  numbers = bytes of a chunk, of all and of a row, parts, then where
-    in a row each part begins, the end of the row, and how far the elements of each lie behind its address."""
-    whole = numbers[1]
-    row = numbers[2]
-    parts = numbers[3]
-    to = addresses[parts] + numbers[5 + 2 * parts]
+def join(addresses, N):  # type: ignore[no-untyped-def]
+    """A task is a chunk of the `whole` bytes of the result.  starts: where in a row each of the parts begins, and the
+    end of the row.  offsets: how far the elements of each, and those of the result, lie behind their address."""
+    parts = N.parts
+    to = addresses[parts] + N.offsets[parts]
     for chunk in range(first, last):
-        at = chunk * numbers[0]
-        stop = min(whole, at + numbers[0])
-        line = at // row
-        within = at - line * row
+        at = chunk * N.chunk
+        stop = min(N.whole, at + N.chunk)
+        line = at // N.row
+        within = at - line * N.row
         k = 0
-        while numbers[5 + k] <= within:
+        while N.starts[k + 1] <= within:
             k += 1
         while at < stop:
-            begin = numbers[4 + k]
-            end = numbers[5 + k]
+            begin = N.starts[k]
+            end = N.starts[k + 1]
             n = min(end - within, stop - at)
-            source = addresses[k] + numbers[5 + parts + k]
+            source = addresses[k] + N.offsets[k]
             move(to + at, source + line * (end - begin) + within - begin, n)
             at += n
             within += n

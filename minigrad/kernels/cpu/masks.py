@@ -8,24 +8,25 @@ one on.
 # ruff: noqa: F821
 import numpy as np
 
+from minigrad.kernels.fields import Fields
 
-def count(in_0, out, numbers):  # type: ignore[no-untyped-def]
-    """How many hold before each unit, and at the end how many there are; numbers = n, length of a unit, units, cols,
-    rank, shape[rank] of the rows, offset, step, strides[rank]."""
-    rank = numbers[4]
-    step = numbers[6 + rank]
+MASK = Fields("n length units cols rank offset step limit", "sizes[rank] strides[rank]")
+
+
+def count(in_0, out, N):  # type: ignore[no-untyped-def]
+    """How many hold before each unit, and at the end how many there are.  A task is a unit, `length` of the n positions
+    in rows of cols."""
+    step = N.step
     for u in range(first, last):
-        start = u * numbers[1]
-        stop = min(numbers[0], start + numbers[1])
+        start = u * N.length
+        stop = min(N.n, start + N.length)
         total = 0
         while start < stop:
-            rest = start // numbers[3]
-            col = start - rest * numbers[3]
-            size = min(numbers[3] - col, stop - start)
-            at = numbers[5 + rank] + col * step
-            for d in range(rank - 1, -1, -1):
-                at += rest % numbers[5 + d] * numbers[7 + rank + d]
-                rest //= numbers[5 + d]
+            rest = start // N.cols
+            col = start - rest * N.cols
+            size = min(N.cols - col, stop - start)
+            at = N.offset + col * step
+            walk(rest, N.sizes, at=N.strides)
             if step == 1:
                 x = in_0[at : at + size]
                 for j in range(size):
@@ -37,35 +38,31 @@ def count(in_0, out, numbers):  # type: ignore[no-untyped-def]
         out[u + 1] = total
     if first == last:
         total = 0
-        for u in range(numbers[2] + 1):
+        for u in range(N.units + 1):
             total += out[u] if u > 0 else 0
             out[u] = total
 
 
-def places(in_0, in_1, out, numbers):  # type: ignore[no-untyped-def]
-    """The positions of the elements that hold; numbers as in `count`, and at the end the length of
-    out; in_1 says where each unit's begin."""
-    rank = numbers[4]
-    step = numbers[6 + rank]
-    found = room(numbers[1] + 1, np.int64)
+def places(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
+    """The positions of the elements that hold; in_1 says where those of each unit begin.  limit: the length of out."""
+    step = N.step
+    found = room(N.length + 1, np.int64)
     for u in range(first, last):
-        start = u * numbers[1]
-        stop = min(numbers[0], start + numbers[1])
+        start = u * N.length
+        stop = min(N.n, start + N.length)
         held = 0
         while start < stop:
-            rest = start // numbers[3]
-            col = start - rest * numbers[3]
-            size = min(numbers[3] - col, stop - start)
-            at = numbers[5 + rank] + col * step
-            for d in range(rank - 1, -1, -1):
-                at += rest % numbers[5 + d] * numbers[7 + rank + d]
-                rest //= numbers[5 + d]
+            rest = start // N.cols
+            col = start - rest * N.cols
+            size = min(N.cols - col, stop - start)
+            at = N.offset + col * step
+            walk(rest, N.sizes, at=N.strides)
             for j in range(size):
                 found[held] = start + j
                 held += np.int64(in_0[at + j * step])
             start += size
         # No further than out goes: another thread may have made more of the mask hold since it was counted.
-        held = min(held, numbers[7 + 2 * rank] - in_1[u])
+        held = min(held, N.limit - in_1[u])
         z = out[in_1[u] : in_1[u] + held]
         for j in range(held):
             z[j] = found[j]

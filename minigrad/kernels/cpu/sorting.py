@@ -10,6 +10,8 @@ Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertio
 # ruff: noqa: F821
 import numpy as np
 
+from minigrad.kernels.fields import Fields
+
 
 def key_float(x):  # type: ignore[no-untyped-def]
     """Negative numbers have all bits turned, the others the sign bit; -0.0 + 0.0 is 0.0."""
@@ -73,29 +75,24 @@ def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
     return a
 
 
-def order(in_0, out, numbers):  # type: ignore[no-untyped-def]
-    """Positions in the order of the elements.
+ORDER = Fields("rows chunk n wanted rank", "sizes[rank]", "offset step strides[rank]")
 
-    numbers = rows, chunk, chunks, n, how many are wanted, rank, shape[rank], then for out and in_0: offset, step along
-    the row, strides[rank].
-    """
-    n = numbers[3]
-    rank = numbers[5]
-    z = numbers[7 + rank]
-    s = numbers[9 + 2 * rank]
+
+def order(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Positions in the order of the elements, the first `wanted` of n.  A task is a chunk of rows; the groups are those
+    of out and in_0, step along the row."""
+    n = N.n
+    z = N.step[0]
+    s = N.step[1]
     a = room(n, np.uint64)
     b = room(n, np.uint64)
     counts = room(2048, np.int64)
     for t in range(first, last):
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = numbers[6 + rank]
-            at = numbers[8 + 2 * rank]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                to += place * numbers[8 + rank + d]
-                at += place * numbers[10 + 2 * rank + d]
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             for i in range(n):
                 a[i] = (np.uint64(KEY(in_0[at + i * s])) << np.uint64(32)) | np.uint64(i)
             found = a
@@ -103,19 +100,18 @@ def order(in_0, out, numbers):  # type: ignore[no-untyped-def]
                 insert(a, n)
             else:
                 found = radix(a, b, n, counts)
-            for i in range(numbers[4]):
+            for i in range(N.wanted):
                 out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))
     leave(a)
     leave(b)
     leave(counts)
 
 
-def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
+def order_wide(in_0, out, N):  # type: ignore[no-untyped-def]
     """`order` for keys of 64 bits, which have their positions beside them."""
-    n = numbers[3]
-    rank = numbers[5]
-    z = numbers[7 + rank]
-    s = numbers[9 + 2 * rank]
+    n = N.n
+    z = N.step[0]
+    s = N.step[1]
     bits = np.uint64(8 if n < 8192 else 11)
     mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
     a = room(n, np.uint64)
@@ -124,15 +120,11 @@ def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
     pb = room(n, np.int64)
     counts = room(2048, np.int64)
     for t in range(first, last):
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = numbers[6 + rank]
-            at = numbers[8 + 2 * rank]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                to += place * numbers[8 + rank + d]
-                at += place * numbers[10 + 2 * rank + d]
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             for i in range(n):
                 a[i] = KEY(in_0[at + i * s])
                 pa[i] = i
@@ -156,7 +148,7 @@ def order_wide(in_0, out, numbers):  # type: ignore[no-untyped-def]
                     a, b = b, a
                     pa, pb = pb, pa
                 shift += bits
-            for i in range(numbers[4]):
+            for i in range(N.wanted):
                 out[to + i * z] = pa[i]
     leave(a)
     leave(b)
@@ -245,28 +237,23 @@ def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
         best[held + i] = a[i]
 
 
-def first_few(in_0, out, numbers):  # type: ignore[no-untyped-def]
-    """Positions of the first `numbers[4]` elements of an order, for keys up to 32 bits; numbers as in `order`."""
-    n = numbers[3]
-    k = numbers[4]
-    rank = numbers[5]
-    z = numbers[7 + rank]
-    s = numbers[9 + 2 * rank]
+def first_few(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Positions of the first `wanted` elements of an order, for keys up to 32 bits."""
+    n = N.n
+    k = N.wanted
+    z = N.step[0]
+    s = N.step[1]
     keys = room(n, np.uint32)
     a = room(n if k > FEW else 0, np.uint64)
     best = room(k, np.uint64)
     spare = room(k, np.uint64)
     counts = room(2048, np.int64)
     for t in range(first, last):
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = numbers[6 + rank]
-            at = numbers[8 + 2 * rank]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                to += place * numbers[8 + rank + d]
-                at += place * numbers[10 + 2 * rank + d]
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             found = best
             if s == 1:
                 x = in_0[at : at + n]
