@@ -46,7 +46,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     kernel.add_argument("name", help="an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
     kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided", "tiled"), help="layout class")
-    kernel.add_argument("--parallel", action="store_true", help="the variant for large operands")
+    kernel.add_argument("--parallel", action="store_true", help="large operands: also the loop that shares the tasks")
     return parser.parse_args(argv)
 
 

@@ -18,6 +18,7 @@ from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
+from minigrad.kernels.calling import file_of, team
 from minigrad.kernels.store import cache_folder, source
 from minigrad.ops.record import schema
 from minigrad.viz.explain import kernel_files
@@ -116,7 +117,9 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
     }[layout]
     kinds = [operand_dtype(op.name, operand, dtype) for operand in op.operands]
     specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]
-    return kernel_files(op, specs, mg.default_device(), sample_params(op.name, op.params, shape))
+    files = kernel_files(op, specs, mg.default_device(), sample_params(op.name, op.params, shape))
+    # Large operands run the same kernel, and the loop that shares its tasks.
+    return [*files, file_of(team())] if parallel else files
 
 
 def find_op(name: str) -> Op:

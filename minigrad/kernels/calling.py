@@ -22,6 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.errors import KernelError
+from minigrad.kernels.store import load
+
 Call = Callable[..., bool]
 METH_FASTCALL = 0x80
 OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
@@ -176,6 +179,7 @@ def trampoline() -> tuple[Any, dict[str, Method]]:
     """The engine that holds the compiled TRAMPOLINE, and its functions as CPython describes them."""
     import llvmlite.binding as llvm
 
+    check_layout()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
@@ -198,6 +202,14 @@ def placed(text: str) -> str:
     return text.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
 
 
+def check_layout() -> None:
+    """Raise KernelError unless an array says its address and its type where this Python is thought to keep them."""
+    array, word = np.empty(1), ctypes.c_void_p
+    begin, kind = (word.from_address(id(array) + place).value for place in (OBJECT, OBJECT - ctypes.sizeof(word)))
+    if (begin, kind) != (array.ctypes.data, id(np.ndarray)):
+        raise KernelError("this Python or NumPy lays arrays out in a way that compiled kernels cannot read")
+
+
 @cache
 def maker() -> Callable[..., Any]:
     """CPython's own maker of functions that are written in C."""
@@ -215,7 +227,7 @@ def function(kernel: Any, kind: str) -> Call:
         return plain(kernel)
     engine, methods = trampoline()
     if kind == "shared":
-        share(engine)
+        ctypes.c_void_p.from_address(engine.get_global_value_address("team")).value = address(team())
     call: Call = maker()(ctypes.addressof(methods[kind]), address(kernel), None)
     return call
 
@@ -227,13 +239,14 @@ def address(kernel: Any) -> int:
 
 
 @cache
-def share(engine: Any) -> None:
-    """Compile `team`, and tell the trampoline where it is."""
-    from minigrad.kernels import store
+def team() -> Any:
+    """The compiled loop that shares tasks."""
+    return load("team", TEAM.format(hash=native_hash())).kernel
 
-    kernel = store.load("team", TEAM.format(hash=native_hash())).kernel
-    place = ctypes.c_void_p.from_address(engine.get_global_value_address("team"))
-    place.value = address(kernel)
+
+def file_of(kernel: Any) -> str:
+    """Where the text of a kernel is, compiled or not."""
+    return str(getattr(kernel, "py_func", kernel).__code__.co_filename)
 
 
 def plain(kernel: Callable[..., None]) -> Call:

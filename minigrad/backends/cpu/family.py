@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
-from minigrad.kernels.calling import Call, function
+from minigrad.kernels.calling import Call, file_of, function
 from minigrad.kernels.store import watchers
 
 BRIEF = 1 << 15  # elements
@@ -55,7 +55,7 @@ class Family(HostMemory):
             kernel = self.compiled.get((writer, args))
             if kernel is None:
                 kernel = self.compiled[writer, args] = writer(*args)
-            self.files[key] = getattr(kernel, "py_func", kernel).__code__.co_filename
+            self.files[key] = file_of(kernel)
             call = function(kernel, kind)
             if kind == "shared":
                 call = guarded(call, lambda: self.task(writer, *args, kind="alone"))
