@@ -2,8 +2,8 @@
 
 Two facts of Numba's wheels: the layer `workqueue` aborts when two Python threads run parallel kernels at once, and
 the layer `omp` kills a child that was forked after the parent ran one.  So every parallel launch holds one lock, and
-a child forked after an omp launch runs the serial twin of each kernel.  The twin is the same text with `range`, and
-chunks come from shapes, so the results are the same bits.
+a child forked after an omp launch runs each kernel on one thread.  It is the same machine code, and chunks come from
+shapes, so the results are the same bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A launch of a parallel kernel; `serial` compiles its twin when a forked child needs it."""
+    """A launch of a kernel on all threads; `serial` gives it on one, when a forked child needs that."""
 
     def launch(*args: Any) -> Any:
         global _launched
