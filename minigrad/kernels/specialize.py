@@ -278,9 +278,9 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     before: list[str] = []
     new = ast.fix_missing_locations(_Expander(words, before, used).visit(tree))
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
-    if re.fullmatch(r"\d+", final):  # what a template leaves out of this kernel is a number by now: `0`
-        return []
-    return [indent + text for text in before] + [indent + final]
+    above = [indent + text for text in before]
+    # What a template leaves out of this kernel is a number by now: `0`.
+    return above if re.fullmatch(r"\d+", final) else [*above, indent + final]
 
 
 def expression_macro(text: str) -> Expand:

@@ -67,18 +67,33 @@ class Reduction(Family):
     def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        plan, choice = plan_argfold(out.layout, a.layout, dim)
-        parallel = plan.numel >= settings.parallel_threshold
-        kind = "shared" if parallel else "brief"
-        search = self.task(write_search, better, (a.dtype,), plan.label, kind=kind)
         steps = Steps(self, (out,), (a,))
-        source, (target,) = steps.operands[0], steps.outs
-        found = steps.work((plan.partial,), int64) if plan.partial else target
-        steps.then(search, source, found, steps.numbers(headed(plan.tasks, plan.numbers())))
-        if plan.partial:
-            choose = self.task(write_search, better, (a.dtype, int64), "choose", kind="brief")
-            steps.then(choose, source, found, target, steps.numbers(headed(1, choice)))
+        self._search(steps, steps.outs[0], None, better, dim)
         return steps.launch
+
+    @serves(requests.Extreme)
+    def extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if values.layout is not places.layout:
+            return self.lower(requests.Extreme(better, dim), (values, places), (a,))
+        if values.layout.numel == 0:
+            return nothing
+        steps = Steps(self, (values, places), (a,))
+        self._search(steps, steps.outs[1], steps.outs[0], better, dim)
+        return steps.launch
+
+    def _search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
+        """Where the best elements are, and what they are if it is asked for."""
+        a = steps.operands[0]
+        plan, choice = plan_argfold(places.layout, a.layout, dim)
+        kind = "shared" if plan.numel >= settings.parallel_threshold else "brief"
+        kept = values is not None
+        search = self.task(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
+        found = steps.work((plan.partial,), int64) if plan.partial else places
+        # What is not asked for is not written: any memory stands for it.
+        steps.then(search, a, values or found, found, steps.numbers(headed(plan.tasks, plan.numbers())))
+        if plan.partial:
+            choose = self.task(write_search, better, (a.dtype, int64), "choose", kept, kind="brief")
+            steps.then(choose, a, found, values or places, places, steps.numbers(headed(1, choice)))
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> DType:
@@ -205,20 +220,30 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
     return macros, constants
 
 
-def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str) -> Any:
-    """Write, compile and import one search for the place of an extreme."""
+def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept: bool) -> Any:
+    """Write, compile and import one search for the place of an extreme; kept: and for what it is."""
     a, kind = operands[0], label.rstrip("1")
     unit_step = label.endswith("1")
     text = write_kernel(
-        f"Place of the first {better.name} of {a}; {label}.",
+        f"{'Value and place' if kept else 'Place'} of the first {better.name} of {a}; {label}.",
         getattr(reduction, f"arg_{kind}"),
         operands=operands,
         out=int64,
         compute=a.compute,
-        macros={"F": scalar_macro(better, a.compute)},
+        macros={"F": scalar_macro(better, a.compute), "KEEP": keep_macro(kept)},
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
-        signature=f"void({', '.join(map(array_type, operands))}, int64[::1], int64[::1])",
+        signature=f"void({', '.join(map(array_type, (*operands, a)))}, int64[::1], int64[::1])",
         fields=FIELDS[kind],
     )
-    return load(f"{better.name}_{a.short}_{label}", text).kernel
+    return load(f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", text).kernel
+
+
+def keep_macro(kept: bool) -> Expand:
+    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        place, x = map(ast.unparse, args)
+        return [f"values[{place}] = {x}"] if kept else [], ast.Constant(0)
+
+    return expand

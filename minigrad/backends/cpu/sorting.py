@@ -10,10 +10,12 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.reduction import keep_macro
 from minigrad.backends.cpu.rows import helper
+from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
@@ -33,19 +35,35 @@ class Sorting(Family):
 
     @serves(requests.Sort)
     def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        steps = Steps(self, (out,), (a,))
+        self._order(steps, steps.outs[0], None, dim, descending)
+        return steps.launch
+
+    @serves(requests.Ordered)
+    def sort(self, values: Spec, places: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        if values.layout is not places.layout:
+            return self.lower(requests.Ordered(dim, descending), (values, places), (a,))
+        steps = Steps(self, (values, places), (a,))
+        self._order(steps, steps.outs[1], steps.outs[0], dim, descending)
+        return steps.launch
+
+    def _order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
+        """Positions in the order of the elements, and what stands there if it is asked for."""
+        a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
         if out.layout.numel == 0:
-            return nothing
+            return
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
         rows = prod(dims)
         chunk, chunks = pieces(rows, CHUNK // n)
         groups = [(offset, x.layout.strides[dim], s) for x, offset, s in zip((out, a), offsets, strides, strict=True)]
         numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, rank=len(dims), sizes=dims)
-        parallel = chunks > 1 and rows * n * COST >= settings.parallel_threshold
+        kind = kind_of(chunks > 1 and rows * n * COST >= settings.parallel_threshold, rows * n * COST)
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
-        kernel = self.task(write_order, template, a.dtype, descending, kind=kind_of(parallel, rows * n * COST))
-        return bind(kernel, headed(chunks, numbers), 1)
+        kernel = self.task(write_order, template, a.dtype, descending, values is not None, kind=kind)
+        # What is not asked for is not written: any memory stands for it.
+        steps.then(kernel, a, values or out, out, steps.numbers(headed(chunks, numbers)))
 
 
 def key_text(dtype: DType, descending: bool) -> str:
@@ -64,8 +82,8 @@ def key_text(dtype: DType, descending: bool) -> str:
     return helper(paste(template, 0, {}, constants), template, "key")
 
 
-def write_order(template: Callable[..., Any], dtype: DType, descending: bool) -> Any:
-    """Write, compile and import one order."""
+def write_order(template: Callable[..., Any], dtype: DType, descending: bool, kept: bool) -> Any:
+    """Write, compile and import one order; kept: and the elements in it."""
     constants = {"BITS": str(8 * dtype.itemsize), "FEW": str(FEW)}
     functions = key_text(dtype, descending)
     if template is not sorting.order_wide:
@@ -83,10 +101,10 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool) ->
         operands=(dtype,),
         out=int64,
         compute=int64.compute,
-        macros={"KEY": expression_macro("key({})")},
+        macros={"KEY": expression_macro("key({})"), "KEEP": keep_macro(kept)},
         constants=constants,
-        signature=f"void({array_type(dtype)}, {array_type(int64)}, int64[::1])",
+        signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1], int64[::1])",
         imports=functions,
         fields=sorting.ORDER,
     )
-    return load(f"{template.__name__}_{dtype.short}_{way}", text).kernel
+    return load(f"{template.__name__}_{dtype.short}_{way}{'_kept' if kept else ''}", text).kernel

@@ -260,7 +260,7 @@ def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
             out[to] = STORE(FINISH(acc, N.count))
 
 
-def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
+def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """Most elements do not beat the best so far, so a block is first asked
     whether any does, which vectorises; only then its elements are visited one by one."""
     step = N.row_step
@@ -291,9 +291,10 @@ def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
                             best = value
                             winner = i + j
             out[to] = winner
+            KEEP(to, in_0[base + winner * step])
 
 
-def arg_across(in_K, out, N):  # type: ignore[no-untyped-def]
+def arg_across(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """A row of outputs keeps its best values and their places side by side."""
     cols = N.col_block
     step = N.col_step
@@ -307,9 +308,10 @@ def arg_across(in_K, out, N):  # type: ignore[no-untyped-def]
             rest = g // N.col_blocks
             col = (g - rest * N.col_blocks) * cols
             count = min(cols, N.cols - col)
-            at = N.offset + col * step + p * size * N.row_step
+            base = N.offset + col * step
             to = N.to + p * N.copy + col * N.to_step
-            walk(rest, N.sizes, at=N.steps, to=N.to_steps)
+            walk(rest, N.sizes, base=N.steps, to=N.to_steps)
+            at = base + p * size * N.row_step
             x = VIEW
             for j in range(count):
                 best[j] = LOAD_0(x[PLACE])
@@ -325,11 +327,12 @@ def arg_across(in_K, out, N):  # type: ignore[no-untyped-def]
                     winner[j] = i if wins else winner[j]
             for j in range(count):
                 out[to + j * N.to_step] = winner[j]
+                KEEP(to + j * N.to_step, in_0[base + winner[j] * N.row_step + j * step])
     leave(best)
     leave(winner)
 
 
-def arg_choose(in_K, out, N):  # type: ignore[no-untyped-def]
+def arg_choose(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """One task.  in_1 holds the winner of every piece; the first of the best is the winner of all.
 
     step: along the folded dim.  offset, piece, to: those of in_0, in_1 and out.
@@ -348,3 +351,4 @@ def arg_choose(in_K, out, N):  # type: ignore[no-untyped-def]
             if F(held, value):
                 winner = other
         out[to] = winner
+        KEEP(to, in_0[at + winner * N.step])

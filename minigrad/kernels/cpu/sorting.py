@@ -4,7 +4,8 @@ Every dtype has unsigned keys in its own order, nan above all and the two zeros 
 around and leaves ties as they stand.  A key of up to 32 bits and the position share one 64-bit word, so that equal keys
 differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
 Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free names, filled in by
-`specialize`: `KEY` the dtype's key, `BITS` its length.
+`specialize`: `KEY` the dtype's key, `BITS` its length;
+`KEEP(place, x)` puts an element into `values`, where they are asked for.
 """
 
 # ruff: noqa: F821
@@ -78,7 +79,7 @@ def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
 ORDER = Fields("rows chunk n wanted rank", "sizes[rank]", "offset step strides[rank]")
 
 
-def order(in_0, out, N):  # type: ignore[no-untyped-def]
+def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Positions in the order of the elements, the first `wanted` of n.  A task is a chunk of rows; the groups are those
     of out and in_0, step along the row."""
     n = N.n
@@ -101,13 +102,15 @@ def order(in_0, out, N):  # type: ignore[no-untyped-def]
             else:
                 found = radix(a, b, n, counts)
             for i in range(N.wanted):
-                out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                place = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                out[to + i * z] = place
+                KEEP(to + i * z, in_0[at + place * s])
     leave(a)
     leave(b)
     leave(counts)
 
 
-def order_wide(in_0, out, N):  # type: ignore[no-untyped-def]
+def order_wide(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """`order` for keys of 64 bits, which have their positions beside them."""
     n = N.n
     z = N.step[0]
@@ -150,6 +153,7 @@ def order_wide(in_0, out, N):  # type: ignore[no-untyped-def]
                 shift += bits
             for i in range(N.wanted):
                 out[to + i * z] = pa[i]
+                KEEP(to + i * z, in_0[at + pa[i] * s])
     leave(a)
     leave(b)
     leave(pa)
@@ -237,7 +241,7 @@ def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
         best[held + i] = a[i]
 
 
-def first_few(in_0, out, N):  # type: ignore[no-untyped-def]
+def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Positions of the first `wanted` elements of an order, for keys up to 32 bits."""
     n = N.n
     k = N.wanted
@@ -268,7 +272,9 @@ def first_few(in_0, out, N):  # type: ignore[no-untyped-def]
                 pick_many(a, sift(keys, n, a, k, counts), best, k, counts)
                 found = radix(best, spare, k, counts)
             for i in range(k):
-                out[to + i * z] = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                place = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                out[to + i * z] = place
+                KEEP(to + i * z, in_0[at + place * s])
     leave(keys)
     leave(a)
     leave(best)
