@@ -204,7 +204,7 @@ VIEWS = [
     _view("transfer", lambda x: x.to("cpu" if str(x.device) == "reference" else "reference"), lambda x: x.copy()),
     Row("cat", lambda a, b: mg.cat([a, b, a], -1), lambda a, b: np.concatenate([a, b, a], -1), ("real", "real"),
         ("cat",), ((3, 2), (3, 4)), dtypes=ALL),
-    Row("stack", lambda a, b: mg.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), ("real", "real"), ("cat",),
+    Row("stack", lambda a, b: mg.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), ("real", "real"), ("stack",),
         ((3, 2), (3, 2)), dtypes=ALL),
     Row("slice_scatter", lambda a, b: mg.slice_scatter(a, b, 0, 1), lambda a, b: np.concatenate([a[:1], b, a[3:]]),
         ("real", "real"), (), ((4, 2), (2, 2)), dtypes=ALL),

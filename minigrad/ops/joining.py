@@ -8,12 +8,12 @@ from typing import Any
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
-from minigrad.core.roles import Dim
+from minigrad.core.roles import Dim, Size
 from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
-from minigrad.ops.views import narrow, unsqueeze
+from minigrad.ops.views import narrow, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -56,6 +56,29 @@ def cat_along(backend, out, *tensors, dim: Dim):
     return backend.prepare(Join(dim), out, *tensors)
 
 
+def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
+    first = specs[0].shape
+    for spec in specs[1:]:
+        if spec.shape != first:
+            raise ShapeError(
+                f"stack: {specs[0]!r} and {spec!r} differ in shape, and all must have one",
+                op="stack", lhs=first, rhs=spec.shape,
+            )  # fmt: skip
+    return (*first[:dim], len(specs), *first[dim:])
+
+
+@kernel(
+    dtype=_cat_dtype,
+    shape=_stack_shape,
+    vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
+    linear=True,
+    batch=lambda *tensors, dim: stack_along(*tensors, dim=dim + 1),
+)
+def stack_along(backend, out, *tensors, dim: Size):
+    """The operands side by side along a new dim.  Gradient: each gets its part of g."""
+    return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
+
+
 def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors to join.  Raises ArgumentError for none, and for what is no list or tuple of tensors."""
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
@@ -79,13 +102,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dim."""
     items = as_list("stack", tensors)
-    for x in items[1:]:
-        if x.shape != items[0].shape:
-            raise ShapeError(
-                f"stack: {describe(items[0])} and {describe(x)} differ in shape, and all must have one", op="stack"
-            )
-    d = normalize_dim(dim, items[0].ndim + 1, "stack", items[0])
-    return cat([unsqueeze(x, dim=d) for x in items], d)
+    params = {"dim": normalize_dim(dim, items[0].ndim + 1, "stack", items[0])}
+    joined: Tensor = apply(stack_along.op, tuple(items), params)  # type: ignore[attr-defined]
+    return joined
 
 
 def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:

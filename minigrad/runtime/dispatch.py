@@ -103,7 +103,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """A call of an op with several results; those that are no floats carry no gradient."""
-    storages = tuple([plan.backend.allocate(out.layout.numel, out.dtype, plan.device) for out in plan.outs])
+    storages = tuple([make() for make in plan.makes])
     plan.launch(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])  # type: ignore[misc]
     node = None
     if mode.enabled and any(x.op is not None or x.is_variable for x in operands):

@@ -29,14 +29,14 @@ class CallPlan:
     kernel, numbers: what the launch binds, if it is a `bind`; else None.
     check: looks at index values before anything is allocated, or None.
     params: the static arguments that the plan was made for.
-    make: allocates the result's storage, or None for a view.
+    make: allocates the result's storage, or None for a view; makes: those of all results.
     tracks: whether a result can carry a gradient: it is a float.
     into: launches that write through other layouts, for out= and the in-place forms.
     """
 
     __slots__ = (
-        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "numbers", "numel", "outs",
-        "params", "source", "specs", "tracks",
+        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "makes", "numbers",
+        "numel", "outs", "params", "source", "specs", "tracks",
     )  # fmt: skip
 
     def __init__(
@@ -46,7 +46,8 @@ class CallPlan:
         self.source = device
         self.outs = (out, *more)
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
-        self.make: Any = None if launch is None else backend.maker(self.numel, self.dtype, device)
+        self.makes = () if launch is None else tuple(backend.maker(s.layout.numel, s.dtype, device) for s in self.outs)
+        self.make: Any = self.makes[0] if self.makes else None
         self.tracks = any(each.dtype.is_float for each in self.outs)
         self.kernel: Any = getattr(launch, "kernel", None)
         self.numbers: Any = getattr(launch, "numbers", None)
