@@ -1,6 +1,7 @@
 """`python -m tests.benchmarks [--only NAME ...] [--json FILE] [--seconds S] [--list]`.
 
 Every row's results are compared before they are timed: a library that computes something else is not faster.
+`--only compile` says what kernels cost to compile instead.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
+from tests.benchmarks.compiling import report
 from tests.benchmarks.libraries import Minigrad, installed
 from tests.benchmarks.report import HEADER, Result, line, machine, means, save
 from tests.benchmarks.timing import measure
@@ -27,6 +29,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0.6, help="time for each row (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     options = parser.parse_args()
+    if options.only == ["compile"]:
+        report()
+        return 0
     cases = [c for c in CASES if not options.only or any(name in c.title for name in options.only)]
     if not cases:
         parser.error(f"no row's title contains {' or '.join(options.only)}; --list names them")
