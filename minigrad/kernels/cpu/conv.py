@@ -163,28 +163,14 @@ def correlate(x, panels, out, numbers):  # type: ignore[no-untyped-def]
                 h = min(MR, M - m)
                 left = (g * tall + panel) * K * MR
                 z = start + m * numbers[36]
-                if straight:
-                    z += o0 * numbers[37] + o1 * numbers[38] + o2
-                    by_depth(
-                        panels,
-                        left,
-                        1,
-                        MR,
-                        image,
-                        q,
-                        (numbers, table),
-                        NR,
-                        out,
-                        z,
-                        numbers[36],
-                        K,
-                        h,
-                        width,
-                        T(1),
-                        False,
-                    )
-                else:
-                    by_depth(panels, left, 1, MR, image, q, (numbers, table), NR, edge, 0, NR, K, h, width, T(1), False)
+                # What cannot be written where it belongs is written beside, and taken apart.
+                place = z + o0 * numbers[37] + o1 * numbers[38] + o2 if straight else 0
+                pitch = numbers[36] if straight else NR
+                target = out if straight else edge
+                by_depth(
+                    panels, left, 1, MR, image, q, (numbers, table), NR, target, place, pitch, K, h, width, T(1), False
+                )
+                if not straight:
                     for i in range(h):
                         j = 0
                         y2 = o2
