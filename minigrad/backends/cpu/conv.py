@@ -8,20 +8,16 @@ convolution for each phase of the stride: the outputs that are one stride apart 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import nothing
-from minigrad.backends.cpu.matmul import WORK, Matmul, dense_like, memory_of, tile_hash
-from minigrad.backends.steps import Steps
+from minigrad.backends.cpu.family import headed, nothing
+from minigrad.backends.cpu.matmul import WORK, Matmul, tile_hash
+from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -72,172 +68,162 @@ class Conv(Matmul):
     ) -> Launch:
         if out.layout.numel == 0:
             return nothing
-
-        def prepare(z: Spec, a: Spec, b: Spec, c: Spec) -> Launch:
-            taps = forward_taps(w.shape[2:], padding, dilation)
-            return self._correlate(
-                z.layout, a.layout, grouped(b.layout, groups), c.layout, taps, stride, groups, z.dtype
-            )
-
-        return self._cast(out, (x, w, bias), prepare)
+        steps = Steps(self, (out,), (x, w, bias))
+        z, a, b, c = in_registers(steps)
+        taps = forward_taps(w.shape[2:], padding, dilation)
+        self._correlate(steps, z, a, b.seen(grouped(b.layout, groups)), c, taps, stride)
+        return stored(steps, z)
 
     def conv_input(
         self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
             return nothing
-
-        def prepare(z: Spec, a: Spec, b: Spec) -> Launch:
-            launches, covered = [], True
-            # What the image's channels are to the weight is here what the output's are.
-            turned = grouped(b.layout, groups).transpose(1, 2)
-            for phase in product(*(range(min(s, n)) for s, n in zip(stride, z.shape[2:], strict=True))):
-                taps = [phase_taps(*d) for d in zip(phase, w.shape[2:], stride, padding, dilation, strict=True)]
-                if not all(taps):
-                    covered = False
-                    continue
-                layout = z.layout
-                for d, first in enumerate(phase):
-                    layout = layout.slice(2 + d, first, None, stride[d])
-                ones = (1,) * len(stride)
-                launches.append(self._correlate(layout, a.layout, turned, None, taps, ones, groups, z.dtype))
-            start, end = z.layout.offset, z.layout.offset + z.layout.numel
-
-            def launch(left: NDArray[Any], right: NDArray[Any], buffer: NDArray[Any]) -> None:
-                if not covered:
-                    buffer[start:end].fill(0)
-                for run in launches:
-                    run(left, right, right, buffer)
-
-            return launch
-
+        steps = Steps(self, (out,), (y, w))
         if y.layout.numel == 0:
-            return zeros(out)
-        return self._cast(out, (y, w), prepare)
+            clear(steps, steps.outs[0])
+            return steps.launch
+        z, a, b = in_registers(steps)
+        # What the image's channels are to the weight is here what the output's are.
+        turned = b.seen(grouped(b.layout, groups).transpose(1, 2))
+        phases = []
+        for phase in product(*(range(min(s, n)) for s, n in zip(stride, z.shape[2:], strict=True))):
+            taps = [phase_taps(*d) for d in zip(phase, w.shape[2:], stride, padding, dilation, strict=True)]
+            phases.append((phase, taps))
+        if not all(all(taps) for _, taps in phases):
+            clear(steps, z)
+        for phase, taps in phases:
+            if all(taps):
+                layout = z.layout
+                for d, start in enumerate(phase):
+                    layout = layout.slice(2 + d, start, None, stride[d])
+                self._correlate(steps, z.seen(layout), a, turned, None, taps, (1,) * len(stride))
+        return stored(steps, z)
 
     def conv_weight(
         self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
             return nothing
+        steps = Steps(self, (out,), (y, x))
         if y.layout.numel == 0:
-            return zeros(out)
+            clear(steps, steps.outs[0])
+            return steps.launch
+        z, a, b = in_registers(steps)
+        taps = forward_taps(out.shape[2:], padding, dilation)
+        self._correlate_weight(steps, z.seen(grouped(z.layout, groups)), a, b, taps, stride)
+        return stored(steps, z)
 
-        def prepare(z: Spec, a: Spec, b: Spec) -> Launch:
-            taps = forward_taps(z.shape[2:], padding, dilation)
-            return self._correlate_weight(grouped(z.layout, groups), a.layout, b.layout, taps, stride, groups, z.dtype)
-
-        return self._cast(out, (y, x), prepare)
-
-    # ---- dtypes ----
-
-    def _cast(self, out: Spec, operands: Sequence[Spec], prepare: Callable[..., Launch]) -> Launch:
-        """The launch that `prepare` makes for specs of one dtype that registers have, with casts around it."""
-        dtype = as_dtype(out.dtype.compute)
-        if all(x.dtype is dtype for x in (out, *operands)):
-            return prepare(out, *operands)
-        result = out if out.dtype is dtype else Spec(Layout.contiguous(out.shape), dtype)
-        dense = [x if x.dtype is dtype else Spec(dense_like(x.layout), dtype) for x in operands]
-        casts = [None if d is x else self.prepare(requests.Copy(), d, x) for d, x in zip(dense, operands, strict=True)]
-        launch = prepare(result, *dense)
-        back = None if result is out else self.prepare(requests.Copy(), out, result)
-
-        def run(*buffers: NDArray[Any]) -> None:
-            stores, given = [], []
-            for spec, cast, buffer in zip(dense, casts, buffers[:-1], strict=True):
-                if cast is not None:
-                    stores.append(self.allocate(memory_of(spec.layout), dtype, CPU))
-                    cast(buffer, stores[-1].buffer)
-                    buffer = stores[-1].buffer
-                given.append(buffer)
-            if back is None:
-                launch(*given, buffers[-1])
-            else:
-                store = self.allocate(result.layout.numel, dtype, CPU)
-                launch(*given, store.buffer)
-                back(store.buffer, buffers[-1])
-
-        return run
-
-    # ---- numbers ----
+    # ---- steps ----
 
     def _correlate(
-        self, out: Layout, x: Layout, w: Layout, bias: Layout | None, taps: list[Taps], stride: Ints, groups: int,
-        dtype: DType,
-    ) -> Launch:  # fmt: skip
-        """A launch(x, w, bias, out); the weight has dims (group, M, C, taps)."""
-        by_point = self._product_of_points(out, x, w, bias, taps, stride, dtype)
-        if by_point is not None:
-            return by_point
-        m, c = w.shape[1:3]
-        fields = [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride))
-        fields += [Field(*d) for d in zip(out.shape[2:], stride, x.shape[2:], taps, strict=True)]
-        work = out.numel * c * len(list(product(*taps))) * dtype.itemsize
-        parallel = work >= WORK * settings.parallel_threshold
-        kernel = self.kernel(write_correlate, dtype, parallel=parallel)
+        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    ) -> None:
+        """What makes outputs; the weight has dims (group, M, C, taps)."""
+        if self._product_of_points(steps, out, x, w, bias, taps, stride):
+            return
+        dtype, (groups, m, c) = out.dtype, w.shape[:3]
+        k = c * math.prod(map(len, taps))
+        parallel = out.layout.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
+        kernel = self.task(write_correlate, dtype, kind="shared" if parallel else "alone")
         mr, nr = tile_sizes[dtype.name]
         tall = -(-m // mr)
         units = out.shape[0] * groups
+        fields = fields_of(out.shape, stride, x.shape, taps)
         cut(fields, units, c * dtype.itemsize, 4 * nr)
-        tasks = units * fields[0].blocks * fields[1].blocks * fields[2].blocks
-        panels = tall if tasks >= TASKS or not parallel else max(1, -(-tall * tasks // TASKS))
-        added = [0, 0, 0, 0] if bias is None else [bias.offset, m * bias.strides[0], bias.strides[0], 1]
-        k = c * len(list(product(*taps)))
+        blocks = units * blocks_of(fields)
+        high = tall if blocks >= TASKS or not parallel else max(1, -(-tall * blocks // TASKS))
+        step = bias.layout.strides[0] if bias else 0
+        added = [bias.layout.offset, m * step, step, 1] if bias else [0, 0, 0, 0]
         by_row = ends_with_rows(fields, k * mr, nr)
-        table = numbers_of(fields, out.shape[0], groups, (m, c), x, out, w, [*added, panels], by_row)
-        room = groups * tall * mr * (k + added[3])
-
-        def launch(a: NDArray[Any], b: NDArray[Any], more: NDArray[Any], buffer: NDArray[Any]) -> None:
-            store = self.allocate(room, dtype, CPU)
-            kernel(a, b, more, buffer, store.buffer, table)
-
-        return launch
+        numbers = numbers_of(
+            fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, [*added, high], by_row
+        )
+        panels = steps.work((groups * tall * mr * (k + added[3]),), dtype)
+        many = parallel and panels.layout.numel >= settings.parallel_threshold
+        pack = self.task(write_pack_weight, dtype, kind="shared" if many else "alone")
+        steps.then(pack, w, bias or w, panels, steps.numbers(headed(groups * tall, numbers)))
+        tasks = blocks * -(-tall // high)
+        steps.then(kernel, x, panels, out, steps.numbers(headed(tasks, numbers)))
 
     def _product_of_points(
-        self, out: Layout, x: Layout, w: Layout, bias: Layout | None, taps: list[Taps], stride: Ints, dtype: DType
-    ) -> Launch | None:
-        """A convolution that sees one point at a time is a matrix product: its launch, or None where it sees more, or
-        the points do not lie in a row."""
+        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    ) -> bool:
+        """A convolution that sees one point at a time is a matrix product.  False where it sees more, or the points do
+        not lie in a row."""
         sees_more = max(stride) > 1 or any(t != [(0, 0)] for t in taps) or out.shape[2:] != x.shape[2:]
-        if sees_more or w.shape[0] > 1 or not out.is_contiguous:
-            return None
+        if sees_more or w.shape[0] > 1 or not out.layout.is_contiguous:
+            return False
         n, points, (m, c) = out.shape[0], math.prod(out.shape[2:]), w.shape[1:3]
-        matrix, results = x.reshape((n, c, points)), Layout.contiguous((n, m, points), out.offset)
+        matrix = x.layout.reshape((n, c, points))
         if matrix is None:
-            return None
-        weight = Layout.make((n, m, c), (0, *w.strides[1:3]), w.offset)
-        added = None if bias is None else Spec(Layout.make((n, m, points), (0, bias.strides[0], 0), bias.offset), dtype)
-        given = (Spec(matrix, dtype), Spec(weight, dtype), *([added] if added else []))
-        steps = Steps(self, (Spec(results, dtype),), given)
-        image, filters, *more = steps.operands
-        self.product(steps, steps.outs[0], filters, image, more[0] if more else None)
-        launch = steps.launch
-        return launch if added else lambda a, b, c, buffer: launch(a, b, buffer)
+            return False
+        results = out.seen(Layout.contiguous((n, m, points), out.layout.offset))
+        left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
+        added = None
+        if bias:
+            added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
+        self.product(steps, results, left, x.seen(matrix), added)
+        return True
 
-    def _correlate_weight(
-        self, out: Layout, y: Layout, x: Layout, taps: list[Taps], stride: Ints, groups: int, dtype: DType
-    ) -> Launch:
-        """A launch(y, x, out); out, the weight's gradient, has dims (group, M, C, taps)."""
-        m, c = out.shape[1:3]
-        fields = [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride))
-        fields += [Field(*d) for d in zip(y.shape[2:], stride, x.shape[2:], taps, strict=True)]
-        k = c * len(list(product(*taps)))
-        parallel = y.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
-        kernel = self.kernel(write_correlate_weight, dtype, parallel=parallel)
+    def _correlate_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
+        """What sums over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
+        dtype, (groups, m, c) = out.dtype, out.shape[:3]
+        k = c * math.prod(map(len, taps))
+        parallel = y.layout.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
+        kernel = self.task(write_correlate_weight, dtype, kind="shared" if parallel else "alone")
         _, nr = tile_sizes[dtype.name]
         pitch = -(-m // nr) * nr
+        fields = fields_of(y.shape, stride, x.shape, taps)
         cut(fields, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
-        parts = x.shape[0] * fields[0].blocks * fields[1].blocks * fields[2].blocks
+        parts = x.shape[0] * blocks_of(fields)
         chunks = min(parts, -(-TASKS // groups), max(2, SLABS // (groups * k * pitch)))
         chunks = -(-parts // -(-parts // chunks))
-        table = numbers_of(fields, x.shape[0], groups, (m, c), x, y, out, [0, 0, 0, 0, chunks])
-        room = groups * chunks * k * pitch
+        numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, [0, 0, 0, 0, chunks])
+        slabs = steps.work((groups * chunks * k * pitch,), dtype)
+        many = parallel and slabs.layout.numel >= settings.parallel_threshold
+        add = self.task(write_add_slabs, dtype, kind="shared" if many else "alone")
+        steps.then(kernel, x, y, slabs, steps.numbers(headed(groups * chunks, numbers)))
+        steps.then(add, slabs, out, steps.numbers(headed(groups * c, numbers)))
 
-        def launch(a: NDArray[Any], b: NDArray[Any], buffer: NDArray[Any]) -> None:
-            store = self.allocate(room, dtype, CPU)
-            kernel(b, a, buffer, store.buffer, table)
 
-        return launch
+# ---- values ---------------------------------------------------------------------------------------------------------
+
+
+def in_registers(steps: Steps) -> tuple[Value, ...]:
+    """The result and the operands in the dtype that registers have; an operand of another is cast."""
+    (out,) = steps.outs
+    dtype = as_dtype(out.dtype.compute)
+    values = [out if out.dtype is dtype else steps.work(out.shape, dtype)]
+    values += [Matmul.cast(steps, x, dtype) for x in steps.operands]
+    return tuple(values)
+
+
+def stored(steps: Steps, z: Value) -> Launch:
+    """The launch, with a cast at its end if its result is not in memory of the call."""
+    (out,) = steps.outs
+    if z is not out:
+        steps.copy(out, z)
+    return steps.launch
+
+
+def clear(steps: Steps, z: Value) -> None:
+    """Zeros, which is what a sum over nothing is."""
+    steps.ask(requests.Fill(), z, steps.constant(0, z.dtype))
+
+
+# ---- where taps and blocks are --------------------------------------------------------------------------------------
+
+
+def fields_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> list[Field]:
+    """Three dims of whole tensors' shapes."""
+    fields = [Field(*d) for d in zip(outputs[2:], stride, image[2:], taps, strict=True)]
+    return [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride)) + fields
+
+
+def blocks_of(fields: list[Field]) -> int:
+    """How many blocks outputs are cut into."""
+    return math.prod(field.blocks for field in fields)
 
 
 def forward_taps(kernel: Ints, padding: Ints, dilation: Ints) -> list[Taps]:
@@ -257,12 +243,6 @@ def grouped(w: Layout, groups: int) -> Layout:
     return Layout.make((groups, m, *w.shape[1:]), (m * w.strides[0], *w.strides), w.offset)
 
 
-def zeros(out: Spec) -> Launch:
-    """The launch of a sum over nothing."""
-    start, end = out.layout.offset, out.layout.offset + out.layout.numel
-    return lambda *buffers: buffers[-1][start:end].fill(0)
-
-
 def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
     """Cut the first dims into blocks until a block's image fits the cache, and all cores have some.
 
@@ -274,9 +254,8 @@ def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
         return phases[0] * phases[1] * phases[2] * weight > BLOCK
 
     def too_few() -> bool:
-        blocks = units * fields[0].blocks * fields[1].blocks * fields[2].blocks
         outputs = fields[0].block * fields[1].block * fields[2].block
-        return blocks < TASKS and outputs >= 2 * least
+        return units * blocks_of(fields) < TASKS and outputs >= 2 * least
 
     for field in fields:
         pieces = 1
@@ -304,7 +283,7 @@ def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
 def numbers_of(
     fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout,
     more: list[int], by_row: bool = False,
-) -> NDArray[np.int64]:  # fmt: skip
+) -> list[int]:  # fmt: skip
     """What the templates read; their docstring lists it.  `more` is from 44 on, `by_row` 52."""
     m, c = channels
     extra = (0,) * (3 - (len(x.shape) - 2))
@@ -321,7 +300,7 @@ def numbers_of(
     steps = (*extra, *w.strides[3:])
     in_weight = [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps]
     starts = [53, 53 + len(phases), 53 + len(phases) + len(taps)]
-    return np.array([*head, *starts, by_row, *phases, *in_weight, *offsets(fields, c, more[3])], np.int64)
+    return [*head, *starts, by_row, *phases, *in_weight, *offsets(fields, c, more[3])]
 
 
 def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
@@ -339,45 +318,60 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def write_correlate(dtype: DType, parallel: bool) -> Launch:
+def write_pack_weight(dtype: DType) -> Any:
+    """Write, compile and import the loops that lay out a weight."""
+    return write(conv.pack_weight, dtype)
+
+
+def write_correlate(dtype: DType) -> Any:
     """Write, compile and import the loops that make outputs."""
-    return write(conv.correlate, (conv.gather,), "depth", 5, dtype, parallel)
+    return write(conv.correlate, dtype, "depth", (conv.gather,))
 
 
-def write_correlate_weight(dtype: DType, parallel: bool) -> Launch:
+def write_correlate_weight(dtype: DType) -> Any:
     """Write, compile and import the loops that sum over outputs."""
-    return write(conv.correlate_weight, (conv.gather, conv.turn), "rows", 4, dtype, parallel)
+    return write(conv.correlate_weight, dtype, "rows", (conv.gather, conv.turn))
+
+
+def write_add_slabs(dtype: DType) -> Any:
+    """Write, compile and import the loops that add what was summed."""
+    return write(conv.add_slabs, dtype)
 
 
 def write(
-    template: Callable[..., Any], helpers: tuple[Callable[..., Any], ...], by: str, arrays: int, dtype: DType,
-    parallel: bool,
-) -> Launch:  # fmt: skip
-    """A kernel of `arrays` buffers of one dtype and the numbers, with the tile whose table is `by` rows or depth."""
-    name, label = template.__name__, "par" if parallel else "ser"
+    template: Callable[..., Any], dtype: DType, by: str = "", helpers: tuple[Callable[..., Any], ...] = ()
+) -> Any:
+    """A kernel whose buffers are all of one dtype, with the tile whose table is `by` rows or depth, if it has one."""
+    name, arrays = template.__name__, template.__code__.co_argcount - 1
     text = write_kernel(
-        f"convolution: {dtype}, {name}, {'parallel' if parallel else 'serial'}.",
+        f"convolution: {dtype}, {name}.",
         template,
         operands=(dtype,),
         out=dtype,
         compute=dtype.compute,
-        parallel=parallel,
         signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
-        imports=(
-            f"\nfrom minigrad.kernels.cpu.tile import register_tile, tile_shape, transpose_block\n\n"
-            f"# tile.py {tile_hash()}\n"
-            f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
-            f"NR = VECTORS * LANES\n"
-            f"SIDE = min(LANES, 8)\n"
-            f'by_{by} = register_tile("{dtype}", LANES, MR, VECTORS, "{by}")\n'
-            f'transpose = transpose_block("{dtype}", LANES)\n'
-        ),
+        imports=tile_header(dtype, by),
         helpers=helpers,
     )
-    module = load(f"conv_{name}_{dtype.short}_{label}", text)
+    module = load(f"conv_{name}_{dtype.short}", text)
     tile_sizes[dtype.name] = module.MR, module.NR
-    launch: Launch = module.kernel
-    return launch
+    return module.kernel
+
+
+def tile_header(dtype: DType, by: str) -> str:
+    """The lines that give a kernel the shape of the tile, and the tile itself."""
+    names = "register_tile, tile_shape, transpose_block" if by else "tile_shape"
+    tile = (
+        f"SIDE = min(LANES, 8)\n"
+        f'by_{by} = register_tile("{dtype}", LANES, MR, VECTORS, "{by}")\n'
+        f'transpose = transpose_block("{dtype}", LANES)\n'
+    )
+    return (
+        f"\nfrom minigrad.kernels.cpu.tile import {names}\n\n"
+        f"# tile.py {tile_hash()}\n"
+        f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
+        f"NR = VECTORS * LANES\n" + (tile if by else "")
+    )
 
 
 PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, nothing
+from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import array_type, expression_macro, load_text, write_kernel
 from minigrad.kernels.store import load
 
 TASK = 4096  # elements of the image that a task reads, about
@@ -41,8 +42,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, parallel=is_large(x))
-        return bind(kernel, numbers, 1)
+        kernel = self.task(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x))
+        return bind(kernel, headed(parts_of(numbers), numbers), 1)
 
     def max_pool_indices(
         self, out: Spec, places: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -50,8 +51,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, False, True, parallel=is_large(x))
-        return bind(kernel, numbers, 2)
+        kernel = self.task(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x))
+        return bind(kernel, headed(planes_of(numbers), numbers), 2)
 
     def max_pool_pick(
         self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -59,8 +60,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_pick, (x.dtype, h.dtype), out.dtype, parallel=is_large(x))
-        return lambda a, b, buffer: kernel(b, a, buffer, numbers)
+        kernel = self.task(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x))
+        return bind(kernel, headed(planes_of(numbers), numbers), 2)
 
     def max_pool_back(
         self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -68,8 +69,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_back, (x.dtype, g.dtype), out.dtype, parallel=is_large(x))
-        return lambda a, b, buffer: kernel(b, a, buffer, numbers)
+        kernel = self.task(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x))
+        return bind(kernel, headed(planes_of(numbers), numbers), 2)
 
     def avg_pool(
         self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
@@ -77,9 +78,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, (1,) * len(window), out.layout)
-        counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor, out.dtype)
-        kernel = self.kernel(write, pool.avg_pool, (x.dtype,), out.dtype, True, parallel=is_large(x))
-        return lambda a, buffer: kernel(a, buffer, counts, numbers)
+        counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
+        return self._mean(pool.avg_pool, out, x, x, counts, headed(parts_of(numbers), numbers))
 
     def avg_pool_back(
         self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
@@ -87,20 +87,40 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(g.layout, out.layout, g.layout, window, stride, padding, (1,) * len(window), out.layout)
-        counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor, out.dtype)
-        kernel = self.kernel(write, pool.avg_pool_back, (g.dtype,), out.dtype, True, parallel=is_large(out))
-        return lambda a, buffer: kernel(a, buffer, counts, numbers)
+        counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
+        return self._mean(pool.avg_pool_back, out, g, out, counts, headed(planes_of(numbers), numbers))
+
+    def _mean(
+        self, template: Callable[..., Any], out: Spec, a: Spec, image: Spec, counts: NDArray[np.float64],
+        numbers: NDArray[np.int64],
+    ) -> Launch:  # fmt: skip
+        """A launch(a, out) of loops that read the reciprocals of what each mean counts."""
+        steps = Steps(self, (out,), (a,))
+        shares = steps.constant(counts, as_dtype(a.dtype.compute))
+        kernel = self.task(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image))
+        steps.then(kernel, *steps.operands, *steps.outs, shares, steps.constant(numbers, int64))
+        return steps.launch
 
 
-def is_large(x: Spec) -> bool:
+def kind_of(x: Spec) -> str:
     """Whether the image is worth all threads."""
-    return x.layout.numel >= settings.parallel_threshold
+    return "shared" if x.layout.numel >= settings.parallel_threshold else "alone"
+
+
+def planes_of(numbers: list[int]) -> int:
+    """How many planes there are, each of them a task."""
+    return numbers[0] * numbers[1]
+
+
+def parts_of(numbers: list[int]) -> int:
+    """How many tasks there are of some rows of outputs each."""
+    return planes_of(numbers) * numbers[2] * -(-numbers[3] // numbers[33])
 
 
 def numbers_of(
     outputs: Layout, x: Layout, second: Layout | None, window: Ints, stride: Ints, padding: Ints, dilation: Ints,
     out: Layout,
-) -> NDArray[np.int64]:  # fmt: skip
+) -> list[int]:  # fmt: skip
     """What the templates read; their docstring lists it."""
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
     numbers = [*x.shape[:2], *ones, *outputs.shape[2:], *ones, *x.shape[2:], *ones, *window, *ones, *stride]
@@ -110,14 +130,12 @@ def numbers_of(
     wide = numbers[7] * max(1, numbers[12])
     reach, step = (window[-1] - 1) * dilation[-1], stride[-1]
     laid_out = min(step, reach + 1) * (numbers[4] + reach // step)
-    numbers += [out.offset, max(1, min(numbers[3], TASK // max(1, wide))), laid_out]
-    return np.array(numbers, np.int64)
+    return [*numbers, out.offset, max(1, min(numbers[3], TASK // max(1, wide))), laid_out]
 
 
 def reciprocals(
-    outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None,
-    dtype: DType,
-) -> NDArray[Any]:  # fmt: skip
+    outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
+) -> NDArray[np.float64]:
     """Per output along each of three dims, one over the elements that count; their product is that of a window."""
     parts = [np.ones(1)] * (3 - len(window))
     for d in range(len(window)):
@@ -125,33 +143,28 @@ def reciprocals(
         parts.append(1 / np.array(counts if divisor is None else [1] * len(counts), np.float64))
     if divisor is not None:
         parts[0] = parts[0] / divisor
-    return np.concatenate(parts).astype(dtype.compute)
+    return np.concatenate(parts)
 
 
-def write(
-    template: Callable[..., Any], operands: tuple[DType, ...], out: DType, counts: bool = False, places: bool = False,
-    *, parallel: bool,
-) -> Launch:  # fmt: skip
-    """Write, compile and import one of the loops; it computes in the registers' dtype of its first operand."""
-    name, label = template.__name__, "par" if parallel else "ser"
-    compute = operands[0].compute
-    more = [f"{compute}[::1]"] if counts else ["int64[::1]"] if places else []
-    types = [*map(array_type, (*operands, out)), *more, "int64[::1]"]
-    lowest = "-np.inf" if operands[0].is_float else str(operands[0].lowest)
+def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType, *more: DType) -> Any:
+    """Write, compile and import one of the loops; it computes in the registers' dtype of the image, which is last.
+
+    more: the dtype of what the loop has behind its output.
+    """
+    name, image = template.__name__, operands[-1]
+    lowest = "-np.inf" if image.is_float else str(image.lowest)
     text = write_kernel(
-        f"pooling: {', '.join(map(str, operands))} -> {out}, {name}, {'parallel' if parallel else 'serial'}.",
+        f"pooling: {', '.join(map(str, operands))} -> {out}, {name}.",
         template,
         operands=operands,
         out=out,
-        compute=compute,
+        compute=image.compute,
+        macros={"LOAD_X": expression_macro(load_text(image, image.compute)[0])},
         constants={"LOWEST": f"T({lowest})"},
-        parallel=parallel,
-        signature=f"void({', '.join(types)})",
+        signature=f"void({', '.join(map(array_type, (*operands, out, *more, int64)))})",
         helpers=(pool.search,) if "search" in template.__code__.co_names else (),
     )
-    short = "_".join(d.short for d in (*operands, out))
-    launch: Launch = load(f"pool_{name}_{short}_{label}", text).kernel
-    return launch
+    return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text).kernel
 
 
 MAX_PARTS: dict[str, Callable[..., Launch]] = {

@@ -4,8 +4,9 @@ A task copies the piece of the image that its outputs see, with zeros where the 
 planes) that one stride apart belong together side by side.  There, for every tap and channel, what the outputs of a
 block multiply lies in one run that starts at a fixed distance: so a row of the right operand of the tile is an offset,
 for any stride, dilation and number of dims.  Runs go on from one row of outputs to the next, over a few columns that
-are computed and not kept.  `correlate` makes outputs, `correlate_weight` sums over them for the weight's gradient, with
-the image on the left of the tile; a gradient of the image is `correlate` once per phase of the stride.
+are computed and not kept.  `pack_weight` lays out the weight as the tile reads it, and `correlate` makes outputs; a
+gradient of the image is both once per phase of the stride.  `correlate_weight` sums over outputs for the weight's
+gradient, with the image on the left of the tile, and `add_slabs` adds what its tasks have summed.
 
 Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables.
 
@@ -38,10 +39,10 @@ def gather(x, image, numbers, at, l0, l1, l2):  # type: ignore[no-untyped-def]
                     r0 = l0 + numbers[phases + f0]
                     r1 = l1 + numbers[phases + numbers[20] + f1]
                     r2 = l2 + numbers[phases + numbers[20] + numbers[21] + f2]
-                    # Slots first..last lie inside the image.
-                    first = min(P2, max(0, (step - 1 - r2) // step))
-                    last = max(first, min(P2, (numbers[25] - r2 + step - 1) // step))
-                    q2 = pc + (r2 + first * step) * deep
+                    # Slots left..right lie inside the image.
+                    left = min(P2, max(0, (step - 1 - r2) // step))
+                    right = max(left, min(P2, (numbers[25] - r2 + step - 1) // step))
+                    q2 = pc + (r2 + left * step) * deep
                     for u0 in range(P0):
                         i0 = r0 + u0 * numbers[11]
                         for u1 in range(P1):
@@ -52,11 +53,11 @@ def gather(x, image, numbers, at, l0, l1, l2):  # type: ignore[no-untyped-def]
                                 for u in range(P2):
                                     row[u] = T(0)
                             else:
-                                for u in range(first):
+                                for u in range(left):
                                     row[u] = T(0)
                                 q = q2 + i0 * numbers[30] + i1 * numbers[31]
-                                inside = row[first:last]
-                                n = last - first
+                                inside = row[left:right]
+                                n = right - left
                                 if step * deep == 1:
                                     source = x[q : q + n]
                                     for u in range(n):
@@ -64,29 +65,42 @@ def gather(x, image, numbers, at, l0, l1, l2):  # type: ignore[no-untyped-def]
                                 else:
                                     for u in range(n):
                                         inside[u] = x[q + u * step * deep]
-                                for u in range(last, P2):
+                                for u in range(right, P2):
                                     row[u] = T(0)
 
 
-def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
-    """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o * stride + position of the tap]."""
+def pack_weight(w, bias, panels, numbers):  # type: ignore[no-untyped-def]
+    """Each task copies one panel: MR channels of the output side by side, for each channel of the image and tap, with
+    zeros beyond the last one.  The bias is one more row, which meets a row of ones behind the image."""
     M = numbers[2]
     C = numbers[3]
     taps = numbers[4]
-    # The bias is one more row of the weight, which meets a row of ones behind the image.
-    added = numbers[47]
-    K = C * taps + added
+    K = C * taps + numbers[47]
     tall = (M + MR - 1) // MR
-    for g in range(numbers[1]):
-        for m in range(tall * MR):
+    for panel in range(first, last):
+        g = panel // tall
+        for i in range(MR):
+            m = panel % tall * MR + i
+            to = panel * K * MR + i
             for c in range(C):
                 q = numbers[40] + g * numbers[41] + m * numbers[42] + c * numbers[43]
-                to = (g * tall + m // MR) * K * MR + c * taps * MR + m % MR
                 for t in range(taps):
-                    panels[to + t * MR] = w[q + numbers[numbers[50] + t]] if m < M else T(0)
-            if added > 0:
-                to = (g * tall + m // MR) * K * MR + (K - 1) * MR + m % MR
+                    panels[to] = w[q + numbers[numbers[50] + t]] if m < M else T(0)
+                    to += MR
+            if numbers[47] > 0:
                 panels[to] = bias[numbers[44] + g * numbers[45] + m * numbers[46]] if m < M else T(0)
+
+
+def correlate(x, panels, out, numbers):  # type: ignore[no-untyped-def]
+    """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o * stride + position of the tap].
+
+    Each task makes one block of outputs, or some panels of its channels.
+    """
+    M = numbers[2]
+    C = numbers[3]
+    added = numbers[47]
+    K = C * numbers[4] + added
+    tall = (M + MR - 1) // MR
     n0 = (numbers[5] + numbers[8] - 1) // numbers[8]
     n1 = (numbers[6] + numbers[9] - 1) // numbers[9]
     n2 = (numbers[7] + numbers[10] - 1) // numbers[10]
@@ -97,7 +111,13 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
     by_row = numbers[52] > 0
     step = numbers[39]
     table = numbers[51]
-    for task in RANGE(numbers[0] * numbers[1] * n0 * n1 * n2 * parts):
+    # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
+    ones = size + added * numbers[17] * P1 * P2
+    image = room(ones + NR, T)
+    for j in range(size, ones):
+        image[np.uint64(j)] = T(1)
+    edge = room(MR * NR, T)
+    for task in range(first, last):
         rest = task // parts
         b2 = rest % n2 * numbers[10]
         rest //= n2
@@ -110,11 +130,6 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
         c0 = min(numbers[8], numbers[5] - b0)
         c1 = min(numbers[9], numbers[6] - b1)
         c2 = min(numbers[10], numbers[7] - b2)
-        # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
-        ones = size + added * numbers[17] * P1 * P2
-        image = np.empty(ones + NR, T)
-        for j in range(size, ones):
-            image[np.uint64(j)] = T(1)
         gather(
             x,
             image,
@@ -125,7 +140,6 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
             b2 * numbers[13] + numbers[16],
         )
         start = numbers[33] + n * numbers[34] + g * numbers[35] + b0 * numbers[37] + b1 * numbers[38] + b2 * step
-        edge = np.empty(MR * NR, T)
         flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
         across = (c2 + NR - 1) // NR
         low = task % parts * numbers[48]
@@ -149,28 +163,14 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
                 h = min(MR, M - m)
                 left = (g * tall + panel) * K * MR
                 z = start + m * numbers[36]
-                if straight:
-                    z += o0 * numbers[37] + o1 * numbers[38] + o2
-                    by_depth(
-                        panels,
-                        left,
-                        1,
-                        MR,
-                        image,
-                        q,
-                        (numbers, table),
-                        NR,
-                        out,
-                        z,
-                        numbers[36],
-                        K,
-                        h,
-                        width,
-                        T(1),
-                        False,
-                    )
-                else:
-                    by_depth(panels, left, 1, MR, image, q, (numbers, table), NR, edge, 0, NR, K, h, width, T(1), False)
+                # What cannot be written where it belongs is written beside, and taken apart.
+                place = z + o0 * numbers[37] + o1 * numbers[38] + o2 if straight else 0
+                pitch = numbers[36] if straight else NR
+                target = out if straight else edge
+                by_depth(
+                    panels, left, 1, MR, image, q, (numbers, table), NR, target, place, pitch, K, h, width, T(1), False
+                )
+                if not straight:
                     for i in range(h):
                         j = 0
                         y2 = o2
@@ -194,6 +194,8 @@ def correlate(x, w, bias, out, panels, numbers):  # type: ignore[no-untyped-def]
                             if y1 == P1:
                                 y1 = 0
                                 y0 += 1
+    leave(edge)
+    leave(image)
 
 
 def turn(y, at, step, deep, panels, to, width, depth):  # type: ignore[no-untyped-def]
@@ -209,15 +211,14 @@ def turn(y, at, step, deep, panels, to, width, depth):  # type: ignore[no-untype
             panels[to + k * NR + j] = y[at + j * step + k * deep] if j < width else T(0)
 
 
-def correlate_weight(x, y, out, slabs, numbers):  # type: ignore[no-untyped-def]
-    """out[m, c, tap] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
+def correlate_weight(x, y, slabs, numbers):  # type: ignore[no-untyped-def]
+    """slab[c, tap, m] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 
-    Each task sums over a chunk of images and blocks into a slab of its own; the slabs are added at the end, in order.
+    Each task sums over a chunk of images and blocks into a slab of its own.
     """
     M = numbers[2]
     C = numbers[3]
-    taps = numbers[4]
-    K = C * taps
+    K = C * numbers[4]
     across = (M + NR - 1) // NR
     pitch = across * NR
     n0 = (numbers[5] + numbers[8] - 1) // numbers[8]
@@ -230,12 +231,12 @@ def correlate_weight(x, y, out, slabs, numbers):  # type: ignore[no-untyped-def]
     P2 = numbers[19]
     size = C * numbers[20] * numbers[21] * numbers[22] * numbers[17] * P1 * P2
     table = numbers[51]
-    for task in RANGE(numbers[1] * chunks):
+    image = room(size, T)
+    turned = room(numbers[8] * numbers[9] * numbers[10] * pitch, T)
+    for task in range(first, last):
         g = task // chunks
-        first = task % chunks * share
-        image = np.empty(size, T)
-        turned = np.empty(numbers[8] * numbers[9] * numbers[10] * pitch, T)
-        for part in range(first, min(parts, first + share)):
+        start = task % chunks * share
+        for part in range(start, min(parts, start + share)):
             b2 = part % n2 * numbers[10]
             rest = part // n2
             b1 = rest % n1 * numbers[9]
@@ -274,7 +275,7 @@ def correlate_weight(x, y, out, slabs, numbers):  # type: ignore[no-untyped-def]
                         for o1 in range(c1):
                             to = ((panel * c0 + o0) * c1 + o1) * c2 * NR
                             q = (o0 * P1 + o1) * P2
-                            more = part > first or o0 > 0 or o1 > 0
+                            more = part > start or o0 > 0 or o1 > 0
                             by_rows(
                                 image,
                                 q,
@@ -293,14 +294,27 @@ def correlate_weight(x, y, out, slabs, numbers):  # type: ignore[no-untyped-def]
                                 T(1),
                                 more,
                             )
-    for g in range(numbers[1]):
-        total = slabs[g * chunks * K * pitch : (g * chunks + 1) * K * pitch]
-        for chunk in range(1, chunks):
-            slab = slabs[(g * chunks + chunk) * K * pitch : (g * chunks + chunk + 1) * K * pitch]
-            for q in range(K * pitch):
+    leave(turned)
+    leave(image)
+
+
+def add_slabs(slabs, out, numbers):  # type: ignore[no-untyped-def]
+    """out[m, c, tap] = the sum of the slabs, in their order; a task is one channel c of a group."""
+    M = numbers[2]
+    C = numbers[3]
+    taps = numbers[4]
+    pitch = (M + NR - 1) // NR * NR
+    size = taps * pitch
+    for task in range(first, last):
+        g = task // C
+        c = task % C
+        at = (g * numbers[48] * C + c) * size
+        total = slabs[at : at + size]
+        for chunk in range(1, numbers[48]):
+            slab = slabs[at + chunk * C * size : at + chunk * C * size + size]
+            for q in range(size):
                 total[q] = T(total[q] + slab[q])
+        to = numbers[40] + g * numbers[41] + c * numbers[43]
         for m in range(M):
-            for c in range(C):
-                to = numbers[40] + g * numbers[41] + m * numbers[42] + c * numbers[43]
-                for t in range(taps):
-                    out[to + numbers[numbers[50] + t]] = total[(c * taps + t) * pitch + m]
+            for t in range(taps):
+                out[to + m * numbers[42] + numbers[numbers[50] + t]] = total[t * pitch + m]

@@ -4,7 +4,8 @@ Values go row by row: the rows of a window are joined first, side by side in reg
 What has to know where the largest element is looks for it window by window, in row-major order, so that ties go to the
 first.  A gradient is made plane by plane, where windows may overlap, and stored once.
 
-Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`, `RANGE`, and `LOWEST` for the largest of nothing.
+Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand that windows are in, and `LOWEST` for the largest of
+nothing.  A task is some rows of outputs where the numbers say how many, else a plane.
 
 numbers = N, C;  2: output sizes; 5: image sizes; 8: windows; 11: strides; 14: paddings; 17: dilations; 20: image
 offset, strides of N, C and three dims; 26: the same for a second operand; 32: offset of out, which is dense; 33: rows
@@ -27,13 +28,13 @@ def max_pool(x, out, numbers):  # type: ignore[no-untyped-def]
     rows = numbers[33]
     parts = (O1 + rows - 1) // rows
     size = max(S2 + pad, (O2 - 1) * step + (numbers[10] - 1) * numbers[19] + 1)
-    for task in RANGE(numbers[0] * numbers[1] * O0 * parts):
+    line = room(size, T)
+    best = room(O2, T)
+    for task in range(first, last):
         part = task % parts
         o0 = task // parts % O0
         plane = task // (parts * O0)
         at = numbers[20] + plane // numbers[1] * numbers[21] + plane % numbers[1] * numbers[22]
-        line = np.empty(size, T)
-        best = np.empty(O2, T)
         for o1 in range(part * rows, min(O1, (part + 1) * rows)):
             # A row of the image with the padding on both sides, the largest over the window's rows.
             for j in range(size):
@@ -69,6 +70,8 @@ def max_pool(x, out, numbers):  # type: ignore[no-untyped-def]
             row = out[to : to + O2]
             for j in range(O2):
                 row[j] = STORE(best[j])
+    leave(best)
+    leave(line)
 
 
 def search(x, numbers, at, o0, o1, line, best, where):  # type: ignore[no-untyped-def]
@@ -105,20 +108,20 @@ def search(x, numbers, at, o0, o1, line, best, where):  # type: ignore[no-untype
                 q = at + i0 * numbers[23] + i1 * numbers[24]
                 for f in range(min(step, reach + 1)):
                     part = line[f * slots : (f + 1) * slots]
-                    first = min(slots, max(0, (pad - f + step - 1) // step))
-                    last = max(first, min(slots, (S2 + pad - f + step - 1) // step))
-                    start = q + (first * step + f - pad) * numbers[25]
-                    for u in range(first):
+                    left = min(slots, max(0, (pad - f + step - 1) // step))
+                    right = max(left, min(slots, (S2 + pad - f + step - 1) // step))
+                    start = q + (left * step + f - pad) * numbers[25]
+                    for u in range(left):
                         part[u] = LOWEST
-                    inside = part[first:last]
+                    inside = part[left:right]
                     if step * numbers[25] == 1:
-                        source = x[start : start + last - first]
-                        for u in range(last - first):
-                            inside[u] = LOAD_0(source[u])
+                        source = x[start : start + right - left]
+                        for u in range(right - left):
+                            inside[u] = LOAD_X(source[u])
                     else:
-                        for u in range(last - first):
-                            inside[u] = LOAD_0(x[np.uint64(start + u * step * numbers[25])])
-                    for u in range(last, slots):
+                        for u in range(right - left):
+                            inside[u] = LOAD_X(x[np.uint64(start + u * step * numbers[25])])
+                    for u in range(right, slots):
                         part[u] = LOWEST
                 place = (i0 * S1 + i1) * S2 - pad
                 for c in range(numbers[10]):
@@ -137,31 +140,34 @@ def max_pool_indices(x, out, places, numbers):  # type: ignore[no-untyped-def]
     element is."""
     O2 = numbers[4]
     rows = numbers[2] * numbers[3]
-    for plane in RANGE(numbers[0] * numbers[1]):
+    line = room(numbers[34], T)
+    best = room(O2, T)
+    where = room(O2, np.int64)
+    for plane in range(first, last):
         at = numbers[20] + plane // numbers[1] * numbers[21] + plane % numbers[1] * numbers[22]
-        line = np.empty(numbers[34], T)
-        best = np.empty(O2, T)
-        where = np.empty(O2, np.int64)
         for o in range(rows):
             search(x, numbers, at, o // numbers[3], o % numbers[3], line, best, where)
             to = numbers[32] + (plane * rows + o) * O2
             for j in range(O2):
                 out[to + j] = STORE(best[j])
                 places[to + j] = max(0, where[j])
+    leave(where)
+    leave(best)
+    leave(line)
 
 
-def max_pool_pick(x, h, out, numbers):  # type: ignore[no-untyped-def]
+def max_pool_pick(h, x, out, numbers):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the element of h where x has the first largest of the window; 0 for a window of padding."""
     O2 = numbers[4]
     rows = numbers[2] * numbers[3]
-    for plane in RANGE(numbers[0] * numbers[1]):
+    line = room(numbers[34], T)
+    best = room(O2, T)
+    where = room(O2, np.int64)
+    for plane in range(first, last):
         n = plane // numbers[1]
         c = plane % numbers[1]
         at = numbers[20] + n * numbers[21] + c * numbers[22]
         ph = numbers[26] + n * numbers[27] + c * numbers[28]
-        line = np.empty(numbers[34], T)
-        best = np.empty(O2, T)
-        where = np.empty(O2, np.int64)
         for o in range(rows):
             search(x, numbers, at, o // numbers[3], o % numbers[3], line, best, where)
             to = numbers[32] + (plane * rows + o) * O2
@@ -172,33 +178,42 @@ def max_pool_pick(x, h, out, numbers):  # type: ignore[no-untyped-def]
                 i0 = p // numbers[7] // numbers[6]
                 v = T(0)
                 if p >= 0:
-                    v = LOAD_1(h[ph + i0 * numbers[29] + i1 * numbers[30] + i2 * numbers[31]])
+                    v = LOAD_0(h[ph + i0 * numbers[29] + i1 * numbers[30] + i2 * numbers[31]])
                 out[to + j] = STORE(v)
+    leave(where)
+    leave(best)
+    leave(line)
 
 
-def max_pool_back(x, g, out, numbers):  # type: ignore[no-untyped-def]
+def max_pool_back(g, x, out, numbers):  # type: ignore[no-untyped-def]
     """out = 0, then each g[n, c, o] is added where x has the first largest element of the window."""
     O2 = numbers[4]
     rows = numbers[2] * numbers[3]
     whole = numbers[5] * numbers[6] * numbers[7]
-    for plane in RANGE(numbers[0] * numbers[1]):
+    line = room(numbers[34], T)
+    best = room(O2, T)
+    where = room(O2, np.int64)
+    sums = room(whole, T)
+    for plane in range(first, last):
         n = plane // numbers[1]
         c = plane % numbers[1]
         at = numbers[20] + n * numbers[21] + c * numbers[22]
         pg = numbers[26] + n * numbers[27] + c * numbers[28]
-        line = np.empty(numbers[34], T)
-        best = np.empty(O2, T)
-        where = np.empty(O2, np.int64)
-        sums = np.zeros(whole, T)
+        for j in range(whole):
+            sums[j] = T(0)
         for o in range(rows):
             search(x, numbers, at, o // numbers[3], o % numbers[3], line, best, where)
             q = pg + o // numbers[3] * numbers[29] + o % numbers[3] * numbers[30]
             for j in range(O2):
                 if where[j] >= 0:
-                    sums[np.uint64(where[j])] += LOAD_1(g[np.uint64(q + j * numbers[31])])
+                    sums[np.uint64(where[j])] += LOAD_0(g[np.uint64(q + j * numbers[31])])
         row = out[numbers[32] + plane * whole : numbers[32] + (plane + 1) * whole]
         for j in range(whole):
             row[j] = STORE(sums[j])
+    leave(sums)
+    leave(where)
+    leave(best)
+    leave(line)
 
 
 def avg_pool(x, out, counts, numbers):  # type: ignore[no-untyped-def]
@@ -212,14 +227,14 @@ def avg_pool(x, out, counts, numbers):  # type: ignore[no-untyped-def]
     rows = numbers[33]
     parts = (O1 + rows - 1) // rows
     size = max(S2 + pad, (O2 - 1) * step + numbers[10])
-    for task in RANGE(numbers[0] * numbers[1] * O0 * parts):
+    line = room(size, T)
+    sums = room(O2, T)
+    share = counts[O0 + O1 : O0 + O1 + O2]
+    for task in range(first, last):
         part = task % parts
         o0 = task // parts % O0
         plane = task // (parts * O0)
         at = numbers[20] + plane // numbers[1] * numbers[21] + plane % numbers[1] * numbers[22]
-        line = np.empty(size, T)
-        sums = np.empty(O2, T)
-        share = counts[O0 + O1 : O0 + O1 + O2]
         for o1 in range(part * rows, min(O1, (part + 1) * rows)):
             for j in range(size):
                 line[j] = T(0)
@@ -252,6 +267,8 @@ def avg_pool(x, out, counts, numbers):  # type: ignore[no-untyped-def]
             scale = T(counts[o0] * counts[O0 + o1])
             for j in range(O2):
                 row[j] = STORE(T(sums[j] * T(scale * share[j])))
+    leave(sums)
+    leave(line)
 
 
 def avg_pool_back(g, out, counts, numbers):  # type: ignore[no-untyped-def]
@@ -264,11 +281,13 @@ def avg_pool_back(g, out, counts, numbers):  # type: ignore[no-untyped-def]
     pad = numbers[16]
     whole = numbers[5] * numbers[6] * S2
     size = max(S2 + pad, (O2 - 1) * step + numbers[10])
-    for plane in RANGE(numbers[0] * numbers[1]):
+    sums = room(whole, T)
+    line = room(size, T)
+    spread = room(O2, T)
+    for plane in range(first, last):
         at = numbers[26] + plane // numbers[1] * numbers[27] + plane % numbers[1] * numbers[28]
-        sums = np.zeros(whole, T)
-        line = np.empty(size, T)
-        spread = np.empty(O2, T)
+        for j in range(whole):
+            sums[j] = T(0)
         for o0 in range(O0):
             for o1 in range(O1):
                 scale = T(counts[o0] * counts[O0 + o1])
@@ -294,3 +313,6 @@ def avg_pool_back(g, out, counts, numbers):  # type: ignore[no-untyped-def]
         row = out[numbers[32] + plane * whole : numbers[32] + (plane + 1) * whole]
         for j in range(whole):
             row[j] = STORE(sums[j])
+    leave(spread)
+    leave(line)
+    leave(sums)
