@@ -133,13 +133,15 @@ class Conv(Matmul):
         cut(fields, units, c * dtype.itemsize, 4 * nr)
         blocks = units * blocks_of(fields)
         high = tall if blocks >= TASKS or not parallel else max(1, -(-tall * blocks // TASKS))
-        step = bias.layout.strides[0] if bias else 0
-        added = [bias.layout.offset, m * step, step, 1] if bias else [0, 0, 0, 0]
-        by_row = ends_with_rows(fields, k * mr, nr)
+        added = {}
+        if bias:
+            step = bias.layout.strides[0]
+            added = {"b": bias.layout.offset, "b_group": m * step, "b_out": step, "biased": 1}
         numbers = numbers_of(
-            fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, [*added, high], by_row
-        )
-        panels = steps.work((groups * tall * mr * (k + added[3]),), dtype)
+            fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
+            by_row=ends_with_rows(fields, k * mr, nr), **added,
+        )  # fmt: skip
+        panels = steps.work((groups * tall * mr * (k + len(added) // 4),), dtype)
         many = parallel and panels.layout.numel >= settings.parallel_threshold
         pack = self.task(write_pack_weight, dtype, kind="shared" if many else "alone")
         steps.then(pack, w, bias or w, panels, steps.numbers(headed(groups * tall, numbers)))
@@ -179,7 +181,7 @@ class Conv(Matmul):
         parts = x.shape[0] * blocks_of(fields)
         chunks = min(parts, -(-TASKS // groups), max(2, SLABS // (groups * k * pitch)))
         chunks = -(-parts // -(-parts // chunks))
-        numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, [0, 0, 0, 0, chunks])
+        numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
         many = parallel and slabs.layout.numel >= settings.parallel_threshold
         add = self.task(write_add_slabs, dtype, kind="shared" if many else "alone")
@@ -281,26 +283,32 @@ def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
 
 
 def numbers_of(
-    fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout,
-    more: list[int], by_row: bool = False,
-) -> list[int]:  # fmt: skip
-    """What the templates read; their docstring lists it.  `more` is from 44 on, `by_row` 52."""
+    fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout, **more: int
+) -> list[int]:
+    """What the templates read; their docstring lists it.  more: the bias, if there is one, and how tasks are cut."""
     m, c = channels
     extra = (0,) * (3 - (len(x.shape) - 2))
     taps = list(product(*(f.taps for f in fields)))
-    head = [n, groups, m, c, len(taps)]
-    for name in ("outputs", "block", "stride", "low", "slots"):
-        head += [getattr(f, name) for f in fields]
-    head += [len(f.phases) for f in fields]
-    head += [f.image for f in fields]
-    head += [x.offset, x.strides[0], c * x.strides[1], x.strides[1], *extra, *x.strides[2:]]
-    head += [y.offset, y.strides[0], m * y.strides[1], y.strides[1], *extra, *y.strides[2:]]
-    head += [w.offset, *w.strides[:3], *more]
     phases = [p for f in fields for p in f.phases]
     steps = (*extra, *w.strides[3:])
-    in_weight = [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps]
-    starts = [53, 53 + len(phases), 53 + len(phases) + len(taps)]
-    return [*head, *starts, by_row, *phases, *in_weight, *offsets(fields, c, more[3])]
+    values: dict[str, Any] = {"b": 0, "b_group": 0, "b_out": 0, "biased": 0, "by_row": 0} | more
+    runs = offsets(fields, c, values["biased"])
+    values |= {
+        "images": n, "groups": groups, "outs": m, "ins": c, "taps": len(taps), "kinds": len(phases), "runs": len(runs),
+        "table": len(conv.CONV.numbers) + len(phases) + len(taps),
+        "x": x.offset, "x_image": x.strides[0], "x_group": c * x.strides[1], "x_channel": x.strides[1],
+        "y": y.offset, "y_image": y.strides[0], "y_group": m * y.strides[1], "y_channel": y.strides[1],
+        "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1], "w_in": w.strides[2],
+        "phase": phases, "run": runs,
+        "in_weight": [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps],
+    }  # fmt: skip
+    for d, field in enumerate(fields):
+        values |= {
+            f"size{d}": field.outputs, f"block{d}": field.block, f"stride{d}": field.stride, f"low{d}": field.low,
+            f"slots{d}": field.slots, f"phases{d}": len(field.phases), f"image{d}": field.image,
+            f"x{d}": (*extra, *x.strides[2:])[d], f"y{d}": (*extra, *y.strides[2:])[d],
+        }  # fmt: skip
+    return conv.CONV.pack(**values)
 
 
 def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
@@ -352,6 +360,7 @@ def write(
         signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
         imports=tile_header(dtype, by),
         helpers=helpers,
+        fields=conv.CONV,
     )
     module = load(f"conv_{name}_{dtype.short}", text)
     tile_sizes[dtype.name] = module.MR, module.NR

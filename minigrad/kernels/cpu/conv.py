@@ -10,52 +10,60 @@ gradient, with the image on the left of the tile, and `add_slabs` adds what its 
 
 Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables.
 
-numbers = N, groups, M (channels of the output in a group), C (of the image), taps;  5: output sizes; 8: block sizes;
-11: strides; 14: lowest position that output 0 sees; 17: slots, 20: phases, 23: image sizes; 26: image offset, strides
-of N, group, C and three dims; 33: the same for the output; 40: weight offset, strides of group, M, C; 44: bias offset,
-strides of group and M, whether there is one; 48: panels of a task, or chunks; 49, 50, 51: where in this array the
-phases, the offsets of the taps in the weight, and the table begin; 52: whether tiles end with each row of outputs,
-which is better where a tile is done sooner than what is not kept of it can be sorted out.
+Numbers of three dims end in 0, 1 and 2.  images, groups, outs and ins: channels of the output and of the image in a
+group; size, block: of the outputs; low: the lowest position that output 0 sees; slots, phases, image: sizes of what a
+block sees, and of the image.  x, y, w, b: where image, output, weight and bias begin, with their strides.  share:
+panels of a task, or chunks.  phase: where each phase begins; in_weight: where each tap is; table: where in the numbers
+the runs of channels and taps are.  by_row: whether tiles end with each row of outputs, which is better where a tile is
+done sooner than what is not kept of it can be sorted out.
 """
 
 # ruff: noqa: F821
 import numpy as np
 
+from minigrad.kernels.fields import Fields
 
-def gather(x, image, numbers, at, l0, l1, l2):  # type: ignore[no-untyped-def]
+CONV = Fields(
+    "images groups outs ins taps size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 low0 low1 low2 "
+    "slots0 slots1 slots2 phases0 phases1 phases2 image0 image1 image2 x x_image x_group x_channel x0 x1 x2 "
+    "y y_image y_group y_channel y0 y1 y2 w w_group w_out w_in b b_group b_out biased share table by_row kinds runs",
+    "phase[kinds] in_weight[taps] run[runs]",
+)
+
+
+def gather(x, image, N, at, l0, l1, l2):  # type: ignore[no-untyped-def]
     """Copy what a block sees, from position (l0, l1, l2) of the image whose first element is x[at]."""
-    P0 = numbers[17]
-    P1 = numbers[18]
-    P2 = numbers[19]
-    step = numbers[13]
-    deep = numbers[32]
-    phases = numbers[49]
+    P0 = N.slots0
+    P1 = N.slots1
+    P2 = N.slots2
+    step = N.stride2
+    deep = N.x2
     to = 0
-    for c in range(numbers[3]):
-        pc = at + c * numbers[29]
-        for f0 in range(numbers[20]):
-            for f1 in range(numbers[21]):
-                for f2 in range(numbers[22]):
-                    r0 = l0 + numbers[phases + f0]
-                    r1 = l1 + numbers[phases + numbers[20] + f1]
-                    r2 = l2 + numbers[phases + numbers[20] + numbers[21] + f2]
+    for c in range(N.ins):
+        pc = at + c * N.x_channel
+        for f0 in range(N.phases0):
+            for f1 in range(N.phases1):
+                for f2 in range(N.phases2):
+                    r0 = l0 + N.phase[f0]
+                    r1 = l1 + N.phase[N.phases0 + f1]
+                    r2 = l2 + N.phase[N.phases0 + N.phases1 + f2]
                     # Slots left..right lie inside the image.
                     left = min(P2, max(0, (step - 1 - r2) // step))
-                    right = max(left, min(P2, (numbers[25] - r2 + step - 1) // step))
+                    right = max(left, min(P2, (N.image2 - r2 + step - 1) // step))
                     q2 = pc + (r2 + left * step) * deep
                     for u0 in range(P0):
-                        i0 = r0 + u0 * numbers[11]
+                        i0 = r0 + u0 * N.stride0
                         for u1 in range(P1):
-                            i1 = r1 + u1 * numbers[12]
+                            i1 = r1 + u1 * N.stride1
                             row = image[to : to + P2]
                             to += P2
-                            if i0 < 0 or i0 >= numbers[23] or i1 < 0 or i1 >= numbers[24]:
+                            if i0 < 0 or i0 >= N.image0 or i1 < 0 or i1 >= N.image1:
                                 for u in range(P2):
                                     row[u] = T(0)
                             else:
                                 for u in range(left):
                                     row[u] = T(0)
-                                q = q2 + i0 * numbers[30] + i1 * numbers[31]
+                                q = q2 + i0 * N.x0 + i1 * N.x1
                                 inside = row[left:right]
                                 n = right - left
                                 if step * deep == 1:
@@ -69,13 +77,13 @@ def gather(x, image, numbers, at, l0, l1, l2):  # type: ignore[no-untyped-def]
                                     row[u] = T(0)
 
 
-def pack_weight(w, bias, panels, numbers):  # type: ignore[no-untyped-def]
+def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
     """Each task copies one panel: MR channels of the output side by side, for each channel of the image and tap, with
     zeros beyond the last one.  The bias is one more row, which meets a row of ones behind the image."""
-    M = numbers[2]
-    C = numbers[3]
-    taps = numbers[4]
-    K = C * taps + numbers[47]
+    M = N.outs
+    C = N.ins
+    taps = N.taps
+    K = C * taps + N.biased
     tall = (M + MR - 1) // MR
     for panel in range(first, last):
         g = panel // tall
@@ -83,66 +91,62 @@ def pack_weight(w, bias, panels, numbers):  # type: ignore[no-untyped-def]
             m = panel % tall * MR + i
             to = panel * K * MR + i
             for c in range(C):
-                q = numbers[40] + g * numbers[41] + m * numbers[42] + c * numbers[43]
+                q = N.w + g * N.w_group + m * N.w_out + c * N.w_in
                 for t in range(taps):
-                    panels[to] = w[q + numbers[numbers[50] + t]] if m < M else T(0)
+                    panels[to] = w[q + N.in_weight[t]] if m < M else T(0)
                     to += MR
-            if numbers[47] > 0:
-                panels[to] = bias[numbers[44] + g * numbers[45] + m * numbers[46]] if m < M else T(0)
+            if N.biased > 0:
+                panels[to] = bias[N.b + g * N.b_group + m * N.b_out] if m < M else T(0)
 
 
-def correlate(x, panels, out, numbers):  # type: ignore[no-untyped-def]
+def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o * stride + position of the tap].
 
     Each task makes one block of outputs, or some panels of its channels.
     """
-    M = numbers[2]
-    C = numbers[3]
-    added = numbers[47]
-    K = C * numbers[4] + added
+    M = N.outs
+    C = N.ins
+    added = N.biased
+    K = C * N.taps + added
     tall = (M + MR - 1) // MR
-    n0 = (numbers[5] + numbers[8] - 1) // numbers[8]
-    n1 = (numbers[6] + numbers[9] - 1) // numbers[9]
-    n2 = (numbers[7] + numbers[10] - 1) // numbers[10]
-    parts = (tall + numbers[48] - 1) // numbers[48]
-    P1 = numbers[18]
-    P2 = numbers[19]
-    size = C * numbers[20] * numbers[21] * numbers[22] * numbers[17] * P1 * P2
-    by_row = numbers[52] > 0
-    step = numbers[39]
-    table = numbers[51]
+    n0 = (N.size0 + N.block0 - 1) // N.block0
+    n1 = (N.size1 + N.block1 - 1) // N.block1
+    n2 = (N.size2 + N.block2 - 1) // N.block2
+    parts = (tall + N.share - 1) // N.share
+    P1 = N.slots1
+    P2 = N.slots2
+    size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
+    by_row = N.by_row > 0
+    step = N.y2
+    runs = (N, N.table)
     # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
-    ones = size + added * numbers[17] * P1 * P2
+    ones = size + added * N.slots0 * P1 * P2
     image = room(ones + NR, T)
     for j in range(size, ones):
         image[np.uint64(j)] = T(1)
     edge = room(MR * NR, T)
     for task in range(first, last):
         rest = task // parts
-        b2 = rest % n2 * numbers[10]
+        b2 = rest % n2 * N.block2
         rest //= n2
-        b1 = rest % n1 * numbers[9]
+        b1 = rest % n1 * N.block1
         rest //= n1
-        b0 = rest % n0 * numbers[8]
+        b0 = rest % n0 * N.block0
         rest //= n0
-        g = rest % numbers[1]
-        n = rest // numbers[1]
-        c0 = min(numbers[8], numbers[5] - b0)
-        c1 = min(numbers[9], numbers[6] - b1)
-        c2 = min(numbers[10], numbers[7] - b2)
-        gather(
-            x,
-            image,
-            numbers,
-            numbers[26] + n * numbers[27] + g * numbers[28],
-            b0 * numbers[11] + numbers[14],
-            b1 * numbers[12] + numbers[15],
-            b2 * numbers[13] + numbers[16],
-        )
-        start = numbers[33] + n * numbers[34] + g * numbers[35] + b0 * numbers[37] + b1 * numbers[38] + b2 * step
+        g = rest % N.groups
+        n = rest // N.groups
+        c0 = min(N.block0, N.size0 - b0)
+        c1 = min(N.block1, N.size1 - b1)
+        c2 = min(N.block2, N.size2 - b2)
+        at = N.x + n * N.x_image + g * N.x_group
+        l0 = b0 * N.stride0 + N.low0
+        l1 = b1 * N.stride1 + N.low1
+        l2 = b2 * N.stride2 + N.low2
+        gather(x, image, N, at, l0, l1, l2)
+        start = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * step
         flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
         across = (c2 + NR - 1) // NR
-        low = task % parts * numbers[48]
+        low = task % parts * N.share
         tiles = c0 * c1 * across if by_row else (flat + NR - 1) // NR
         for tile in range(tiles):
             if by_row:
@@ -158,18 +162,16 @@ def correlate(x, panels, out, numbers):  # type: ignore[no-untyped-def]
                 o0 = q // P2 // P1
                 width = min(NR, flat - q)
             straight = step == 1 and o1 < c1 and o2 + width <= c2
-            for panel in range(low, min(tall, low + numbers[48])):
+            for panel in range(low, min(tall, low + N.share)):
                 m = panel * MR
                 h = min(MR, M - m)
                 left = (g * tall + panel) * K * MR
-                z = start + m * numbers[36]
+                z = start + m * N.y_channel
                 # What cannot be written where it belongs is written beside, and taken apart.
-                place = z + o0 * numbers[37] + o1 * numbers[38] + o2 if straight else 0
-                pitch = numbers[36] if straight else NR
+                place = z + o0 * N.y0 + o1 * N.y1 + o2 if straight else 0
+                pitch = N.y_channel if straight else NR
                 target = out if straight else edge
-                by_depth(
-                    panels, left, 1, MR, image, q, (numbers, table), NR, target, place, pitch, K, h, width, T(1), False
-                )
+                by_depth(panels, left, 1, MR, image, q, runs, NR, target, place, pitch, K, h, width, T(1), False)
                 if not straight:
                     for i in range(h):
                         j = 0
@@ -179,7 +181,7 @@ def correlate(x, panels, out, numbers):  # type: ignore[no-untyped-def]
                         while j < width:
                             run = min(width - j, P2 - y2)
                             kept = min(run, c2 - y2) if y1 < c1 else 0
-                            to = z + i * numbers[36] + y0 * numbers[37] + y1 * numbers[38] + y2 * step
+                            to = z + i * N.y_channel + y0 * N.y0 + y1 * N.y1 + y2 * step
                             source = edge[i * NR + j : i * NR + j + run]
                             if step == 1:
                                 row = out[to : to + max(kept, 0)]
@@ -211,110 +213,87 @@ def turn(y, at, step, deep, panels, to, width, depth):  # type: ignore[no-untype
             panels[to + k * NR + j] = y[at + j * step + k * deep] if j < width else T(0)
 
 
-def correlate_weight(x, y, slabs, numbers):  # type: ignore[no-untyped-def]
+def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[c, tap, m] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 
     Each task sums over a chunk of images and blocks into a slab of its own.
     """
-    M = numbers[2]
-    C = numbers[3]
-    K = C * numbers[4]
+    M = N.outs
+    C = N.ins
+    K = C * N.taps
     across = (M + NR - 1) // NR
     pitch = across * NR
-    n0 = (numbers[5] + numbers[8] - 1) // numbers[8]
-    n1 = (numbers[6] + numbers[9] - 1) // numbers[9]
-    n2 = (numbers[7] + numbers[10] - 1) // numbers[10]
-    parts = numbers[0] * n0 * n1 * n2
-    chunks = numbers[48]
+    n0 = (N.size0 + N.block0 - 1) // N.block0
+    n1 = (N.size1 + N.block1 - 1) // N.block1
+    n2 = (N.size2 + N.block2 - 1) // N.block2
+    parts = N.images * n0 * n1 * n2
+    chunks = N.share
     share = (parts + chunks - 1) // chunks
-    P1 = numbers[18]
-    P2 = numbers[19]
-    size = C * numbers[20] * numbers[21] * numbers[22] * numbers[17] * P1 * P2
-    table = numbers[51]
+    P1 = N.slots1
+    P2 = N.slots2
+    size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
     image = room(size, T)
-    turned = room(numbers[8] * numbers[9] * numbers[10] * pitch, T)
+    turned = room(N.block0 * N.block1 * N.block2 * pitch, T)
     for task in range(first, last):
         g = task // chunks
         start = task % chunks * share
         for part in range(start, min(parts, start + share)):
-            b2 = part % n2 * numbers[10]
+            b2 = part % n2 * N.block2
             rest = part // n2
-            b1 = rest % n1 * numbers[9]
+            b1 = rest % n1 * N.block1
             rest //= n1
-            b0 = rest % n0 * numbers[8]
+            b0 = rest % n0 * N.block0
             n = rest // n0
-            c0 = min(numbers[8], numbers[5] - b0)
-            c1 = min(numbers[9], numbers[6] - b1)
-            c2 = min(numbers[10], numbers[7] - b2)
-            gather(
-                x,
-                image,
-                numbers,
-                numbers[26] + n * numbers[27] + g * numbers[28],
-                b0 * numbers[11] + numbers[14],
-                b1 * numbers[12] + numbers[15],
-                b2 * numbers[13] + numbers[16],
-            )
-            at = (
-                numbers[33] + n * numbers[34] + g * numbers[35] + b0 * numbers[37] + b1 * numbers[38] + b2 * numbers[39]
-            )
+            c0 = min(N.block0, N.size0 - b0)
+            c1 = min(N.block1, N.size1 - b1)
+            c2 = min(N.block2, N.size2 - b2)
+            at = N.x + n * N.x_image + g * N.x_group
+            l0 = b0 * N.stride0 + N.low0
+            l1 = b1 * N.stride1 + N.low1
+            l2 = b2 * N.stride2 + N.low2
+            gather(x, image, N, at, l0, l1, l2)
+            at = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
             for panel in range(across):
                 m = panel * NR
                 for o0 in range(c0):
                     for o1 in range(c1):
-                        q = at + m * numbers[36] + o0 * numbers[37] + o1 * numbers[38]
+                        q = at + m * N.y_channel + o0 * N.y0 + o1 * N.y1
                         to = ((panel * c0 + o0) * c1 + o1) * c2 * NR
-                        turn(y, q, numbers[36], numbers[39], turned, to, min(NR, M - m), c2)
+                        turn(y, q, N.y_channel, N.y2, turned, to, min(NR, M - m), c2)
             for panel in range(across):
                 # One vector where it holds all channels that are left.
                 read = M - panel * NR if M - panel * NR <= LANES else NR
                 for k in range(0, K, MR):
                     z = task * K * pitch + k * pitch + panel * NR
                     h = min(MR, K - k)
+                    runs = (N, N.table + k)
                     for o0 in range(c0):
                         for o1 in range(c1):
                             to = ((panel * c0 + o0) * c1 + o1) * c2 * NR
                             q = (o0 * P1 + o1) * P2
                             more = part > start or o0 > 0 or o1 > 0
-                            by_rows(
-                                image,
-                                q,
-                                (numbers, table + k),
-                                1,
-                                turned,
-                                to,
-                                NR,
-                                read,
-                                slabs,
-                                z,
-                                pitch,
-                                c2,
-                                h,
-                                read,
-                                T(1),
-                                more,
-                            )
+                            by_rows(image, q, runs, 1, turned, to, NR, read, slabs, z, pitch, c2, h, read, T(1), more)
     leave(turned)
     leave(image)
 
 
-def add_slabs(slabs, out, numbers):  # type: ignore[no-untyped-def]
+def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
     """out[m, c, tap] = the sum of the slabs, in their order; a task is one channel c of a group."""
-    M = numbers[2]
-    C = numbers[3]
-    taps = numbers[4]
+    M = N.outs
+    C = N.ins
+    taps = N.taps
     pitch = (M + NR - 1) // NR * NR
     size = taps * pitch
     for task in range(first, last):
         g = task // C
         c = task % C
-        at = (g * numbers[48] * C + c) * size
+        at = (g * N.share * C + c) * size
         total = slabs[at : at + size]
-        for chunk in range(1, numbers[48]):
+        for chunk in range(1, N.share):
             slab = slabs[at + chunk * C * size : at + chunk * C * size + size]
             for q in range(size):
                 total[q] = T(total[q] + slab[q])
-        to = numbers[40] + g * numbers[41] + c * numbers[43]
+        to = N.w + g * N.w_group + c * N.w_in
         for m in range(M):
             for t in range(taps):
-                out[to + m * numbers[42] + numbers[numbers[50] + t]] = total[t * pitch + m]
+                out[to + m * N.w_out + N.in_weight[t]] = total[t * pitch + m]
