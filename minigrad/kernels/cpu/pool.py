@@ -47,9 +47,9 @@ def max_pool(x, out, numbers):  # type: ignore[no-untyped-def]
                     if i0 >= 0 and i0 < numbers[5] and i1 >= 0 and i1 < numbers[6]:
                         q = at + i0 * numbers[23] + i1 * numbers[24]
                         if numbers[25] == 1:
-                            source = x[q : q + S2]
+                            # Unsigned: neither a slice nor an index is then tested for its ends.
                             for j in range(S2):
-                                v = LOAD_0(source[j])
+                                v = LOAD_0(x[np.uint64(q + j)])
                                 inside[j] = v if (v > inside[j]) | (v != v) else inside[j]
                         else:
                             for j in range(S2):
@@ -246,9 +246,8 @@ def avg_pool(x, out, counts, numbers):  # type: ignore[no-untyped-def]
                     if i0 >= 0 and i0 < numbers[5] and i1 >= 0 and i1 < numbers[6]:
                         q = at + i0 * numbers[23] + i1 * numbers[24]
                         if numbers[25] == 1:
-                            source = x[q : q + S2]
                             for j in range(S2):
-                                inside[j] += LOAD_0(source[j])
+                                inside[j] += LOAD_0(x[np.uint64(q + j)])
                         else:
                             for j in range(S2):
                                 inside[j] += LOAD_0(x[q + j * numbers[25]])
