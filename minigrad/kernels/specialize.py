@@ -176,7 +176,7 @@ class _Expander(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        args = [self.visit(a) for a in (self.spread(node.args) if name in ("F", "G") else node.args)]
+        args = [self.visit(a) for a in (self.spread(node.args) if name in ("F", "G", "H") else node.args)]
         if name in self.macros:
             more, expr = self.macros[name](args, self.used)
             self.lines += more
@@ -252,9 +252,26 @@ def paste(
                 result += _expand_line(indent + each, words, used)
         else:
             result += _expand_line(line, words, used)
+    result = chosen(result)
     if fields:
         result = with_lengths(result, (first.end_lineno or 1) if told else 1, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
+
+
+def chosen(lines: list[str]) -> list[str]:
+    """Without what stands under `if 0:`; what stands under another number is there without a condition."""
+    found: list[str] = []
+    blocks: list[tuple[int, bool]] = []  # those that a line stands in: how far they are indented, and whether they stay
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        while blocks and line and depth <= blocks[-1][0]:
+            blocks.pop()
+        number = re.fullmatch(r"if (\d+):", line.strip())
+        if number:
+            blocks.append((depth, number[1] != "0"))
+        elif all(stays for _, stays in blocks):
+            found.append(line[4 * len(blocks) :])
+    return found
 
 
 def _target_is_per_operand(code: str) -> bool:
@@ -279,8 +296,8 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     new = ast.fix_missing_locations(_Expander(words, before, used).visit(tree))
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     above = [indent + text for text in before]
-    # What a template leaves out of this kernel is a number by now: `0`.
-    return above if re.fullmatch(r"\d+", final) else [*above, indent + final]
+    # What a template leaves out of this kernel is a number by now, `0`, or nothing is assigned: `x = ...`.
+    return above if re.fullmatch(r"\d+|\w+ = \.\.\.", final) else [*above, indent + final]
 
 
 def expression_macro(text: str) -> Expand:
@@ -320,13 +337,14 @@ def write_kernel(
     helpers: Sequence[Callable[..., Any]] = (),
     fastmath: Sequence[str] = (),
     fields: Fields | None = None,
+    results: str = "out",
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
     LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  `helpers` are functions
     that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
     the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
-    numbers.
+    numbers; `results` are the names of the results, where a template's `out` is not all.
     """
     conversions: dict[str, None] = {}
     dtypes = {d.name: d for d in (*operands, out)}
@@ -341,9 +359,10 @@ def write_kernel(
     names = {"RANGE": "prange" if parallel else "range", **constants}
     body = vecmath.guarded(paste(template, len(operands), all_macros, names, fields))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
+    body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
     if parallel is None:
         body = as_task(body, signature)
-        imports += native_header()
+        imports = native_header() + imports
     above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)

@@ -53,6 +53,33 @@ def test_a_helper_is_pasted_with_its_free_names_filled_in():
     assert text.index("def twice") < text.index("def kernel")
 
 
+def choosy(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """What a kernel does not need is not in its text."""
+    scratch = SCRATCH  # noqa: F821, F841
+    if TWICE:  # noqa: F821
+        for i in range(numbers[0]):
+            out[i] = in_0[i]  # noqa: F821
+            if LINE:  # noqa: F821
+                line[i] = out[i]  # noqa: F821
+    if DONE:  # noqa: F821
+        out[0] = numbers[0]
+
+
+def lines_of_choosy(**constants):
+    text = specialize.paste(choosy, 1, {}, constants)
+    return [line.split("  #")[0] for line in text.split('"""')[2].split("\n")[1:-1]]
+
+
+def test_what_stands_under_zero_is_left_out_and_what_stands_under_another_number_is_not_indented():
+    assert lines_of_choosy(SCRATCH="...", TWICE="0", LINE="1", DONE="1") == ["    out[0] = numbers[0]"]
+    assert lines_of_choosy(SCRATCH="out[1:]", TWICE="2", LINE="1", DONE="0") == [
+        "    scratch = out[1:]",
+        "    for i in range(numbers[0]):",
+        "        out[i] = in_0[i]",
+        "        line[i] = out[i]",
+    ]
+
+
 def test_a_kernel_with_a_helper_runs_on_halves(tmp_path):
     with override(cache_dir=tmp_path):
         kernel = store.load("twice_f16", text_of(f16, f16)).kernel

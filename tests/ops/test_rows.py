@@ -253,20 +253,23 @@ BITWISE: dict[str, Callable[[Any, Any], Any]] = {
     "layer_norm": lambda x, w: F.layer_norm(x, x.shape[-1], w, w),
     "softmax": lambda x, w: x.softmax(-1),
     "log_softmax-0": lambda x, w: x.log_softmax(0),
+    "cross_entropy": lambda x, w: F.cross_entropy(x, mg.arange(x.shape[0]), ignore_index=3).expand(x.shape),
 }
 
 
 @pytest.mark.parametrize("name", BITWISE)
-def test_thread_count_and_serial_twins_give_the_same_bits(name: str) -> None:
+def test_thread_count_and_serial_calls_give_the_same_bits(name: str) -> None:
     values, g = np.random.default_rng(0).standard_normal((2, 64, 700))
-    found = []
-    for threshold in (0, 1 << 60):
+    found, threads = [], mg.get_num_threads()
+    for threshold, count in ((0, threads), (0, 1), (1 << 60, threads)):
+        mg.set_num_threads(count)
         with override(parallel_threshold=threshold):
             x, w = mg.Var(values), mg.Var(values[0])
             y = BITWISE[name](x, w)
             grads = mg.grad(y, [x, w], mg.tensor(g), allow_unused=True)
             found.append([v.tolist() for v in (y, *grads) if v is not None])
-    assert found[0] == found[1]
+    mg.set_num_threads(threads)
+    assert found[0] == found[1] == found[2]
 
 
 # The logarithm of a softmax is a text of the same template, with the same number of operands.

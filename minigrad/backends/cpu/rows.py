@@ -8,36 +8,36 @@ on in blocks of neighbours.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, nothing
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import neutral_text
+from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype, float64, int64
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.specialize import (
+    NOTHING,
     Expand,
     array_type,
     expression_macro,
     load_text,
     paste,
     scalar_macro,
-    store_text,
     write_kernel,
 )
 from minigrad.kernels.store import load
@@ -49,6 +49,8 @@ JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "l
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
 NAMES = ("a", "b", "c", "e")
+LEFT_OUT = "..."  # a line of a template that assigns this is left out
+BRIEF = 1 << 16  # with fewer elements a launch of one task keeps the GIL
 STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
 ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache
 
@@ -60,86 +62,104 @@ class Rows(Family):
     def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        n = out.shape[dim]
-        streamed = is_streamed(out, n)
-        parallel = out.layout.numel * cost(fn) >= settings.parallel_threshold
-        if out.layout.strides[dim] == 1 or n == 1:
-            return self._along(fn, out, operands, dim, value, pieces(out.layout.numel // n, CHUNK // n), streamed)
-        layouts = [without(x.layout, out.shape, dim) for x in (out, *operands)]
-        steps = [x.layout.strides[dim] for x in (out, *operands)]
-        dims, strides, offsets = walk(layouts)
-        cols = dims[-1]
-        block, blocks = pieces(cols, COLUMNS)
-        numbers = [blocks * prod(dims[:-1]), blocks, block, cols, n, bits(value), len(dims) - 1, *dims[:-1]]
-        for offset, step, s in zip(offsets, steps, strides):
-            numbers += [offset, step, s[-1], *s[:-1]]
+        n, dtypes = out.shape[dim], tuple(x.dtype for x in operands)
+        if out.layout.strides[dim] != 1 and n > 1:
+            return self._across(out, operands, fn, dim, value)
+        share = pieces(out.layout.numel // n, CHUNK // n)
+        numbers, direct = along_numbers(out, operands, dim, value, share)
+        kind = kind_of(share[1], out.layout.numel, cost(fn))
+        kernel = self.task(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
+        return bind(kernel, headed(share[1], numbers), len(operands))
+
+    def _across(self, out: Spec, operands: Sequence[Spec], fn: RowFn, dim: int, value: float) -> Launch:
+        """Rows across the memory of `out`."""
+        dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
+        block, blocks = pieces(dims[-1], COLUMNS)
+        units = blocks * prod(dims[:-1])
+        numbers = [units, blocks, block, dims[-1], out.shape[dim], bits(value), len(dims) - 1, *dims[:-1]]
+        for x, offset, s in zip((out, *operands), offsets, strides, strict=True):
+            numbers += [offset, x.layout.strides[dim], s[-1], *s[:-1]]
         dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
-        kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, parallel=parallel)
-        return bind(kernel, np.array(numbers, np.int64), len(operands))
+        kernel = self.task(write_columns, fn, dtypes, out.dtype, unit, kind=kind_of(units, out.layout.numel, cost(fn)))
+        return bind(kernel, headed(units, numbers), len(operands))
 
     @serves(requests.SumColumns)
     def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
-        count = len(specs) - len(fn.operands)
+        count, made = len(specs) - len(fn.operands), fn.result is not None
         outs, operands = specs[:count], specs[count:]
-        shape = operands[0].shape
+        shape, dtype = operands[0].shape, outs[0].dtype
         n, number = shape[-1], prod(shape[:-1])
         if n == 0:
             return nothing
-        made = fn.result is not None
-        rows = Spec(Layout.contiguous(shape, outs[0].layout.offset), outs[0].dtype)
+        rows = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
         share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
-        streamed = made and is_streamed(rows, n)
-        return self._along(fn, rows, operands, len(shape) - 1, value, share, streamed, outs[made:])
-
-    def _along(
-        self, fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int],
-        streamed: bool, lines: Sequence[Spec] = (),
-    ) -> Launch:  # fmt: skip
-        """Rows along the memory of `out`, `share` = (rows a chunk, chunks); lines: where sums of columns go."""
-        layouts = [without(x.layout, out.shape, dim) for x in (out, *operands)]
-        steps = [x.layout.strides[dim] for x in (out, *operands)]
-        dims, strides, offsets = walk(layouts)
-        numbers = [prod(dims), *share, out.shape[dim], bits(value), len(dims), *dims]
-        for offset, step, s in zip(offsets, steps, strides):
-            numbers += [offset, step, *s]
-        numbers += [line.layout.offset for line in lines]
-        direct = tuple(s == 1 and x.dtype.storage == out.dtype.compute for x, s in zip(operands, steps[1:]))
-        parallel = share[1] > 1 and out.layout.numel * cost(fn) >= settings.parallel_threshold
-        dtypes = tuple(x.dtype for x in operands)
-        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, streamed, parallel=parallel)
-        results = len(lines) + (fn.result is not None)
-        return bind(kernel, np.array(numbers, np.int64), len(operands) + results - 1)
+        numbers, direct = along_numbers(rows, operands, len(shape) - 1, value, share)
+        numbers += [x.layout.offset for x in outs[made:]]
+        dtypes, kind = tuple(x.dtype for x in operands), kind_of(share[1], number * n, cost(fn))
+        kernel = self.task(write_rows, fn, dtypes, dtype, direct, made and is_streamed(rows, n), kind=kind)
+        steps = Steps(self, outs, operands)
+        apart = share[1] > 1
+        size = share[1] * n * len(fn.terms)
+        work = steps.work((size,), as_dtype(dtype.compute)) if apart else steps.outs[0]
+        table = steps.constant(headed(share[1], numbers, end=apart), int64)
+        steps.then(kernel, *steps.operands, work, *steps.outs, table)
+        return steps.launch
 
     @serves(requests.Pick)
     def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
         losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
-        numbers, parallel = pick_numbers(losses, 0, x, (target.layout,), ignore)
-        dtypes = (x.dtype, target.dtype)
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], parallel=parallel)
-        return bind(kernel, numbers, 2)
+        numbers, tasks, kind = pick_numbers(losses, 0, x, (target.layout,), ignore)
+        kernel = self.task(
+            write_pick, fn, (x.dtype, target.dtype), out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind
+        )
+        steps = Steps(self, (out,), (x, target))
+        apart = tasks > 1 and reduction != "none"
+        work = steps.work((numbers[0] + tasks,), float64) if apart else steps.outs[0]
+        table = steps.constant(headed(tasks, numbers, end=apart), int64)
+        steps.then(kernel, *steps.operands, work, *steps.outs, table)
+        return steps.launch
 
     @serves(requests.PickBack)
     def pick_backward(
         self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
     ) -> Launch:
         if out.layout.numel == 0:
-            return lambda _g, _x, _t, _out: None
+            return nothing
         losses = without(out.layout, out.shape, len(out.shape) - 1)
-        numbers, parallel = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
+        numbers, tasks, kind = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
         dtypes = (x.dtype, target.dtype, dy.dtype)
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], parallel=parallel)
-        return lambda g, values, chosen, result: kernel(values, chosen, g, result, numbers)
+        kernel = self.task(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind)
+        steps = Steps(self, (out,), (dy, x, target))
+        slope, values, chosen = steps.operands
+        steps.then(kernel, values, chosen, slope, *steps.outs, steps.constant(headed(tasks, numbers), int64))
+        return steps.launch
 
 
-def is_direct(x: Spec, out: Spec) -> bool:
-    """Whether the rows (last dim) of an operand can be read as slices."""
-    return x.layout.strides[-1] == 1 and x.dtype.storage == out.dtype.compute
+def kind_of(tasks: int, numel: int, cost: int) -> str:
+    """How a launch is run: see `kernels.calling.function`.  cost: additions that an element is worth."""
+    if tasks > 1 and numel * cost >= settings.parallel_threshold:
+        return "shared"
+    return "brief" if numel < BRIEF else "alone"
 
 
-def pick_numbers(
-    out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int
-) -> tuple[NDArray[np.int64], bool]:
-    """The numbers of `pick` and `pick_backward`, in row-major order of the rows, and whether threads share them."""
+def along_numbers(
+    out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int]
+) -> tuple[list[int], tuple[bool, ...]]:
+    """The numbers of rows along the memory of `out`, share = (rows a chunk, chunks), and which operands are slices."""
+    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
+    numbers = [prod(dims), *share, out.shape[dim], bits(value), len(dims), *dims]
+    for x, offset, s in zip((out, *operands), offsets, strides, strict=True):
+        numbers += [offset, x.layout.strides[dim], *s]
+    return numbers, tuple(is_direct(x, out, dim) for x in operands)
+
+
+def is_direct(x: Spec, out: Spec, dim: int = -1) -> bool:
+    """Whether the rows of an operand can be read as slices."""
+    return x.layout.strides[dim] == 1 and x.dtype.storage == out.dtype.compute
+
+
+def pick_numbers(out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int) -> tuple[list[int], int, str]:
+    """The numbers of `pick` and `pick_backward`, in row-major order of the rows, how many tasks, and their kind."""
     n, shape = x.shape[-1], out.shape
     dims, strides = merge([out, without(x.layout, x.shape, len(shape)), *others])
     count = prod(shape)
@@ -148,8 +168,7 @@ def pick_numbers(
     steps = (step, x.layout.strides[-1], *(0 for _ in others))
     for layout, inner, s in zip((out, x.layout, *others), steps, strides, strict=True):
         numbers += [layout.offset, inner, *s]
-    parallel = chunks > 1 and count * n * PICK_COST >= settings.parallel_threshold
-    return np.array(numbers, np.int64), parallel
+    return numbers, chunks, kind_of(chunks, count * n, PICK_COST)
 
 
 def is_streamed(out: Spec, n: int) -> bool:
@@ -157,11 +176,6 @@ def is_streamed(out: Spec, n: int) -> bool:
     size = out.dtype.storage.itemsize
     dense = out.dtype.storage == out.dtype.compute
     return dense and out.layout.numel * size >= STREAMED and ROW_BYTES[0] <= n * size <= ROW_BYTES[1]
-
-
-def lanes(compute: np.dtype[Any]) -> int:
-    """Accumulators side by side: with four elements added to each at a time, 256 bytes hide an addition's latency."""
-    return 256 // compute.itemsize
 
 
 def cost(fn: RowFn) -> int:
@@ -198,9 +212,19 @@ def total_text(template: Callable[..., Any], name: str, fn: RowFn, totals: Seque
     for term, finish, total in zip("FG", ("FINISH", "FINISH_G"), totals):
         macros[term] = named_arguments(total.term, fn, compute)
         macros[finish] = first_arguments(total.finish, compute) if total.finish else expression_macro("{0}")
-    constants = {"START": neutral_text(neutral, compute), "LANES": str(lanes(compute)), **constants}
+    constants = {"START": neutral_text(neutral, compute), **constants}
+    if template is rows.largest:
+        constants |= order_of(compute)
     liberty = "reassoc" if template in (rows.total, rows.total_kept, rows.total_two) else ""
     return helper(paste(template, len(dtypes), macros, constants), template, name, liberty)
+
+
+def order_of(compute: np.dtype[Any]) -> dict[str, str]:
+    """The constants of integers that have the order of floats: START is that of -inf."""
+    size = 8 * compute.itemsize
+    highest = (1 << size - 1) - 1
+    lowest = int(np.array(-np.inf, compute).view(f"i{compute.itemsize}")) ^ highest
+    return {"SIGNED": f"np.int{size}", "SHIFT": str(size - 1), "HIGHEST": str(highest), "START": str(lowest)}
 
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:
@@ -227,14 +251,14 @@ def row_parts(
     """The functions that a nest over rows calls, and its constants; kept: the last total leaves its terms."""
     compute, dense = out.compute, out.storage == out.compute
     text = stream_header(compute.itemsize) if streamed else ""
-    constants = {"LANES": str(lanes(compute)), "SPARE": "1" if streamed or (kept and not dense) else "0"}
-    constants["KEPT"] = "acc" if not kept else "z" if dense else "spare"
+    constants = {"KEPT": LEFT_OUT if not kept else "z" if dense else "spare", "STREAMED": str(int(streamed))}
     constants["ROW"] = "spare" if streamed else "out[to : to + n]"
-    constants |= (
-        {"SEND": "stream(out, to, spare, n)", "SETTLE": "settle()"} if streamed else {"SEND": "0", "SETTLE": "0"}
-    )
+    rooms = [f"SCRATCH_{k}" for k, slices in enumerate(direct) if not slices]
+    rooms += ["SPARE"] * (streamed or (kept and not dense))
+    constants |= dict.fromkeys(["SPARE", *[f"SCRATCH_{k}" for k in range(len(dtypes))]], LEFT_OUT)
+    constants |= {name: f"scratch[{k} * wide : {k} * wide + n]" for k, name in enumerate(rooms)}
+    constants["SCRATCH"] = str(len(rooms))
     for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
-        constants[f"SCRATCH_{k}"] = "0" if slices else "1"
         constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
         if not slices:
             step = f"numbers[7 + rank + {k + 1} * (rank + 2)]"
@@ -250,13 +274,12 @@ def totals_text(
     """The functions of all totals; the calls of them are added to the constants."""
     totals = fn.totals
     text, operands = "", ", ".join(f"x_{k}" for k in range(len(dtypes)))
-    constants |= {"PAIR_0": "0", "PAIR_1": "0"} | {f"TOTAL_{k}": "T(0)" for k in range(4)}
+    constants |= dict.fromkeys(("PAIR_0", "PAIR_1", *[f"TOTAL_{k}" for k in range(4)]), LEFT_OUT)
     k = 0
     while k < len(totals):
         two = k % 2 == 0 and pairs(totals[k : k + 2])
-        before = ", ".join([*NAMES[: min(k, 3)], *["T(0)"] * (3 - k)])
         last = kept and k == len(totals) - 1
-        call = f"total_{k}({operands}, n, value, {before}, acc{', w' if last else ''})"
+        call = f"total_{k}({operands}, n, value, {before(min(k, 3), 3)}{', w' if last else ''})"
         if two:
             pair = "ce" if k else "ab"
             constants |= {f"PAIR_{k // 2}": call, f"TOTAL_{k}": f"{pair}[0]", f"TOTAL_{k + 1}": f"{pair}[1]"}
@@ -267,6 +290,11 @@ def totals_text(
         text += total_text(template, f"total_{k}", fn, totals[k : k + 1 + two], dtypes, compute, {})
         k += 1 + two
     return text
+
+
+def before(count: int, places: int) -> str:
+    """The totals that are known, as arguments; zeros for those that are not."""
+    return ", ".join([*NAMES[:count], *["T(0)"] * (places - count)])
 
 
 def pairs(two: Sequence[Total]) -> bool:
@@ -281,81 +309,79 @@ def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
     return named_arguments(fn.reuse if kept and fn.reuse is not None else fn.result, fn, compute)
 
 
-def kernel_of(title: str, stem: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...],
-              out: DType, constants: dict[str, str], functions: str, kept: bool, parallel: bool) -> Launch:  # fmt: skip
-    """Write, compile and import one nest with the functions that it calls."""
-    compute, mode = out.compute, "parallel" if parallel else "serial"
-    results = ["out"] * (fn.result is not None) + [f"line_{t}" for t in range(len(fn.terms))]
+def kernel_of(
+    label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
+    constants: dict[str, str], functions: str, kept: bool = False, arrays: dict[str, str] | None = None,
+    macros: Mapping[str, Expand] = NOTHING,
+) -> Any:  # fmt: skip
+    """Write, compile and import one nest with the functions that it calls.
+
+    arrays: what stands between the operands and the numbers, with its type, where it is not `out` alone.
+    """
+    arrays = arrays or {"out": array_type(out)}
     text = write_kernel(
-        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {title}, {mode}.",
+        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         template,
         operands=dtypes,
         out=out,
-        compute=compute,
-        macros={"F": result_macro(fn, compute, kept)},
+        compute=out.compute,
+        macros={"F": result_macro(fn, out.compute, kept), **macros},
         constants=constants,
-        parallel=parallel,
-        signature=f"void({', '.join(map(array_type, (*dtypes, *[out] * len(results))))}, int64[::1])",
+        signature=f"void({', '.join([*map(array_type, dtypes), *arrays.values()])}, int64[::1])",
         imports=functions,
-    ).replace(", out, numbers):", f", {', '.join(results)}, numbers):", 1)
-    launch: Launch = load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{stem}_{mode[:3]}", text).kernel
-    return launch
+        results=", ".join(arrays),
+    )
+    return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text).kernel
 
 
-def write_rows(
-    fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool, parallel: bool
-) -> Launch:
+def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:
     """Rows along the memory of the result, sums of their columns, or both."""
     kept = fn.reuse is not None
     functions, constants = row_parts(fn, dtypes, direct, out, kept, streamed)
-    constants |= {"MADE": "n", "TERMS": str(len(fn.terms)), "ADD": "0", "FOLD_0": "0", "FOLD_1": "0"}
+    constants |= {"MADE": str(int(fn.result is not None)), "TERMS": str(len(fn.terms))}
     if fn.result is None:
-        constants |= {"MADE": "0", "ROW": "spare"}
-    if fn.terms:
-        functions += sums_text(fn, len(dtypes), out, constants)
+        constants["ROW"] = LEFT_OUT
+    both, tail = len(fn.terms) > 1, f"6 + rank + {len(dtypes) + 1} * (rank + 2)"
+    constants |= {"BOTH": str(int(both)), "OTHERS": "sums[n:]" if both else LEFT_OUT}
+    constants |= {"TAIL": tail, "START_1": f"numbers[{tail} + 1]" if both else LEFT_OUT}
+    macros = {name: named_arguments(term, fn, out.compute) for name, term in zip("GH", fn.terms)}
     label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
-    return kernel_of(label, label, rows.rows, fn, dtypes, out, constants, functions, kept, parallel)
+    arrays = {"work": f"{out.compute}[::1]"} if fn.terms else {}
+    lines = [f"line_{t}" for t in range(len(fn.terms))]
+    arrays |= {name: array_type(out) for name in (*(["out"] if fn.result else []), *lines)}
+    return kernel_of(label, rows.rows, fn, dtypes, out, constants, functions, kept, arrays, macros)
 
 
-def sums_text(fn: RowFn, operands: int, out: DType, constants: dict[str, str]) -> str:
-    """The functions of the sums down the columns; the calls of them are added to the constants."""
-    compute, two = out.compute, len(fn.terms) == 2
-    values = ", ".join(f"x_{k}" for k in range(operands))
-    constants["ADD"] = f"add({values}, n, a, b, c, e, sums[:n]{', sums[n:]' if two else ''})"
-    for t in range(len(fn.terms)):
-        start = f"numbers[6 + rank + {operands + 1} * (rank + 2) + {t}]"
-        constants[f"FOLD_{t}"] = f"fold_columns(work, numbers[2], n * {len(fn.terms)}, {t} * n, n, line_{t}, {start})"
-    macros = {name: named_arguments(term, fn, compute) for name, term in zip("FG", fn.terms)}
-    macros["STORE"] = expression_macro(store_text(compute, out)[0])
-    add, fold = rows.add_two if two else rows.add_one, rows.fold_columns
-    text = helper(paste(add, operands, macros, {}), add, "add")
-    return text + helper(paste(fold, 0, macros, {}), fold, "fold_columns")
-
-
-def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int, parallel: bool) -> Launch:
+def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int) -> Any:
     """One result of each row, or with three dtypes the gradient of that."""
-    kept = fn.reuse is not None and len(dtypes) == 3
+    back = len(dtypes) == 3
+    kept = fn.reuse is not None and back
     functions, constants = row_parts(fn, dtypes[:1], (direct,), out, kept)
-    constants["FOLD"] = str(fold)
-    template = rows.pick if len(dtypes) == 2 else rows.pick_backward
-    label = f"{template.__name__}{fold}{'1' if direct else 'x'}"
-    return kernel_of(label, label, template, fn, dtypes, out, constants, functions, kept, parallel)
+    constants |= {"EACH": str(int(fold == 0)), "JOINED": str(int(fold > 0)), "MEAN": str(int(fold == 2))}
+    label = f"{'pick_backward' if back else 'pick'}{fold}{'1' if direct else 'x'}"
+    if back:
+        return kernel_of(label, rows.pick_backward, fn, dtypes, out, constants, functions, kept)
+    arrays = {"work": "float64[::1]", "out": array_type(out)}
+    return kernel_of(label, rows.pick, fn, dtypes, out, constants, functions, arrays=arrays)
 
 
-def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...], parallel: bool) -> Launch:
+def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
     """Rows across the memory of the result, in blocks of neighbours."""
-    constants = {"OPERANDS": str(len(dtypes))}
+    count = len(fn.totals)
+    constants = {"OPERANDS": str(len(dtypes)), "TOTALS": str(count), "BLOCK": str(COLUMNS)}
     for k, dense in enumerate(unit):
         constants[f"AT_{k}"] = f"at[{k}]"
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if dense else f"in_{k}"
         constants[f"PLACE_{k}"] = "j" if dense else f"p_{k} + j * numbers[9 + rank + {k + 1} * (rank + 3)]"
     functions, operands = "", ", ".join(f"in_{k}" for k in range(len(dtypes)))
+    arguments = ", ".join(NAMES[k] if k < count else NAMES[0] for k in range(4))
     for k in range(4):
-        call = f"total_{k}({operands}, numbers, at, count, value, a, b, c, e)"
-        constants[f"TOTAL_{k}"] = call if k < len(fn.totals) else "0"
+        call = f"total_{k}({operands}, numbers, at, count, value, {arguments})"
+        constants[f"TOTAL_{k}"] = call if k < count else "0"
+        constants[f"COLUMN_{k}"] = f"scratch[{k * COLUMNS} : {(k + 1) * COLUMNS}]" if k < count else LEFT_OUT
     for k, total in enumerate(fn.totals):
         more = {**constants, "TARGET": NAMES[k]}
         functions += total_text(rows.total_down, f"total_{k}", fn, (total,), dtypes, out.compute, more)
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    return kernel_of(label, label, rows.columns, fn, dtypes, out, constants, functions, False, parallel)
+    return kernel_of(label, rows.columns, fn, dtypes, out, constants, functions)

@@ -2,12 +2,12 @@
 
 Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a scratch
 row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of the functions above the nest or parts of the two totals that
-`PAIR_0` and `PAIR_1` find in one loop, `F` the result and `MADE` how many of it are made, `KEPT` where the last total
-leaves its terms for it, `ROW` where the result is made and `SEND` how it leaves from there, `TERMS` the number of sums
-down the columns, `ADD` and `FOLD_0`, `FOLD_1` the calls that make them; in the totals `F` is one term, `JOIN` its sum
-or maximum, `START` the neutral element, `FINISH` what is done at the end.  A sum's additions may be re-ordered by the
-compiler; a maximum's accumulators stand in a row that is combined at the end.  Rows are the unit of work, and each
-function's text is the same for one thread and for all, so the number of threads changes no bit.
+`PAIR_0` and `PAIR_1` find in one loop, `F` the result, `KEPT` where the last total leaves its terms for it, `ROW` where
+the result is made, `G` and `H` what is summed down the columns, `SCRATCH_K` and `SPARE` parts of the scratch memory.
+A line that assigns `...`, and what stands under `if 0:`, is left out.  In the totals `F` is one term, `START` the
+neutral element, `FINISH` what is done at the end.  A sum's additions may be re-ordered by the compiler; a maximum is
+found among integers of the same order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so
+the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -26,7 +26,7 @@ def fetch(x, at, step, row):  # type: ignore[no-untyped-def]
     return row
 
 
-def total(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
+def total(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
     """One sum over a row from the row's elements and the totals before it."""
     joined = START
     for j in range(n):
@@ -34,7 +34,7 @@ def total(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
     return T(FINISH(joined, T(n), T(value)))
 
 
-def total_kept(in_K, n, value, a, b, c, acc, kept):  # type: ignore[no-untyped-def]
+def total_kept(in_K, n, value, a, b, c, kept):  # type: ignore[no-untyped-def]
     """`total`, with the terms left in `kept`."""
     joined = START
     for j in range(n):
@@ -44,7 +44,7 @@ def total_kept(in_K, n, value, a, b, c, acc, kept):  # type: ignore[no-untyped-d
     return T(FINISH(joined, T(n), T(value)))
 
 
-def total_two(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
+def total_two(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
     """Two sums of which neither needs the other, in one loop."""
     joined = START
     other = START
@@ -54,77 +54,39 @@ def total_two(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
     return T(FINISH(joined, T(n), T(value))), T(FINISH_G(other, T(n), T(value)))
 
 
-def largest(in_K, n, value, a, b, c, acc):  # type: ignore[no-untyped-def]
-    """One maximum over a row."""
-    whole = n - n % (4 * LANES)
-    joined = START
-    if whole > 0:
-        for j in range(LANES):
-            acc[j] = START
-        for i in range(0, whole, 4 * LANES):
-            x_K = in_K[i : i + 4 * LANES]
-            for j in range(LANES):
-                one = T(JOIN(F(x_K[j], a, b, c), F(x_K[j + LANES], a, b, c)))
-                two = T(JOIN(F(x_K[j + 2 * LANES], a, b, c), F(x_K[j + 3 * LANES], a, b, c)))
-                acc[j] = T(JOIN(acc[j], T(JOIN(one, two))))
-        for k in range(8, LANES, 8):
-            for j in range(8):
-                acc[j] = T(JOIN(acc[j], acc[k + j]))
-        for j in range(8):
-            joined = T(JOIN(joined, acc[j]))
-    if n - whole >= 16:
-        x_K = in_K[whole:]
-        for j in range(8):
-            acc[j] = START
-        for i in range(0, n - whole - 7, 8):
-            y_K = x_K[i : i + 8]
-            for j in range(8):
-                acc[j] = T(JOIN(acc[j], F(y_K[j], a, b, c)))
-        for j in range(8):
-            joined = T(JOIN(joined, acc[j]))
-        whole = n - n % 8
-    for j in range(whole, n):
-        joined = T(JOIN(joined, F(in_K[j], a, b, c)))
+def largest(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
+    """One maximum over a row, as an integer of the same order: of floats it could not be found in vector registers.
+    Some nan are beyond infinity and some are below all; with either, the row's sum is nan."""
+    top = SIGNED(START)
+    for j in range(n):
+        bits = T(F(in_K[j], a, b, c)).view(SIGNED)
+        key = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(SHIFT)) & SIGNED(HIGHEST)))
+        top = key if key > top else top
+    joined = SIGNED(top ^ SIGNED(SIGNED(top >> SIGNED(SHIFT)) & SIGNED(HIGHEST))).view(T)
     return T(FINISH(joined, T(n), T(value)))
-
-
-def add_one(in_K, n, a, b, c, e, first):  # type: ignore[no-untyped-def]
-    """One term of each element of a row, onto the sums of the columns."""
-    for j in range(n):
-        first[j] = T(first[j] + F(in_K[j], a, b, c, e))
-
-
-def add_two(in_K, n, a, b, c, e, first, second):  # type: ignore[no-untyped-def]
-    """Two terms of each element of a row, each onto its own sums of the columns."""
-    for j in range(n):
-        first[j] = T(first[j] + F(in_K[j], a, b, c, e))
-        second[j] = T(second[j] + G(in_K[j], a, b, c, e))
-
-
-def fold_columns(work, chunks, size, at, n, line, start):  # type: ignore[no-untyped-def]
-    """One term's sums of all chunks of rows, in order, into its line; `size` is what a chunk has of all terms."""
-    for k in range(1, chunks):
-        for j in range(at, at + n):
-            work[j] = T(work[j] + work[k * size + j])
-    for j in range(n):
-        line[start + j] = STORE(work[at + j])
 
 
 def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rows, chunk, chunks, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
     step along the row, strides[rank]; then the offset of each line.  Each chunk of rows has its own sums down the
-    columns; they are folded at the end into lines of their own."""
+    columns, in work if there are several; they are folded at the end into lines of their own."""
     n = numbers[3]
     value = np.int64(numbers[4]).view(np.float64)
     rank = numbers[5]
-    work = np.empty(numbers[2] * n * TERMS, T)
-    for t in RANGE(numbers[2]):
-        acc = np.empty(LANES, T)
-        s_K = np.empty(n * SCRATCH_K, T)
-        spare = np.empty(n * SPARE, T)
-        sums = work[t * n * TERMS : (t + 1) * n * TERMS]
-        for j in range(n * TERMS):
-            sums[j] = T(0)
+    if SCRATCH:
+        wide = (n + 63) // 64 * 64
+        scratch = room(SCRATCH * wide, T)
+    s_K = SCRATCH_K
+    spare = SPARE
+    if TERMS:
+        size = n * TERMS
+        own = room(size if numbers[2] == 1 else 0, T)
+        held = own if numbers[2] == 1 else work
+    for t in range(first, last):
+        if TERMS:
+            sums = held[t * size : (t + 1) * size]
+            for j in range(size):
+                sums[j] = T(0)
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -143,13 +105,34 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
             ce = PAIR_1
             c = TOTAL_2
             e = TOTAL_3
-            for j in range(MADE):
-                z[j] = STORE(F(x_K[j], a, b, c, e, w[j]))
-            SEND
-            ADD
-        SETTLE
-    FOLD_0
-    FOLD_1
+            if MADE:
+                for j in range(n):
+                    z[j] = STORE(F(x_K[j], a, b, c, e, w[j]))
+            if STREAMED:
+                stream(out, to, spare, n)
+            if TERMS:
+                others = OTHERS
+                for j in range(n):
+                    sums[j] = T(sums[j] + G(x_K[j], a, b, c, e))
+                    if BOTH:
+                        others[j] = T(others[j] + H(x_K[j], a, b, c, e))
+    if STREAMED:
+        settle()
+    if TERMS:
+        if first == last or numbers[2] == 1:
+            for k in range(1, numbers[2]):
+                more = held[k * size : (k + 1) * size]
+                for j in range(size):
+                    held[j] = T(held[j] + more[j])
+            start_0 = numbers[TAIL]
+            start_1 = START_1
+            for j in range(n):
+                line_0[start_0 + j] = STORE(held[j])
+                if BOTH:
+                    line_1[start_1 + j] = STORE(held[n + j])
+        leave(own)
+    if SCRATCH:
+        leave(scratch)
 
 
 def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]
@@ -178,11 +161,16 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
     n = numbers[4]
     value = np.int64(numbers[5]).view(np.float64)
     rank = numbers[6]
-    for unit in RANGE(numbers[0]):
+    at = room(OPERANDS, np.int64)
+    scratch = room(TOTALS * BLOCK, T)
+    a = COLUMN_0
+    b = COLUMN_1
+    c = COLUMN_2
+    e = COLUMN_3
+    for unit in range(first, last):
         rest = unit // numbers[1]
         col = (unit - rest * numbers[1]) * numbers[2]
         count = min(numbers[2], numbers[3] - col)
-        at = np.empty(OPERANDS, np.int64)
         to = numbers[7 + rank] + col * numbers[9 + rank]
         p_K = numbers[7 + rank + (K + 1) * (rank + 3)] + col * numbers[9 + rank + (K + 1) * (rank + 3)]
         for d in range(rank - 1, -1, -1):
@@ -191,10 +179,6 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
             to += place * numbers[10 + rank + d]
             p_K += place * numbers[10 + rank + (K + 1) * (rank + 3) + d]
         AT_K = p_K
-        a = np.empty(count, T)
-        b = np.empty(count, T)
-        c = np.empty(count, T)
-        e = np.empty(count, T)
         TOTAL_0
         TOTAL_1
         TOTAL_2
@@ -206,21 +190,29 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 z[j] = STORE(F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j], e[j]))
             to += numbers[8 + rank]
             p_K += numbers[8 + rank + (K + 1) * (rank + 3)]
+    leave(at)
+    leave(scratch)
 
 
 def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """Minus the result at the element of each row that in_1 names; 0 where it names `numbers[4]`.
 
-    numbers as in `rows`.  A fold of 0 stores them, of 1 their sum, of 2 their mean over the rows that count.
+    numbers as in `rows`.  A kernel stores each of them, or their sum, or their mean over the rows that count.  Where
+    there are several tasks, they leave in work what the end joins: the losses of all rows, then how many rows of each
+    task count.
     """
     n = numbers[3]
     value = 0.0
     rank = numbers[5]
-    losses = np.empty(numbers[0], T)
-    counts = np.empty(numbers[0], np.bool_)
-    for t in RANGE(numbers[2]):
-        acc = np.empty(LANES, T)
-        s_0 = np.empty(n * SCRATCH_0, T)
+    if SCRATCH:
+        wide = (n + 63) // 64 * 64
+        scratch = room(SCRATCH * wide, T)
+    s_0 = SCRATCH_0
+    only = numbers[2] == 1
+    joined = np.float64(0)
+    count = 0
+    for t in range(first, last):
+        counted = 0
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -239,17 +231,30 @@ def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 a = TOTAL_0
                 b = TOTAL_1
                 loss = T(-F(x_0[chosen], a, b, a, a, x_0[chosen]))
-            losses[r] = loss
-            counts[r] = chosen != numbers[4]
-            if FOLD == 0:
+                counted += 1
+            if EACH:
                 out[to] = STORE(loss)
-    if FOLD > 0:
-        joined = 0.0
-        count = 0
-        for r in range(numbers[0]):
-            joined += losses[r]
-            count += counts[r]
-        out[numbers[6 + rank]] = STORE(T(joined / count if FOLD == 2 else joined))
+            if JOINED:
+                if only:
+                    joined += loss
+                else:
+                    work[r] = loss
+        if JOINED:
+            count += counted
+            if not only:
+                work[numbers[0] + t] = counted
+    if SCRATCH:
+        leave(scratch)
+    if JOINED:
+        if first == last:
+            for r in range(numbers[0]):
+                joined += work[r]
+            for t in range(numbers[2]):
+                count += np.int64(work[numbers[0] + t])
+        if only or first == last:
+            if MEAN:
+                joined /= count
+            out[numbers[6 + rank]] = STORE(T(joined))
 
 
 def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -257,21 +262,25 @@ def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
     n = numbers[3]
     value = 0.0
     rank = numbers[5]
+    if SCRATCH:
+        wide = (n + 63) // 64 * 64
+        scratch = room(SCRATCH * wide, T)
+    s_0 = SCRATCH_0
+    spare = SPARE
     share = 1.0
-    if FOLD == 2:
+    if MEAN:
         count = 0
-        for r in range(numbers[0]):
-            rest = r
+        cols = numbers[5 + rank] if rank > 0 else 1
+        step = numbers[7 + rank + 2 * (rank + 2) + rank]
+        for rest in range(numbers[0] // cols):
             at = numbers[6 + rank + 2 * (rank + 2)]
-            for d in range(rank - 1, -1, -1):
+            for d in range(rank - 2, -1, -1):
                 at += rest % numbers[6 + d] * numbers[8 + rank + 2 * (rank + 2) + d]
                 rest //= numbers[6 + d]
-            count += 1 if np.int64(in_1[at]) != numbers[4] else 0
-        share = 1.0 / count
-    for t in RANGE(numbers[2]):
-        acc = np.empty(LANES, T)
-        s_0 = np.empty(n * SCRATCH_0, T)
-        spare = np.empty(n * SPARE, T)
+            for j in range(cols):
+                count += 1 if np.int64(in_1[at + j * step]) != numbers[4] else 0
+        share = np.float64(1) / count
+    for t in range(first, last):
         for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
             rest = r
             to = numbers[6 + rank]
@@ -298,3 +307,5 @@ def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 for j in range(n):
                     z[j] = STORE(T(F(x_0[j], a, b, a, a, w[j]) * scale))
                 z[chosen] = STORE(there)
+    if SCRATCH:
+        leave(scratch)
