@@ -41,9 +41,9 @@ class Pool(Family):
     def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
+        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
         kernel = self.task(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x))
-        return bind(kernel, headed(parts_of(numbers), numbers), 1)
+        return bind(kernel, numbers, 1)
 
     def max_pool_indices(
         self, out: Spec, places: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -52,7 +52,7 @@ class Pool(Family):
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
         kernel = self.task(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x))
-        return bind(kernel, headed(planes_of(numbers), numbers), 2)
+        return bind(kernel, numbers, 2)
 
     def max_pool_pick(
         self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -61,7 +61,7 @@ class Pool(Family):
             return nothing
         numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
         kernel = self.task(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x))
-        return bind(kernel, headed(planes_of(numbers), numbers), 2)
+        return bind(kernel, numbers, 2)
 
     def max_pool_back(
         self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
@@ -70,16 +70,17 @@ class Pool(Family):
             return nothing
         numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
         kernel = self.task(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x))
-        return bind(kernel, headed(planes_of(numbers), numbers), 2)
+        return bind(kernel, numbers, 2)
 
     def avg_pool(
         self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
     ) -> Launch:
         if out.layout.numel == 0:
             return nothing
-        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, (1,) * len(window), out.layout)
+        ones = (1,) * len(window)
+        numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, ones, out.layout, rows=True)
         counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.avg_pool, out, x, x, counts, headed(parts_of(numbers), numbers))
+        return self._mean(pool.avg_pool, out, x, x, counts, numbers)
 
     def avg_pool_back(
         self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
@@ -88,7 +89,7 @@ class Pool(Family):
             return nothing
         numbers = numbers_of(g.layout, out.layout, g.layout, window, stride, padding, (1,) * len(window), out.layout)
         counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.avg_pool_back, out, g, out, counts, headed(planes_of(numbers), numbers))
+        return self._mean(pool.avg_pool_back, out, g, out, counts, numbers)
 
     def _mean(
         self, template: Callable[..., Any], out: Spec, a: Spec, image: Spec, counts: NDArray[np.float64],
@@ -98,7 +99,7 @@ class Pool(Family):
         steps = Steps(self, (out,), (a,))
         shares = steps.constant(counts, as_dtype(a.dtype.compute))
         kernel = self.task(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image))
-        steps.then(kernel, *steps.operands, *steps.outs, shares, steps.constant(numbers, int64))
+        steps.then(kernel, *steps.operands, *steps.outs, shares, steps.numbers(numbers))
         return steps.launch
 
 
@@ -107,30 +108,27 @@ def kind_of(x: Spec) -> str:
     return "shared" if x.layout.numel >= settings.parallel_threshold else "alone"
 
 
-def planes_of(numbers: list[int]) -> int:
-    """How many planes there are, each of them a task."""
-    return numbers[0] * numbers[1]
-
-
-def parts_of(numbers: list[int]) -> int:
-    """How many tasks there are of some rows of outputs each."""
-    return planes_of(numbers) * numbers[2] * -(-numbers[3] // numbers[33])
-
-
 def numbers_of(
     outputs: Layout, x: Layout, second: Layout | None, window: Ints, stride: Ints, padding: Ints, dilation: Ints,
-    out: Layout,
-) -> list[int]:  # fmt: skip
-    """What the templates read; their docstring lists it."""
+    out: Layout, rows: bool = False,
+) -> NDArray[np.int64]:  # fmt: skip
+    """What the templates read, whose docstring lists it, with their tasks: planes, or some rows of outputs."""
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
-    numbers = [*x.shape[:2], *ones, *outputs.shape[2:], *ones, *x.shape[2:], *ones, *window, *ones, *stride]
-    numbers += [*none, *padding, *ones, *dilation]
-    for layout in (x, x if second is None else second):
-        numbers += [layout.offset, *layout.strides[:2], *none, *layout.strides[2:]]
-    wide = numbers[7] * max(1, numbers[12])
+    values: dict[str, int] = {"images": x.shape[0], "channels": x.shape[1], "to": out.offset}
+    sizes = {
+        "out": (*ones, *outputs.shape[2:]), "size": (*ones, *x.shape[2:]), "window": (*ones, *window),
+        "stride": (*ones, *stride), "pad": (*none, *padding), "dilation": (*ones, *dilation),
+    }  # fmt: skip
+    for name, layout in (("x", x), ("y", x if second is None else second)):
+        values |= {name: layout.offset, f"{name}_image": layout.strides[0], f"{name}_channel": layout.strides[1]}
+        sizes[name] = (*none, *layout.strides[2:])
+    values |= {f"{name}{d}": of[d] for name, of in sizes.items() for d in range(3)}
+    wide = values["size2"] * max(1, values["stride1"])
+    values["rows"] = max(1, min(values["out1"], TASK // max(1, wide)))
     reach, step = (window[-1] - 1) * dilation[-1], stride[-1]
-    laid_out = min(step, reach + 1) * (numbers[4] + reach // step)
-    return [*numbers, out.offset, max(1, min(numbers[3], TASK // max(1, wide))), laid_out]
+    values["line"] = min(step, reach + 1) * (values["out2"] + reach // step)
+    parts = values["out0"] * -(-values["out1"] // values["rows"]) if rows else 1
+    return headed(x.shape[0] * x.shape[1] * parts, pool.POOL.pack(**values))
 
 
 def reciprocals(
@@ -158,6 +156,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         template,
         operands=operands,
         out=out,
+        fields=pool.POOL,
         compute=image.compute,
         macros={"LOAD_X": expression_macro(load_text(image, image.compute)[0])},
         constants={"LOWEST": f"T({lowest})"},
