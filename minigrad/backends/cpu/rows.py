@@ -256,13 +256,18 @@ def row_parts(
     rooms = [f"SCRATCH_{k}" for k, slices in enumerate(direct) if not slices]
     rooms += ["SPARE"] * (streamed or (kept and not dense))
     constants |= dict.fromkeys(["SPARE", *[f"SCRATCH_{k}" for k in range(len(dtypes))]], LEFT_OUT)
+    several = len(dtypes) > 1
+    constants |= dict.fromkeys([f"{name}_{k}" for name in ("NOWHERE", "FETCHED") for k in range(len(dtypes))], LEFT_OUT)
     constants |= {name: f"scratch[{k} * wide : {k} * wide + n]" for k, name in enumerate(rooms)}
     constants["SCRATCH"] = str(len(rooms))
     for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
         constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
         if not slices:
             step = f"numbers[7 + rank + {k + 1} * (rank + 2)]"
-            constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k})"
+            again = f" if at_{k} != f_{k} else s_{k}" if several else ""
+            constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k}){again}"
+            if several:
+                constants |= {f"NOWHERE_{k}": "np.int64(-1)", f"FETCHED_{k}": f"at_{k}"}
             macros = {"LOAD": expression_macro(load_text(dtype, compute)[0])}
             text += helper(paste(rows.fetch, 0, macros, {}), rows.fetch, f"fetch_{k}")
     return text + totals_text(fn, dtypes, compute, kept, constants), constants

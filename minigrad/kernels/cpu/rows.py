@@ -1,13 +1,14 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
-Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a scratch
-row that `fetch` fills), `TOTAL_0` to `TOTAL_3` calls of the functions above the nest or parts of the two totals that
-`PAIR_0` and `PAIR_1` find in one loop, `F` the result, `KEPT` where the last total leaves its terms for it, `ROW` where
-the result is made, `G` and `H` what is summed down the columns, `SCRATCH_K` and `SPARE` parts of the scratch memory.
-A line that assigns `...`, and what stands under `if 0:`, is left out.  In the totals `F` is one term, `START` the
-neutral element, `FINISH` what is done at the end.  A sum's additions may be re-ordered by the compiler; a maximum is
-found among integers of the same order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so
-the number of threads changes no bit.
+Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a
+scratch row that `fetch` fills, once for rows that are the same memory: `f_K` is where it comes from), `TOTAL_0` to
+`TOTAL_3` calls of the functions above the nest or parts of the two totals that `PAIR_0` and `PAIR_1` find in one
+loop, `F` the result, `KEPT` where the last total leaves its terms for it, `ROW` where the result is made, `G` and `H`
+what is summed down the columns, `SCRATCH_K` and `SPARE` parts of the scratch memory.  A line that assigns `...`, and
+what stands under `if 0:`, is left out.  In the totals `F` is one term, `START` the neutral element, `FINISH` what is
+done at the end.  A sum's additions may be re-ordered by the compiler; a maximum is found among integers of the same
+order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so the number of threads changes no
+bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -77,6 +78,7 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
         wide = (n + 63) // 64 * 64
         scratch = room(SCRATCH * wide, T)
     s_K = SCRATCH_K
+    f_K = NOWHERE_K
     spare = SPARE
     if TERMS:
         size = n * TERMS
@@ -97,6 +99,7 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 to += place * numbers[8 + rank + d]
                 at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
             x_K = ROW_K
+            f_K = FETCHED_K
             z = ROW
             w = KEPT
             ab = PAIR_0
