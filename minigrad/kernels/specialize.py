@@ -1,48 +1,29 @@
 """From a template and a scalar function to the source of a kernel: one readable module for each.
 
-`paste` copies a template's own source and expands the free names in it: `F` becomes the op's scalar function, `LOAD_K`
-and `STORE` the conversions of each dtype, and whatever mentions `_K` is written once per operand.  `write_kernel` makes
-a whole module of it, which `store.py` keeps and imports: the file that runs is the file a learner opens.
+`pasting.py` expands the free names of a template.  `write_kernel` makes a whole module of it, with the conversions of
+its dtypes, which `store.py` keeps and imports: the file that runs is the file a learner opens.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import inspect
-import re
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minigrad.core.dtype import DType
-from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer, vecmath
 from minigrad.kernels.calling import native_hash
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.scalar import INTEGER, fresh, render, settle
+from minigrad.kernels.pasting import Expand, expression_macro, paste, source_of
+from minigrad.kernels.scalar import INTEGER
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
-
-KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
-# Names that every kernel has: its arguments, and those of `native.py`.
-RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}
-_sources: dict[Callable[..., Any], str] = {}
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """A template's source text, read once."""
-    text = _sources.get(function)
-    if text is None:
-        text = _sources[function] = textwrap.dedent(inspect.getsource(function))
-    return text.replace("  # type: ignore[no-untyped-def]", "")
-
 
 # ---- conversions ----------------------------------------------------------------------------------------------------
 
@@ -104,219 +85,6 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     if kind == "saturate":
         return saturate_text(dtypes[dtype])
     return source_of(getattr(half, kind, None) or getattr(integer, kind))
-
-
-# ---- pasting --------------------------------------------------------------------------------------------------------
-
-
-def fold(node: ast.BinOp) -> ast.expr:
-    """4 + 0 -> 4, i * 1 -> i, i * 0 -> 0, lo + 0 -> lo: pasted steps and positions leave these behind."""
-    left, right = node.left, node.right
-    if not (isinstance(right, ast.Constant) and type(right.value) is int):
-        return node
-    value = right.value
-    if isinstance(left, ast.Constant) and type(left.value) is int and isinstance(node.op, ast.Add | ast.Mult):
-        return ast.Constant(left.value + value if isinstance(node.op, ast.Add) else left.value * value)
-    if (isinstance(node.op, ast.Mult) and value == 1) or (isinstance(node.op, ast.Add) and value == 0):
-        return left
-    return ast.Constant(0) if isinstance(node.op, ast.Mult) and value == 0 and isinstance(left, ast.Name) else node
-
-
-class Words(NamedTuple):
-    """What the words of a template stand for: how many operands there are, macros, constants, the names of numbers."""
-
-    operands: int
-    macros: dict[str, Expand]
-    constants: dict[str, str]
-    fields: Fields | None
-
-
-class _Expander(ast.NodeTransformer):
-    """Expands macros and constants in the expressions of one template line."""
-
-    def __init__(self, words: Words, lines: list[str], used: set[str]) -> None:
-        self.operands, self.macros, self.constants, self.fields = words
-        self.lines, self.used = lines, used
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        text = "numbers" if node.id == "N" and self.fields else self.constants.get(node.id)
-        return node if text is None else ast.parse(text, mode="eval").body
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if is_number(node) and self.fields:
-            return self.number(node.attr)
-        self.generic_visit(node)
-        return node
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        # N.sizes[d], N.offset[0] of a group, N.strides[0][d].
-        indices: list[str] = []
-        inner: ast.expr = node
-        while isinstance(inner, ast.Subscript):
-            indices.insert(0, ast.unparse(inner.slice))
-            inner = inner.value
-        if not (self.fields and is_number(inner)):
-            self.generic_visit(node)
-            return node
-        assert isinstance(inner, ast.Attribute)
-        group = ""
-        if inner.attr in self.fields.groups:
-            group = ast.unparse(self.visit(ast.parse(indices.pop(0), mode="eval").body))
-        return self.number(inner.attr, "".join(indices), group)
-
-    def number(self, name: str, index: str = "", group: str = "") -> ast.expr:
-        """A number, an entry of a list, or one of a group."""
-        assert self.fields is not None
-        place = self.visit(ast.parse(self.fields.place(name, index, group), mode="eval").body)
-        return ast.Subscript(ast.Name("numbers"), place)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        return fold(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        args = [self.visit(a) for a in (self.spread(node.args) if name in ("F", "G", "H") else node.args)]
-        if name in self.macros:
-            more, expr = self.macros[name](args, self.used)
-            self.lines += more
-            return expr
-        return ast.Call(self.visit(node.func), args, node.keywords)
-
-    def spread(self, args: list[ast.expr]) -> list[ast.expr]:
-        """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions _K, once per operand."""
-        texts: list[str] = []
-        for arg in args:
-            text = ast.unparse(arg)
-            texts += [text.replace("_K", f"_{k}") for k in range(self.operands)] if "_K" in text else [text]
-        return [ast.parse(text, mode="eval").body for text in texts]
-
-
-def is_number(node: ast.expr) -> bool:
-    """Whether an expression is `N.name`."""
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "N"
-
-
-def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
-    """What `walk(place, N.sizes, at=N.steps, to=N.others)` stands for: a place in row-major order is taken apart, the
-    last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
-    call = ast.parse(code, mode="eval").body
-    assert isinstance(call, ast.Call) and words.fields is not None
-    place, sizes = (ast.unparse(arg) for arg in call.args)
-    moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in call.keywords]
-    spread: list[tuple[str, str]] = []
-    for name, steps in moved:
-        every = range(words.operands) if name.endswith("_K") else [0]
-        spread += [(name.replace("_K", f"_{k}"), re.sub(r"\bK\b", str(k), steps)) for k in every]
-    d, index = fresh("d", used), fresh("index", used)
-    return [
-        f"for {d} in range({words.fields.length(sizes.removeprefix('N.'))} - 1, -1, -1):",
-        f"    {index} = {place} % {sizes}[{d}]",
-        f"    {place} //= {sizes}[{d}]",
-        *[f"    {name} += {index} * {steps}[{d}]" for name, steps in spread],
-    ]
-
-
-def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
-    """A function whose pasted places name the lengths of lists: those that it does not read itself are read first."""
-    body = "\n".join(lines[start:])
-    known = dict.fromkeys(length for _, length in fields.lists + fields.each if length)
-    wanted = [n for n in known if re.search(rf"\b{n}\b", body) and not re.search(rf"^ +{n} = ", body, re.MULTILINE)]
-    return [*lines[:start], *[f"    {name} = numbers[{fields.place(name)}]" for name in wanted], *lines[start:]]
-
-
-def paste(
-    template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str],
-    fields: Fields | None = None,
-) -> str:  # fmt: skip
-    """A template's source with its free names expanded; lines without any stay as they were written, comments and the
-    docstring too."""
-    words = Words(operands, macros, constants, fields)
-    text = source_of(template)
-    tree = ast.parse(text)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | RESERVED
-    first: ast.stmt = tree.body[0].body[0]  # type: ignore[attr-defined]
-    told = ast.get_docstring(tree.body[0]) is not None  # type: ignore[arg-type]
-    result: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        code = line.split("  #")[0]
-        if told and first.lineno <= number <= (first.end_lineno or 0):
-            result.append(line)
-        elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
-            for k in range(operands):
-                one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
-                result += _expand_line(one, words, used)
-        elif code.lstrip().startswith("walk("):
-            indent = code[: len(code) - len(code.lstrip())]
-            for each in walk_lines(code.strip(), words, used):
-                result += _expand_line(indent + each, words, used)
-        else:
-            result += _expand_line(line, words, used)
-    result = chosen(result)
-    if fields:
-        result = with_lengths(result, (first.end_lineno or 1) if told else 1, fields)
-    return settle("\n".join(result) + "\n", vecmath.ADDED)
-
-
-def chosen(lines: list[str]) -> list[str]:
-    """Without what stands under `if 0:`; what stands under another number is there without a condition."""
-    found: list[str] = []
-    blocks: list[tuple[int, bool]] = []  # those that a line stands in: how far they are indented, and whether they stay
-    for line in lines:
-        depth = len(line) - len(line.lstrip())
-        while blocks and line and depth <= blocks[-1][0]:
-            blocks.pop()
-        number = re.fullmatch(r"if (\d+):", line.strip())
-        if number:
-            blocks.append((depth, number[1] != "0"))
-        elif all(stays for _, stays in blocks):
-            found.append(line[4 * len(blocks) :])
-    return found
-
-
-def _target_is_per_operand(code: str) -> bool:
-    left, sep, _ = code.partition("=")
-    return bool(sep) and "_K" in left
-
-
-def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
-    code, indent = line.split("  #")[0].strip(), line[: len(line) - len(line.lstrip())]
-    if code.startswith("def "):
-        names = ", ".join(f"in_{k}" for k in range(words.operands))
-        line = line.replace("in_K", names)
-        return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
-    found = set(re.findall(r"\w+", code))
-    wanted = words.macros.keys() | words.constants.keys() | ({"N"} if words.fields else set())
-    counted = re.search(r"\b\d+ [+*] \d+\b", code)  # `K + 1` once K is a number
-    if not (found & wanted or counted) or code.startswith(("#", '"')):
-        return [line]
-    opener = code.endswith(":")
-    tree = ast.parse(code + (" pass" if opener else "")).body[0]
-    before: list[str] = []
-    new = ast.fix_missing_locations(_Expander(words, before, used).visit(tree))
-    final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
-    above = [indent + text for text in before]
-    # What a template leaves out of this kernel is a number by now, `0`, or nothing is assigned: `x = ...`.
-    return above if re.fullmatch(r"\d+|\w+ = \.\.\.", final) else [*above, indent + final]
-
-
-def expression_macro(text: str) -> Expand:
-    """A macro that wraps its argument in an expression such as `half_to_float({})`."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        return [], ast.parse(text.format(*(ast.unparse(a) for a in args)), mode="eval").body
-
-    return expand
-
-
-def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
-    """The macro `F`: the op's scalar function, written into the loop body."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        calls = vecmath.calls(compute) if compute.kind == "f" else {}
-        return render(scalar, args, KINDS[compute.kind], used, calls=calls)
-
-    return expand
 
 
 # ---- modules --------------------------------------------------------------------------------------------------------

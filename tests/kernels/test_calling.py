@@ -10,7 +10,7 @@ import pytest
 
 from minigrad.core.dtype import f32, i64
 from minigrad.errors import KernelError
-from minigrad.kernels import calling, specialize, store
+from minigrad.kernels import calling, pasting, specialize, store
 from minigrad.kernels.fields import Fields
 
 FIELDS = Fields("chunk n")
@@ -180,7 +180,7 @@ def test_a_walk_takes_a_place_apart_with_the_last_dim_fastest():
             walk(rest, N.sizes, at=N.steps, p_K=N.strides[K + 1])
             out[at] = p_0
 
-    text = specialize.paste(template, 1, {}, {}, fields)
+    text = pasting.paste(template, 1, {}, {}, fields)
     space = {"first": 0, "last": 6, "numbers": fields.pack(((0, 0),), ((100, 10),), rank=2, sizes=(2, 3), steps=(3, 1))}
     exec(text, space)
     out = np.zeros(6)

@@ -12,7 +12,7 @@ from minigrad.backends.cpu import matmul as family
 from minigrad.config import override
 from minigrad.core.dtype import f16, f32, i8, i32
 from minigrad.errors import KernelError
-from minigrad.kernels import specialize, store
+from minigrad.kernels import pasting, specialize, store
 
 
 def told_by_name(x, out):
@@ -66,7 +66,7 @@ def choosy(in_K, out, numbers):  # type: ignore[no-untyped-def]
 
 
 def lines_of_choosy(**constants):
-    text = specialize.paste(choosy, 1, {}, constants)
+    text = pasting.paste(choosy, 1, {}, constants)
     return [line.split("  #")[0] for line in text.split('"""')[2].split("\n")[1:-1]]
 
 
@@ -170,5 +170,5 @@ def test_an_interrupted_compile_leaves_nothing_behind() -> None:
 
 
 def test_a_docstring_may_tell_of_free_names() -> None:
-    text = specialize.paste(told_by_name, 0, {}, {"STEP": "7"})
+    text = pasting.paste(told_by_name, 0, {}, {"STEP": "7"})
     assert "isn't STEP left alone?" in text and "x[7]" in text

@@ -19,7 +19,8 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.specialize import array_type, expression_macro, scalar_macro, write_kernel
+from minigrad.kernels.pasting import expression_macro, scalar_macro
+from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
 TEMPLATES = {

@@ -25,7 +25,8 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
-from minigrad.kernels.specialize import array_type, expression_macro, write_kernel
+from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32

@@ -37,7 +37,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.specialize import array_type, source_of, write_kernel
+from minigrad.kernels.pasting import source_of
+from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
 WORK = 32  # bytes of registers multiplied and added that weigh as much as one element of an elementwise loop

@@ -21,7 +21,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
-from minigrad.kernels.specialize import array_type, expression_macro, load_text, write_kernel
+from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.specialize import array_type, load_text, write_kernel
 from minigrad.kernels.store import load
 
 TASK = 4096  # elements of the image that a task reads, about

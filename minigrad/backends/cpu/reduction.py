@@ -23,8 +23,9 @@ from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
+from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
 from minigrad.kernels.scalar import fresh
-from minigrad.kernels.specialize import Expand, array_type, expression_macro, scalar_macro, write_kernel
+from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
 

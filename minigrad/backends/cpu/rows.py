@@ -30,16 +30,8 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
-from minigrad.kernels.specialize import (
-    NOTHING,
-    Expand,
-    array_type,
-    expression_macro,
-    load_text,
-    paste,
-    scalar_macro,
-    write_kernel,
-)
+from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
+from minigrad.kernels.specialize import NOTHING, array_type, load_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache

@@ -26,16 +26,8 @@ from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu import scan
-from minigrad.kernels.specialize import (
-    Expand,
-    array_type,
-    expression_macro,
-    load_text,
-    paste,
-    scalar_macro,
-    store_text,
-    write_kernel,
-)
+from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
+from minigrad.kernels.specialize import array_type, load_text, store_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # neighbours that one block scans side by side

@@ -22,7 +22,8 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu import sorting
-from minigrad.kernels.specialize import array_type, expression_macro, paste, write_kernel
+from minigrad.kernels.pasting import expression_macro, paste
+from minigrad.kernels.specialize import array_type, write_kernel
 from minigrad.kernels.store import load
 
 COST = 16  # additions that sorting one element is worth
