@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.config import override
 from minigrad.errors import DTypeError, IndexOutOfRange
+from minigrad.kernels.store import watch
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -25,6 +27,21 @@ def test_extremes_keep_the_last_of_ties_and_nan() -> None:
     np.testing.assert_array_equal(values.tolist(), [1, 3, 3, 3, NAN, NAN])
     assert places.tolist() == [0, 1, 2, 2, 4, 4]
     assert mg.tensor([2.0, 2.0, 1.0]).cummin(0).indices.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bool"])
+def test_an_extreme_and_its_place_come_from_one_kernel(dtype: str) -> None:
+    values = np.random.default_rng(0).standard_normal((9, 40, 12)).astype("float16")
+    x = mg.tensor(values > 1 if dtype == "bool" else values, dtype=dtype)
+    for view in (x, x.transpose(0, 2), x[:, ::-2])[: 3 if dtype == "float64" else 1]:
+        for dim in range(3):
+            for threshold in (0, 1 << 60):
+                with override(parallel_threshold=threshold), watch() as files:
+                    found, places = view.cummax(dim)
+                assert len(files) == 1
+                want = np.maximum.accumulate(view.numpy(), dim)
+                np.testing.assert_array_equal(found.numpy(), want)
+                np.testing.assert_array_equal(np.take_along_axis(view.numpy(), places.numpy(), dim), want)
 
 
 def test_the_gradient_of_an_extreme_goes_where_it_stands() -> None:

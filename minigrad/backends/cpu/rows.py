@@ -370,7 +370,8 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
         constants[f"AT_{k}"] = f"at[{k}]"
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if dense else f"in_{k}"
-        constants[f"PLACE_{k}"] = "j" if dense else f"p_{k} + j * numbers[9 + rank + {k + 1} * (rank + 3)]"
+        constants[f"STEP_{k}"] = LEFT_OUT if dense else f"numbers[9 + rank + {k + 1} * (rank + 3)]"
+        constants[f"PLACE_{k}"] = "j" if dense else f"np.uint64(p_{k} + j * step_{k})"
     functions, operands = "", ", ".join(f"in_{k}" for k in range(len(dtypes)))
     arguments = ", ".join(NAMES[k] if k < count else NAMES[0] for k in range(4))
     for k in range(4):

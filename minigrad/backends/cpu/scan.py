@@ -11,15 +11,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, nothing
 from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import neutral_text
-from minigrad.backends.cpu.rows import helper
-from minigrad.config import settings
+from minigrad.backends.cpu.rows import helper, kind_of
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
@@ -47,43 +46,43 @@ class Scan(Family):
             return nothing
         chain = (fold.scalar, fold.combine, neutral_text(fold.identity, compute), compute)
         dtypes = tuple(x.dtype for x in operands)
-        parallel = out.layout.numel * fold.scalar.cost >= settings.parallel_threshold
-        across, numbers, units = scan_numbers(out, operands, dim, fold.combine is not None and len(operands) == 1)
-        parallel = parallel and units > 1
+        across, numbers, tasks = scan_numbers(out, operands, dim, fold.combine is not None and len(operands) == 1)
+        kind = kind_of(tasks, out.layout.numel, fold.scalar.cost)
         if across is not None:
-            kernel = self.kernel(write_columns, chain, dtypes, out.dtype, across, parallel=parallel)
-            return bind(kernel, numbers, len(operands))
+            kernel = self.task(write_columns, chain, dtypes, out.dtype, across, kind=kind)
+            return bind(kernel, headed(tasks, numbers), len(operands))
         dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
-        kernel = self.kernel(write_along, chain, dtypes, out.dtype, dense, parallel=parallel)
-        empty = np.empty(0, compute)
-        if len(operands) == 2:
-            return lambda a, b, result: kernel(a, b, empty, result, numbers)
-        blocks = int(numbers[0] * numbers[3])
-        if numbers[3] == 1:
-            return lambda a, result: kernel(a, empty, result, numbers)
-        carry = self.kernel(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, parallel=parallel)
+        kernel = self.task(write_along, chain, dtypes, out.dtype, dense, kind=kind)
+        steps = Steps(self, (out,), operands)
+        work, units = steps.outs[0], numbers[0] * numbers[3]
+        if numbers[3] > 1:
+            work = steps.work((units,), as_dtype(compute))
+            carry = self.task(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, kind=kind)
+            steps.then(carry, *steps.operands, work, steps.constant(headed(units, numbers), int64))
+        steps.then(kernel, *steps.operands, work, *steps.outs, steps.constant(headed(tasks, numbers), int64))
+        return steps.launch
 
-        def launch(a: NDArray[Any], result: NDArray[Any]) -> None:
-            work = np.empty(blocks, compute)
-            carry(a, work, numbers)
-            kernel(a, work, result, numbers)
-
-        return launch
+    @serves(requests.RunningExtreme)
+    def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if places.layout.numel == 0:
+            return nothing
+        across, numbers, tasks = scan_numbers(places, (a, values), dim, False)
+        dense = all(x.layout.strides[dim] == 1 for x in (places, a, values))
+        way, kind = dense if across is None else across, kind_of(tasks, places.layout.numel, 1)
+        return bind(self.task(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
 
     @serves(requests.ArgScan)
     def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return nothing
-        across, numbers, units = scan_numbers(out, (a,), dim, False)
-        dense = out.layout.strides[dim] == a.layout.strides[dim] == 1
-        parallel = units > 1 and out.layout.numel >= settings.parallel_threshold
-        way = dense if across is None else across
-        return bind(self.kernel(write_search, better, a.dtype, way, parallel=parallel), numbers, 1)
+        steps = Steps(self, (out,), (a,))
+        values = steps.work(a.shape, a.dtype)
+        both = self.running_extreme(values.spec, out, a, better=better, dim=dim)
+        steps.then(both, *steps.operands, values, *steps.outs)
+        return steps.launch
 
 
 def scan_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, cut: bool
-) -> tuple[tuple[bool, ...] | None, NDArray[np.int64], int]:
+) -> tuple[tuple[bool, ...] | None, list[int], int]:
     """For rows across memory: which operands have neighbours at step 1; else None.  The numbers, and how many tasks."""
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]
@@ -94,7 +93,7 @@ def scan_numbers(
         numbers = [units, blocks, block, dims[-1], n, len(dims) - 1, *dims[:-1]]
         for offset, step, s in zip(offsets, steps, strides, strict=True):
             numbers += [offset, step, s[-1], *s[:-1]]
-        return tuple(s[-1] == 1 for s in strides[1:]), np.array(numbers, np.int64), units
+        return tuple(s[-1] == 1 for s in strides[1:]), numbers, units
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if cut and rows < FEW and n >= 2 * BLOCK else (n, 1)
     # Four chains run at once, so a task takes a multiple of four units.
@@ -103,7 +102,7 @@ def scan_numbers(
     numbers = [rows, n, block, blocks, chunk, chunks, len(dims), *dims]
     for offset, step, s in zip(offsets, steps, strides, strict=True):
         numbers += [offset, step, *s]
-    return None, np.array(numbers, np.int64), chunks
+    return None, numbers, chunks
 
 
 def conversions(dtypes: Sequence[DType], out: DType, chain: Chain) -> dict[str, Expand]:
@@ -121,65 +120,51 @@ def joining(chain: Chain) -> Expand:
 
 def write(
     name: str, title: str, template: Callable[..., Any], chain: Chain, dtypes: tuple[DType, ...], out: DType,
-    constants: dict[str, str], parallel: bool, work: str = "", functions: str = "",
-) -> Launch:  # fmt: skip
-    """Write, compile and import one kernel."""
+    constants: dict[str, str], work: str = "", functions: str = "",
+) -> Any:  # fmt: skip
+    """Write, compile and import one kernel.  work: the type of what it has besides operands and result."""
     scalar, _, identity, compute = chain
-    mode = "parallel" if parallel else "serial"
-    arrays = ", ".join(map(array_type, dtypes)) + work
     text = write_kernel(
-        f"{scalar.name}, {title}: {', '.join(map(str, dtypes))} -> {out} in {compute}, {mode}.",
+        f"{scalar.name}, {title}: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
         template,
         operands=dtypes,
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute), "COMBINE": joining(chain)},
         constants={"IDENTITY": identity, **constants},
-        parallel=parallel,
-        signature=f"void({arrays}, {array_type(out)}, int64[::1])",
+        signature=f"void({', '.join(map(array_type, dtypes))}{work}, {array_type(out)}, int64[::1])",
         imports=functions,
+        results="work, out" if work else "out",
     )
-    launch: Launch = load(f"{name}_{'_'.join(d.short for d in dtypes)}_{mode[:3]}", text).kernel
-    return launch
+    return load(f"{name}_{'_'.join(d.short for d in dtypes)}", text).kernel
 
 
-def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool, parallel: bool) -> Launch:
+def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool) -> Any:
     """Rows as chains; dense: they lie along all memory."""
-    scalar, _, identity, _ = chain
-    constants = {"OPERANDS": str(len(dtypes)), "IDENTITY": identity}
+    scalar, _, identity, compute = chain
+    operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
+    constants = {"OPERANDS": str(len(dtypes)), "IDENTITY": identity, "SIZE": str(len(dtypes) + 2)}
     functions = helper(paste(scan.begin, 0, {"COMBINE": joining(chain)}, constants), scan.begin, "begin")
     functions += helper(paste(scan.finish, len(dtypes), conversions(dtypes, out, chain), {}), scan.finish, "finish")
-    operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
-    for name, places in zip("ABCD", ("one", "two", "three", "four")):
+    constants["FINISH"] = f"finish({operands}, out, numbers, places[k * {len(dtypes) + 2} :], common, acc[k])"
+    for name in "ABCD":
         v = name.lower()
-        constants[f"FINISH_{name}"] = f"finish({operands}, out, numbers, {places}, common, {v})"
         constants[f"OUT_{name}"] = f"out[q{v} : q{v} + common]" if dense else "out"
-        constants[f"TO_{name}"] = "i" if dense else f"q{v} + i * z"
+        constants[f"TO_{name}"] = "i" if dense else f"np.uint64(q{v} + i * z)"
         for k in range(len(dtypes)):
             constants[f"IN_{name}_{k}"] = f"in_{k}[p{v}_{k} : p{v}_{k} + common]" if dense else f"in_{k}"
-            constants[f"FROM_{name}_{k}"] = "i" if dense else f"p{v}_{k} + i * s_{k}"
-    title, work = "rows", f", {np.dtype(chain[-1])}[::1]"
-    return write(
-        f"{scalar.name}_rows{'1' if dense else ''}",
-        title,
-        scan.along,
-        chain,
-        dtypes,
-        out,
-        constants,
-        parallel,
-        work,
-        functions,
-    )
+            constants[f"FROM_{name}_{k}"] = "i" if dense else f"np.uint64(p{v}_{k} + i * s_{k})"
+    name, work = f"{scalar.name}_rows{'1' if dense else ''}", f", {np.dtype(compute)}[::1]"
+    return write(name, "rows", scan.along, chain, dtypes, out, constants, work, functions)
 
 
-def write_carry(chain: Chain, a: DType, dense: bool, parallel: bool) -> Launch:
+def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
     """Totals of blocks."""
     constants = {"LANES": "32", "VIEW": "in_0", "PLACE": "at + (i + j) * step"}
     if dense:  # a stretch of step 1 is indexed from a slice, or else it would not vectorise
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
     label = f"{chain[0].name}_totals{'1' if dense else ''}"
-    return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants, parallel)
+    return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants)
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
@@ -187,26 +172,27 @@ def column_views(dense: Sequence[bool]) -> dict[str, str]:
     constants = {}
     for k, unit in enumerate(dense):
         constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if unit else f"in_{k}"
-        constants[f"PLACE_{k}"] = "j" if unit else f"p_{k} + j * numbers[8 + rank + {k + 1} * (rank + 3)]"
+        constants[f"PLACE_{k}"] = "j" if unit else f"np.uint64(p_{k} + j * step_{k})"
     return constants
 
 
-def write_columns(
-    chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: tuple[bool, ...], parallel: bool
-) -> Launch:
+def write_columns(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: tuple[bool, ...]) -> Any:
     """Neighbours side by side."""
     name = f"{chain[0].name}_columns" + "".join("1" if d else "x" for d in dense)
-    return write(name, "columns", scan.columns, chain, dtypes, out, column_views(dense), parallel)
+    return write(name, "columns", scan.columns, chain, dtypes, out, column_views(dense))
 
 
-def write_search(better: ScalarFn, a: DType, across: tuple[bool, ...] | bool, parallel: bool) -> Launch:
-    """Positions of running extremes; a truth value for rows says whether they lie along all memory."""
+def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> Any:
+    """Running extremes and their positions; way: for rows whether they lie along all memory, for neighbours side by
+    side which of the operand and the extremes have them at step 1."""
     chain = (better, None, "", a.compute)
-    if isinstance(across, bool):
-        constants = {"VIEW": "in_0", "PLACE": "p_0 + j * s_0", "GOAL": "out", "SPOT": "q + j * z"}
-        if across:  # a stretch of step 1 is indexed from a slice, or else it would not vectorise
-            constants = {"VIEW": "in_0[p_0:]", "PLACE": "j", "GOAL": "out[q:]", "SPOT": "j"}
-        name = f"{better.name}_rows{'1' if across else ''}"
-        return write(name, "rows", scan.arg_along, chain, (a,), int64, constants, parallel)
-    name = f"{better.name}_columns" + ("1" if across[0] else "x")
-    return write(name, "columns", scan.arg_columns, chain, (a,), int64, column_views(across), parallel)
+    if isinstance(way, tuple):
+        name = f"{better.name}_columns" + "".join("1" if d else "x" for d in way)
+        constants = column_views(way) | {"RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"}
+        return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants)
+    # A stretch of step 1 is indexed from a slice, or else it would not vectorise.
+    constants = {"GOAL": "out[q:]" if way else "out", "SPOT": "j" if way else "np.uint64(q + j * z)"}
+    for k in range(2):
+        constants |= {f"VIEW_{k}": f"in_{k}[p_{k}:]" if way else f"in_{k}"}
+        constants |= {f"PLACE_{k}": "j" if way else f"np.uint64(p_{k} + j * s_{k})"}
+    return write(f"{better.name}_rows{'1' if way else ''}", "rows", scan.arg_along, chain, (a, a), int64, constants)

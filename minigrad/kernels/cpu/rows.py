@@ -142,6 +142,7 @@ def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-
     """One total of each of `count` columns side by side, into TARGET."""
     n = numbers[4]
     rank = numbers[6]
+    step_K = STEP_K
     for j in range(count):
         TARGET[j] = START
     p_K = AT_K
@@ -164,6 +165,7 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
     n = numbers[4]
     value = np.int64(numbers[5]).view(np.float64)
     rank = numbers[6]
+    step_K = numbers[9 + rank + (K + 1) * (rank + 3)]
     at = room(OPERANDS, np.int64)
     scratch = room(TOTALS * BLOCK, T)
     a = COLUMN_0
@@ -175,7 +177,7 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
         col = (unit - rest * numbers[1]) * numbers[2]
         count = min(numbers[2], numbers[3] - col)
         to = numbers[7 + rank] + col * numbers[9 + rank]
-        p_K = numbers[7 + rank + (K + 1) * (rank + 3)] + col * numbers[9 + rank + (K + 1) * (rank + 3)]
+        p_K = numbers[7 + rank + (K + 1) * (rank + 3)] + col * step_K
         for d in range(rank - 1, -1, -1):
             place = rest % numbers[7 + d]
             rest //= numbers[7 + d]

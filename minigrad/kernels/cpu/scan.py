@@ -1,11 +1,10 @@
-"""Scans: every partial result of a fold along one dim, and the positions of running extremes.
+"""Scans: every partial result of a fold along one dim, and running extremes with their positions.
 
 Free names, filled in by `specialize`: `F` the op's scalar function of the accumulator and the operands' elements,
-`COMBINE` that of two accumulators, `IDENTITY`, `LOAD_K` and `STORE`, `RANGE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and
-`FROM_A_K`, `OUT_A` and `TO_A` how elements are indexed: a stretch of step 1 from a slice, others by their place.  An
-addition waits for the one before it, so `along` runs four chains at once; a long row is cut into blocks, whose totals
-`carry` finds first, if the scan says how totals combine.  Blocks come from the shape alone, so the number of threads
-changes no bit.
+`COMBINE` that of two accumulators, `IDENTITY`, `LOAD_K` and `STORE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and `FROM_A_K`,
+`OUT_A` and `TO_A` how elements are indexed: a stretch of step 1 from a slice, others by their place.  An addition waits
+for the one before it, so `along` runs four chains at once; a long row is cut into blocks, whose totals `carry` finds
+first, if the scan says how totals combine.  Blocks come from the shape alone, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -17,8 +16,8 @@ def carry(in_K, out, numbers):  # type: ignore[no-untyped-def]
     n = numbers[1]
     rank = numbers[6]
     step = numbers[9 + 2 * rank + 1]
-    for u in RANGE(numbers[0] * numbers[3]):
-        acc = np.empty(LANES, T)
+    acc = room(LANES, T)
+    for u in range(first, last):
         rest = u // numbers[3]
         start = (u - rest * numbers[3]) * numbers[2]
         length = min(numbers[2], n - start)
@@ -36,6 +35,7 @@ def carry(in_K, out, numbers):  # type: ignore[no-untyped-def]
         for j in range(1, LANES):
             joined = T(COMBINE(joined, acc[j]))
         out[u] = joined
+    leave(acc)
 
 
 def begin(u, numbers, work, places):  # type: ignore[no-untyped-def]
@@ -62,21 +62,21 @@ def begin(u, numbers, work, places):  # type: ignore[no-untyped-def]
     return acc
 
 
-def finish(in_K, out, numbers, places, first, acc):  # type: ignore[no-untyped-def]
-    """The elements of one unit from `first` on, one after the other."""
+def finish(in_K, out, numbers, places, start, acc):  # type: ignore[no-untyped-def]
+    """The elements of one unit from `start` on, one after the other."""
     rank = numbers[6]
     z = numbers[8 + rank]
     s_K = numbers[8 + rank + (K + 1) * (rank + 2)]
-    q = places[1] + first * z
-    p_K = places[K + 2] + first * s_K
-    for _ in range(first, places[0]):
+    q = places[1] + start * z
+    p_K = places[K + 2] + start * s_K
+    for _ in range(start, places[0]):
         acc = T(F(acc, LOAD_K(in_K[p_K])))
         out[q] = STORE(acc)
         q += z
         p_K += s_K
 
 
-def along(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
+def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
     """numbers = rows, n, block, blocks of a row, chunk, chunks, rank, shape[rank], then for out and each operand:
     offset, step along the dim, strides[rank].  A unit is a block of a row, a chunk some units; work holds the totals
     of all units, if a row has several."""
@@ -84,23 +84,20 @@ def along(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
     z = numbers[8 + rank]
     s_K = numbers[8 + rank + (K + 1) * (rank + 2)]
     units = numbers[0] * numbers[3]
-    for t in RANGE(numbers[5]):
-        one = np.empty(OPERANDS + 2, np.int64)
-        two = np.empty(OPERANDS + 2, np.int64)
-        three = np.empty(OPERANDS + 2, np.int64)
-        four = np.empty(OPERANDS + 2, np.int64)
+    acc = room(4, T)
+    places = room(4 * SIZE, np.int64)
+    for t in range(first, last):
         stop = min(units, (t + 1) * numbers[4])
         for u in range(t * numbers[4], stop, 4):
-            a = begin(u, numbers, work, one)
-            b = begin(u + 1 if u + 1 < stop else units, numbers, work, two)
-            c = begin(u + 2 if u + 2 < stop else units, numbers, work, three)
-            d = begin(u + 3 if u + 3 < stop else units, numbers, work, four)
-            common = min(min(one[0], two[0]), min(three[0], four[0]))
-            qa, qb, qc, qd = one[1], two[1], three[1], four[1]
-            pa_K = one[K + 2]
-            pb_K = two[K + 2]
-            pc_K = three[K + 2]
-            pd_K = four[K + 2]
+            for k in range(4):
+                acc[k] = begin(u + k if u + k < stop else units, numbers, work, places[k * SIZE :])
+            common = min(min(places[0], places[SIZE]), min(places[2 * SIZE], places[3 * SIZE]))
+            a, b, c, d = acc[0], acc[1], acc[2], acc[3]
+            qa, qb, qc, qd = places[1], places[SIZE + 1], places[2 * SIZE + 1], places[3 * SIZE + 1]
+            pa_K = places[K + 2]
+            pb_K = places[SIZE + K + 2]
+            pc_K = places[2 * SIZE + K + 2]
+            pd_K = places[3 * SIZE + K + 2]
             wa, wb, wc, wd = OUT_A, OUT_B, OUT_C, OUT_D
             xa_K = IN_A_K
             xb_K = IN_B_K
@@ -115,10 +112,11 @@ def along(in_K, work, out, numbers):  # type: ignore[no-untyped-def]
                 wb[TO_B] = STORE(b)
                 wc[TO_C] = STORE(c)
                 wd[TO_D] = STORE(d)
-            FINISH_A
-            FINISH_B
-            FINISH_C
-            FINISH_D
+            acc[0], acc[1], acc[2], acc[3] = a, b, c, d
+            for k in range(4):
+                FINISH
+    leave(acc)
+    leave(places)
 
 
 def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
@@ -128,18 +126,19 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
     dim, step to the next column, strides[rank].
     """
     rank = numbers[5]
-    for unit in RANGE(numbers[0]):
+    step_K = numbers[8 + rank + (K + 1) * (rank + 3)]
+    acc = room(numbers[2], T)
+    for unit in range(first, last):
         rest = unit // numbers[1]
         col = (unit - rest * numbers[1]) * numbers[2]
         count = min(numbers[2], numbers[3] - col)
         q = numbers[6 + rank] + col
-        p_K = numbers[6 + rank + (K + 1) * (rank + 3)] + col * numbers[8 + rank + (K + 1) * (rank + 3)]
+        p_K = numbers[6 + rank + (K + 1) * (rank + 3)] + col * step_K
         for d in range(rank - 1, -1, -1):
             place = rest % numbers[6 + d]
             rest //= numbers[6 + d]
             q += place * numbers[9 + rank + d]
             p_K += place * numbers[9 + rank + (K + 1) * (rank + 3) + d]
-        acc = np.empty(count, T)
         for j in range(count):
             acc[j] = IDENTITY
         for _ in range(numbers[4]):
@@ -151,10 +150,11 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 y[j] = STORE(held)
             q += numbers[7 + rank]
             p_K += numbers[7 + rank + (K + 1) * (rank + 3)]
+    leave(acc)
 
 
 def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `along`, blocks are whole rows: the position of the best element so far.
+    """numbers as in `along`, blocks are whole rows: the best element of in_0 so far into in_1, its position into out.
 
     Most elements do not beat it, so a stretch is first asked whether any does, which vectorises; only then its elements
     are visited one by one.
@@ -163,7 +163,7 @@ def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
     rank = numbers[6]
     z = numbers[8 + rank]
     s_K = numbers[8 + rank + (K + 1) * (rank + 2)]
-    for t in RANGE(numbers[5]):
+    for t in range(first, last):
         for u in range(t * numbers[4], min(numbers[0], (t + 1) * numbers[4])):
             rest = u
             q = numbers[7 + rank]
@@ -173,58 +173,69 @@ def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 rest //= numbers[7 + d]
                 q += place * numbers[9 + rank + d]
                 p_K += place * numbers[9 + rank + (K + 1) * (rank + 2) + d]
-            best = LOAD_0(in_0[p_0])
+            top = in_0[p_0]
+            best = LOAD_0(top)
             winner = 0
             for i in range(0, n, 64):
                 count = min(64, n - i)
-                x = VIEW
+                x_K = VIEW_K
                 y = GOAL
                 hits = 0
                 for j in range(count):
-                    hits += 1 if F(best, LOAD_0(x[PLACE])) else 0
+                    hits += 1 if F(best, LOAD_0(x_0[PLACE_0])) else 0
                 if hits > 0:
                     for j in range(count):
-                        value = LOAD_0(x[PLACE])
+                        value = LOAD_0(x_0[PLACE_0])
                         if F(best, value):
                             best = value
+                            top = x_0[PLACE_0]
                             winner = i + j
+                        x_1[PLACE_1] = top
                         y[SPOT] = winner
                 else:
                     for j in range(count):
+                        x_1[PLACE_1] = top
                         y[SPOT] = winner
-                p_0 += 64 * s_0
+                p_K += 64 * s_K
                 q += 64 * z
 
 
 def arg_columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `columns`: positions of the best so far, for neighbours side by side."""
+    """numbers as in `columns`: the best elements of in_0 so far into in_1, their positions into out, for neighbours
+    side by side."""
     rank = numbers[5]
-    for unit in RANGE(numbers[0]):
+    step_K = numbers[8 + rank + (K + 1) * (rank + 3)]
+    best = room(numbers[2], RAW)
+    winner = room(numbers[2], np.int64)
+    for unit in range(first, last):
         rest = unit // numbers[1]
         col = (unit - rest * numbers[1]) * numbers[2]
         count = min(numbers[2], numbers[3] - col)
         q = numbers[6 + rank] + col
-        p_K = numbers[6 + rank + (K + 1) * (rank + 3)] + col * numbers[8 + rank + (K + 1) * (rank + 3)]
+        p_K = numbers[6 + rank + (K + 1) * (rank + 3)] + col * step_K
         for d in range(rank - 1, -1, -1):
             place = rest % numbers[6 + d]
             rest //= numbers[6 + d]
             q += place * numbers[9 + rank + d]
             p_K += place * numbers[9 + rank + (K + 1) * (rank + 3) + d]
-        best = np.empty(count, T)
-        winner = np.zeros(count, np.int64)
         x_0 = VIEW_0
         for j in range(count):
-            best[j] = LOAD_0(x_0[PLACE_0])
+            best[j] = x_0[PLACE_0]
+            winner[j] = 0
         for i in range(numbers[4]):
             y = out[q : q + count]
-            x_0 = VIEW_0
+            x_K = VIEW_K
             for j in range(count):
+                value = x_0[PLACE_0]
                 held = best[j]
-                value = LOAD_0(x_0[PLACE_0])
-                wins = F(held, value)
-                best[j] = value if wins else held
+                wins = F(LOAD_0(held), LOAD_0(value))
+                top = value if wins else held
                 chosen = i if wins else winner[j]
+                best[j] = top
                 winner[j] = chosen
+                x_1[PLACE_1] = top
                 y[j] = chosen
             q += numbers[7 + rank]
-            p_0 += numbers[7 + rank + (rank + 3)]
+            p_K += numbers[7 + rank + (K + 1) * (rank + 3)]
+    leave(best)
+    leave(winner)
