@@ -6,7 +6,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.core.dtype import f32, f64
-from minigrad.kernels import specialize, store, vecmath
+from minigrad.kernels import calling, specialize, store, vecmath
 
 BINARY = ("pow", "atan2", "remainder", "floor_divide")
 OPS = {"normal_cdf": "ndtr", "logistic": "sigmoid"}  # under another name
@@ -39,8 +39,6 @@ def text_of(name, bits):
         out=dtype,
         compute=dtype.compute,
         constants={"CALL": vecmath.calls(dtype.compute)[name]},
-        parallel=False,
-        signature=f"void({', '.join(map(specialize.array_type, (*operands, dtype)))}, int64[::1])",
     )
 
 
@@ -51,9 +49,9 @@ def evaluate(name, *operands):
         with mg.override(parallel_threshold=1 << 60):
             return op.public(*map(mg.from_numpy, operands)).numpy()
     bits = 8 * operands[0].dtype.itemsize
-    kernel = store.load(f"{name}_{bits}_loop", text_of(name, bits)).kernel
+    kernel = calling.function(store.load(f"{name}_{bits}_loop", text_of(name, bits)).kernel, "alone")
     out = np.empty_like(operands[0])
-    kernel(*operands, out, np.array([out.size], np.int64))
+    kernel(*operands, out, np.array([1, 0, out.size], np.int64))
     return out
 
 

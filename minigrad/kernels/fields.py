@@ -43,8 +43,11 @@ class Fields:
 
     def place(self, name: str, inner: str = "", group: str = "") -> str:
         """The text of a place among the numbers: of a number, or of entry `inner` of a list, in a group of `each`."""
-        if name in self.groups:
+        whole: Any
+        if name in self.groups and group.isdigit():
             whole = self.start.plus(self.size, int(group)).plus(self.groups[name][0])
+        elif name in self.groups:
+            whole = f"{self.start.plus(self.groups[name][0])} + ({self.size}) * ({group})"
         elif name in self.places:
             whole = self.places[name][0]
         else:

@@ -96,8 +96,6 @@ def write_kernel(
     *,
     out: DType,
     compute: np.dtype[Any],
-    parallel: bool | None = None,
-    signature: str,
     operands: Sequence[DType] = (),
     macros: Mapping[str, Expand] = NOTHING,
     constants: Mapping[str, str] = NOTHING,
@@ -106,13 +104,15 @@ def write_kernel(
     fastmath: Sequence[str] = (),
     fields: Fields | None = None,
     results: str = "out",
+    arrays: Sequence[DType | str] = (),
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
     LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  `helpers` are functions
     that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
     the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
-    numbers; `results` are the names of the results, where a template's `out` is not all.
+    numbers; `results` are the names of the results, where a template's `out` is not all.  `arrays` are the dtypes of
+    what the template is given, but for the numbers: the operands and the result, or other ones; "table" for all of it.
     """
     conversions: dict[str, None] = {}
     dtypes = {d.name: d for d in (*operands, out)}
@@ -124,13 +124,12 @@ def write_kernel(
     text, needed = store_text(compute, out)
     all_macros["STORE"] = expression_macro(text)
     conversions |= dict.fromkeys(needed)
-    names = {"RANGE": "prange" if parallel else "range", **constants}
+    names = dict(constants)
     body = vecmath.guarded(paste(template, len(operands), all_macros, names, fields))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    if parallel is None:
-        body = as_task(body, signature)
-        imports = native_header() + imports
+    body = as_task(body, arrays or (*operands, out))
+    imports = native_header() + imports
     above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
@@ -138,8 +137,7 @@ def write_kernel(
         imports += halves_header()
     parts = [
         f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
-        f"import math\n\nimport numpy as np\nfrom numba import njit{'' if parallel is None else ', prange'}\n"
-        + imports,
+        "import math\n\nimport numpy as np\nfrom numba import njit\n" + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
     numbers, functions = vecmath.pasted(vecmath.called(pasted))
@@ -151,7 +149,7 @@ def write_kernel(
     liberties = ", fastmath={" + ", ".join(map(repr, sorted(fastmath))) + "}" if fastmath else ""
     helper = f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{liberties})\n'
     parts += [helper + text for text in above]
-    parts.append((TASK if parallel is None else decorator(signature, parallel)) + body)
+    parts.append(TASK + body)
     return "\n".join(parts)
 
 
@@ -173,18 +171,23 @@ def native_header() -> str:
     )
 
 
-def as_task(text: str, signature: str) -> str:
+def element(dtype: DType) -> str:
+    """NumPy's name of what a buffer of a dtype holds."""
+    return "bool_" if dtype.storage.kind == "b" else str(dtype.storage)
+
+
+def as_task(text: str, arrays: Sequence[DType | str]) -> str:
     """A kernel over arrays as a task over a table: it finds them by their place, where its text begins.
 
     The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
     """
     head, _, rest = text.partition("\n")
     names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
-    kinds = signature[signature.index("(") + 1 : -1].replace("[::1]", "").replace("boolean", "bool_").split(", ")
-    lines = [f"{name} = operand(table, {k}, np.{kind})" for k, (name, kind) in enumerate(zip(names, kinds), 2)]
-    lines[-1] = f"{names[-1]} = numbers_of(table)"
-    if kinds[0] == "table":
-        lines[0] = f"{names[0]} = entries(table)"
+    lines = []
+    for k, (name, dtype) in enumerate(zip(names, arrays, strict=False), 2):
+        found = "entries(table)" if isinstance(dtype, str) else f"operand(table, {k}, np.{element(dtype)})"
+        lines.append(f"{name} = {found}")
+    lines.append(f"{names[-1]} = numbers_of(table)")
     if "flag[0]" in rest:
         lines.insert(0, "flag = operand(table, 0, np.int64)")
     body = ast.parse(text).body[0].body  # type: ignore[attr-defined]
@@ -194,13 +197,3 @@ def as_task(text: str, signature: str) -> str:
     return "\n".join(
         ["def kernel(first, last, table):", *every[1:start], *[f"    {line}" for line in lines], *every[start:]]
     )
-
-
-def decorator(signature: str, parallel: bool) -> str:
-    """The line above a kernel: eager, cached on disk, free of the GIL, IEEE division."""
-    return f'@njit("{signature}", parallel={parallel}, cache=True, nogil=True, error_model="numpy")\n'
-
-
-def array_type(dtype: DType) -> str:
-    """The Numba type of a storage buffer."""
-    return ("boolean" if dtype.storage.kind == "b" else str(dtype.storage)) + "[::1]"

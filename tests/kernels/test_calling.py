@@ -37,15 +37,14 @@ def greedy(out, N):  # type: ignore[no-untyped-def]
         leave(mine)
 
 
-def text_of(template, operands, signature):
+def text_of(template, operands):
     return specialize.write_kernel(
-        f"{template.__name__}.", template, operands=operands, out=f32, compute=f32.compute, signature=signature,
-        fields=FIELDS,
+        f"{template.__name__}.", template, operands=operands, out=f32, compute=f32.compute, fields=FIELDS,
     )  # fmt: skip
 
 
-SQUARES = text_of(squares, (f32,), "void(float32[::1], float32[::1], int64[::1])")
-GREEDY = text_of(greedy, (), "void(float32[::1], int64[::1])")
+SQUARES = text_of(squares, (f32,))
+GREEDY = text_of(greedy, ())
 
 
 def kernel_of(text, name="called"):

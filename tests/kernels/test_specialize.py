@@ -12,7 +12,7 @@ from minigrad.backends.cpu import matmul as family
 from minigrad.config import override
 from minigrad.core.dtype import f16, f32, i8, i32
 from minigrad.errors import KernelError
-from minigrad.kernels import pasting, specialize, store
+from minigrad.kernels import calling, pasting, specialize, store
 
 
 def told_by_name(x, out):
@@ -28,11 +28,11 @@ def twice(x):  # type: ignore[no-untyped-def]
 
 def template(a, out, numbers):  # type: ignore[no-untyped-def]
     """out = 2a."""
-    for i in RANGE(numbers[0]):  # noqa: F821
+    for i in range(first, last):  # noqa: F821
         out[i] = STORE(twice(LOAD_0(a[i])))  # noqa: F821
 
 
-def text_of(a=f32, out=f32, factor="T(2)", parallel=False, imports=""):
+def text_of(a=f32, out=f32, factor="T(2)", imports=""):
     return specialize.write_kernel(
         "doubles.",
         template,
@@ -40,8 +40,6 @@ def text_of(a=f32, out=f32, factor="T(2)", parallel=False, imports=""):
         out=out,
         compute=out.compute,
         constants={"FACTOR": factor},
-        parallel=parallel,
-        signature=f"void({specialize.array_type(a)}, {specialize.array_type(out)}, int64[::1])",
         imports=imports,
         helpers=(twice,),
     )
@@ -82,22 +80,24 @@ def test_what_stands_under_zero_is_left_out_and_what_stands_under_another_number
 
 def test_a_kernel_with_a_helper_runs_on_halves(tmp_path):
     with override(cache_dir=tmp_path):
-        kernel = store.load("twice_f16", text_of(f16, f16)).kernel
+        kernel = calling.function(store.load("twice_f16", text_of(f16, f16)).kernel, "alone")
     values = np.array([1.5, -3.0, 40_000.0], np.float16)
     out = np.zeros(3, np.uint16)
-    kernel(values.view(np.uint16), out, np.array([3], np.int64))
+    kernel(values.view(np.uint16), out, np.array([3, 0], np.int64))
     assert out.view(np.float16).tolist() == [3.0, -6.0, np.inf]
 
 
-def test_serial_and_parallel_differ_in_range_only():
-    serial, parallel = (text_of(parallel=p).splitlines() for p in (False, True))
-    differing = [(a.strip(), b.strip()) for a, b in zip(serial, parallel, strict=True) if a != b]
-    assert ("for i in range(numbers[0]):", "for i in prange(numbers[0]):") in differing
-    assert all("parallel=" in a or "range" in a for a, _ in differing)
+def test_a_kernel_finds_its_operands_where_its_text_begins():
+    text = text_of(i8, i32)
+    body = text[text.index("def kernel(first, last, table):") :].splitlines()
+    assert [line.strip() for line in body[2:5]] == [
+        "a = operand(table, 2, np.int8)", "out = operand(table, 3, np.int32)", "numbers = numbers_of(table)"
+    ]  # fmt: skip
+    assert "parallel" not in text
 
 
 def test_every_generated_text_is_python():
-    for text in (text_of(), text_of(i8, i32), text_of(f16, f32, parallel=True)):
+    for text in (text_of(), text_of(i8, i32), text_of(f16, f32)):
         ast.parse(text)
 
 

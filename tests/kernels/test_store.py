@@ -14,7 +14,7 @@ import pytest
 
 from minigrad.config import override
 from minigrad.errors import KernelError
-from minigrad.kernels import notice, specialize, store
+from minigrad.kernels import notice, store
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -23,7 +23,7 @@ def scaled(factor):
     """The text of a small kernel."""
     return (
         f'"""A kernel that multiplies by {factor}."""\n\nfrom numba import njit\n\n\n'
-        + specialize.decorator("void(int64[::1], int64[::1])", False)
+        + '@njit("void(int64[::1], int64[::1])", cache=True, nogil=True)\n'
         + f"def kernel(a, out):\n    out[0] = a[0] * {factor}\n"
     )
 

@@ -22,7 +22,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies: what stays in the second cache next to the weights
@@ -125,7 +125,7 @@ class Conv(Matmul):
         dtype, (groups, m, c) = out.dtype, w.shape[:3]
         k = c * math.prod(map(len, taps))
         parallel = out.layout.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
-        kernel = self.task(write_correlate, dtype, kind="shared" if parallel else "alone")
+        kernel = self.kernel(write_correlate, dtype, kind="shared" if parallel else "alone")
         mr, nr = tile_sizes[dtype.name]
         tall = -(-m // mr)
         units = out.shape[0] * groups
@@ -143,7 +143,7 @@ class Conv(Matmul):
         )  # fmt: skip
         panels = steps.work((groups * tall * mr * (k + len(added) // 4),), dtype)
         many = parallel and panels.layout.numel >= settings.parallel_threshold
-        pack = self.task(write_pack_weight, dtype, kind="shared" if many else "alone")
+        pack = self.kernel(write_pack_weight, dtype, kind="shared" if many else "alone")
         steps.then(pack, w, bias or w, panels, steps.numbers(headed(groups * tall, numbers)))
         tasks = blocks * -(-tall // high)
         steps.then(kernel, x, panels, out, steps.numbers(headed(tasks, numbers)))
@@ -173,7 +173,7 @@ class Conv(Matmul):
         dtype, (groups, m, c) = out.dtype, out.shape[:3]
         k = c * math.prod(map(len, taps))
         parallel = y.layout.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
-        kernel = self.task(write_correlate_weight, dtype, kind="shared" if parallel else "alone")
+        kernel = self.kernel(write_correlate_weight, dtype, kind="shared" if parallel else "alone")
         _, nr = tile_sizes[dtype.name]
         pitch = -(-m // nr) * nr
         fields = fields_of(y.shape, stride, x.shape, taps)
@@ -184,7 +184,7 @@ class Conv(Matmul):
         numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
         many = parallel and slabs.layout.numel >= settings.parallel_threshold
-        add = self.task(write_add_slabs, dtype, kind="shared" if many else "alone")
+        add = self.kernel(write_add_slabs, dtype, kind="shared" if many else "alone")
         steps.then(kernel, x, y, slabs, steps.numbers(headed(groups * chunks, numbers)))
         steps.then(add, slabs, out, steps.numbers(headed(groups * c, numbers)))
 
@@ -357,7 +357,7 @@ def write(
         operands=(dtype,),
         out=dtype,
         compute=dtype.compute,
-        signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
+        arrays=(dtype,) * arrays,
         imports=tile_header(dtype, by),
         helpers=helpers,
         fields=conv.CONV,

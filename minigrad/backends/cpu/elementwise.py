@@ -20,7 +20,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.pasting import expression_macro, scalar_macro
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 TEMPLATES = {
@@ -40,7 +40,7 @@ class Elementwise(Family):
         dtypes = tuple(a.dtype for a in operands)
         parallel = out.layout.numel * scalar.cost >= settings.parallel_threshold
         same = tuple(k for k, a in enumerate(operands) if a is out)
-        kernel = self.task(
+        kernel = self.kernel(
             write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
             kind="shared" if parallel else "brief",
         )  # fmt: skip
@@ -70,7 +70,6 @@ def write_elementwise(
         macros={"F": scalar_macro(scalar, compute), **here},
         constants=places(label[len(kind) :], len(dtypes)),
         fields=fields,
-        signature=f"void({', '.join(array_type(d) for d in (*dtypes, out))}, int64[::1])",
     )
     return load(name, text).kernel
 

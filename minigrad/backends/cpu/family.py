@@ -1,7 +1,7 @@
 """What every kernel family of the CPU backend shares: the store of compiled kernels, and binding numbers to them.
 
-A family is a class with preparers; `CpuBackend` inherits them all.  Each asks `kernel` for the compiled function of a
-writer and its arguments, and gets the parallel one guarded against threads and forks, with its serial twin at hand.
+A family is a class with preparers; `CpuBackend` inherits them all.  Each asks `kernel` how to call what a writer
+writes, on one thread or on all; the latter is guarded against threads and forks.
 """
 
 from __future__ import annotations
@@ -22,29 +22,18 @@ BRIEF = 1 << 15  # elements
 
 
 class Family(HostMemory):
-    """Base of the kernel families: `kernels` maps (writer, arguments) to compiled functions, `files` to their text."""
+    """Base of the kernel families.
+
+    compiled: kernels by (writer, arguments).  kernels, files: how they are called, and their texts, by those and a
+    kind.
+    """
 
     def __init__(self) -> None:
         self.kernels: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
         self.files: dict[Any, str] = {}
 
-    def kernel(self, writer: Callable[..., Launch], *args: Any, parallel: bool) -> Launch:
-        """The kernel that `writer(*args, parallel=...)` writes; compiled once a process, loaded from disk if it can."""
-        key = (writer, args, parallel)
-        kernel: Any = self.kernels.get(key)
-        if kernel is None:
-            kernel = writer(*args, parallel=parallel)
-            self.files[key] = getattr(kernel, "py_func", kernel).__code__.co_filename
-            kernel = entry(kernel)
-            if parallel:
-                kernel = guarded(kernel, lambda: self.kernel(writer, *args, parallel=False))
-            self.kernels[key] = kernel
-        for seen in watchers:
-            seen.append(self.files[key])
-        return kernel
-
-    def task(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
+    def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
         """How to call the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
 
         kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
@@ -58,19 +47,11 @@ class Family(HostMemory):
             self.files[key] = file_of(kernel)
             call = function(kernel, kind)
             if kind == "shared":
-                call = guarded(call, lambda: self.task(writer, *args, kind="alone"))
+                call = guarded(call, lambda: self.kernel(writer, *args, kind="alone"))
             self.kernels[key] = call
         for seen in watchers:
             seen.append(self.files[key])
         return call
-
-
-def entry(kernel: Any) -> Launch:
-    """The compiled function itself: the dispatcher in front of it looks for the types of all arguments at each call,
-    which is a third of its time, and there is one signature."""
-    compiled = getattr(kernel, "overloads", None)
-    launch: Launch = next(iter(compiled.values())).entry_point if compiled else kernel
-    return launch
 
 
 def nothing(*buffers: Any) -> None:

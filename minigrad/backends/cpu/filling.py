@@ -16,12 +16,12 @@ from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels import philox
 from minigrad.kernels.cpu import filling
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 
@@ -41,7 +41,7 @@ class Filling(Family):
         if n == 0:
             return nothing
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
-        kernel = self.task(write_arange, compute, out.dtype, kind=kind_of(n >= settings.parallel_threshold, n))
+        kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n >= settings.parallel_threshold, n))
         chunk, chunks = pieces(n, CHUNK)
         numbers = filling.ARANGE.pack(
             n=n, chunk=chunk, offset=out.layout.offset, stride=out.layout.strides[0],
@@ -63,7 +63,7 @@ class Filling(Family):
             return steps.launch
         blocks = philox.blocks(kind, dtype, n)
         chunk, chunks = pieces(blocks, CHUNK // 4)
-        kernel = self.task(write_random, kind, dtype, kind=kind_of(n >= settings.parallel_threshold, n))
+        kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n >= settings.parallel_threshold, n))
         numbers = filling.RANDOM.pack(
             n=n, blocks=blocks, chunk=chunk, offset=layout.offset, state=state.layout.offset,
             limits=limits.layout.offset,
@@ -78,7 +78,7 @@ def write_arange(compute: np.dtype[Any], out: DType) -> Any:
         filling.arange,
         out=out,
         compute=compute,
-        signature=f"void({compute}[::1], {compute}[::1], {array_type(out)}, int64[::1])",
+        arrays=(as_dtype(compute), as_dtype(compute), out),
         fields=filling.ARANGE,
     )
     return load(f"arange_{out.short}", text).kernel
@@ -99,7 +99,7 @@ def write_random(kind: str, out: DType) -> Any:
             "LIMIT": "np.uint64" if kind == "integer" else "T",
         },
         helpers=(philox.philox, values),
-        signature=f"void(int64[::1], {array_type(limits)}, {array_type(out)}, int64[::1])",
+        arrays=(int64, limits, out),
         fields=filling.RANDOM,
     )
     return load(f"random_{kind}_{out.short}", text).kernel

@@ -26,7 +26,7 @@ from minigrad.core.plan import pieces, walk
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
 from minigrad.kernels.pasting import expression_macro
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 64  # columns of a block, where columns are all that threads can share: four cache lines of float32
@@ -52,7 +52,7 @@ class Indexing(Family):
         if way == "dense" and (axis, steps[1]) == (1, 0):
             way = "line"
         parallel = out.layout.numel >= settings.parallel_threshold
-        kernel = self.task(write_gather, a.dtype, index.dtype, way, kind=kind_of(parallel, out.layout.numel))
+        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(parallel, out.layout.numel))
         return bind(kernel, headed(tasks, numbers), 2)
 
     @serves(requests.Select)
@@ -89,7 +89,7 @@ class Indexing(Family):
         )  # fmt: skip
         parallel = prod(dims) > 1 and index.layout.numel >= settings.parallel_threshold
         kind = kind_of(parallel, index.layout.numel)
-        kernel = self.task(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
+        kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
         run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
         x, i, y = run.operands
         (result,) = run.outs
@@ -117,7 +117,7 @@ class Indexing(Family):
         )  # fmt: skip
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
         kind = kind_of(parallel and tasks > 1, index.layout.numel)
-        kernel = self.task(write_scatter_add, out.dtype, src.dtype, index.dtype, way, kind=kind)
+        kernel = self.kernel(write_scatter_add, out.dtype, src.dtype, index.dtype, way, kind=kind)
         run = self._copied(out, a, index, src)
         _, i, y = run.operands
         run.then(kernel, y, i, run.outs[0], run.numbers(headed(tasks, numbers)))
@@ -134,7 +134,7 @@ class Indexing(Family):
                 steps.copy(result.seen(view), values)
             else:
                 parallel = units > 1 and g.layout.numel >= settings.parallel_threshold
-                kernel = self.task(write_view_add, out.dtype, kind=kind_of(parallel, g.layout.numel))
+                kernel = self.kernel(write_view_add, out.dtype, kind=kind_of(parallel, g.layout.numel))
                 steps.then(kernel, values, result, steps.numbers(headed(units, numbers)))
         return steps.launch
 
@@ -147,7 +147,7 @@ class Indexing(Family):
             rows=prod(dims[:-1]), cols=cols, rank=len(dims[:-1]), offset=layout.offset, step=step, to=out.layout.offset,
             sizes=dims[:-1], steps=steps[:-1],
         )  # fmt: skip
-        kernel = self.task(write_bounds, index.dtype, kind=kind_of(False, layout.numel))
+        kernel = self.kernel(write_bounds, index.dtype, kind=kind_of(False, layout.numel))
         return bind(kernel, headed(1, numbers), 1)
 
 
@@ -222,7 +222,7 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
         compute=dtype.compute,
         constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line"),
                    "LINE_OF_CACHE": str(64 // dtype.itemsize)},
-        signature=f"void({array_type(dtype)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        arrays=(dtype, index, dtype),
         imports=moving_header() if way == "rows" else "",
         fields=indexing.GATHER,
     )  # fmt: skip
@@ -244,7 +244,7 @@ def write_scatter_add(dtype: DType, src: DType, index: DType, way: str) -> Any:
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
         constants={"ROWS": str(way == "rows")},
-        signature=f"void({array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        arrays=(src, index, dtype),
         fields=indexing.COLUMNS,
     )
     return load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{way}", text).kernel
@@ -259,7 +259,7 @@ def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        signature=f"void({array_type(dtype)}, {array_type(src)}, {array_type(index)}, {array_type(dtype)}, int64[::1])",
+        arrays=(dtype, src, index, dtype),
         fields=indexing.LINES,
     )
     return load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}", text).kernel
@@ -274,7 +274,6 @@ def write_view_add(dtype: DType) -> Any:
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1])",
         fields=indexing.VIEW,
     )
     return load(f"view_add_{dtype.short}", text).kernel
@@ -287,7 +286,7 @@ def write_bounds(index: DType) -> Any:
         indexing.bounds,
         out=int64,
         compute=int64.compute,
-        signature=f"void({array_type(index)}, int64[::1], int64[::1])",
+        arrays=(index, int64),
         fields=indexing.BOUNDS,
     )
     return load(f"bounds_{index.short}", text).kernel

@@ -41,7 +41,7 @@ class Joining(Family):
         chunk, _ = pieces(whole, PIECE)
         chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
         offsets = [size * x.layout.offset for x in (*parts, out)]
-        kernel = self.task(write_join, kind=kind_of(out.layout.numel >= settings.parallel_threshold, whole))
+        kernel = self.kernel(write_join, kind=kind_of(out.layout.numel >= settings.parallel_threshold, whole))
         numbers = joining.JOIN.pack(
             chunk=chunk, whole=whole, row=ends[-1], parts=len(parts), items=len(parts) + 1, starts=[0, *ends],
             offsets=offsets,
@@ -67,7 +67,7 @@ def write_join() -> Any:
         joining.join,
         out=int64,
         compute=int64.compute,
-        signature="void(table, int64[::1])",
+        arrays=("table",),
         fields=joining.JOIN,
         imports=moving_header(),
     )

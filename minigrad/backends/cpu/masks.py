@@ -16,7 +16,7 @@ from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import merge
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import masks
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 
@@ -25,7 +25,7 @@ class Masks(Family):
 
     @serves(requests.Tally)
     def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
-        kernel = self.task(write_masks, masks.count, kind=kind_for(mask, parts))
+        kernel = self.kernel(write_masks, masks.count, kind=kind_for(mask, parts))
         return bind(kernel, headed(parts, stretches(mask, parts), end=True), 1)
 
     @serves(requests.Locate)
@@ -33,7 +33,7 @@ class Masks(Family):
         if out.layout.numel == 0:
             return nothing
         parts = starts.layout.numel - 1
-        kernel = self.task(write_masks, masks.places, kind=kind_for(mask, parts))
+        kernel = self.kernel(write_masks, masks.places, kind=kind_for(mask, parts))
         return bind(kernel, headed(parts, stretches(mask, parts, out.layout.numel)), 2)
 
 
@@ -55,14 +55,14 @@ def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
 
 def write_masks(template: Callable[..., Any]) -> Any:
     """Write, compile and import one of the two loops."""
-    arrays = [array_type(bool_), array_type(int64)] + [array_type(int64)] * (template is masks.places)
+    arrays = (bool_, int64, int64) if template is masks.places else (bool_, int64)
     text = write_kernel(
         f"{template.__name__} of what holds.",
         template,
         operands=(bool_,),
         out=int64,
         compute=int64.compute,
-        signature=f"void({', '.join(arrays)}, int64[::1])",
+        arrays=arrays,
         fields=masks.MASK,
     )
     return load(f"mask_{template.__name__}", text).kernel

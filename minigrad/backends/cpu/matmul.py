@@ -38,7 +38,7 @@ from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import source_of
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 WORK = 32  # bytes of registers multiplied and added that weigh as much as one element of an elementwise loop
@@ -117,7 +117,7 @@ class Matmul(Family):
         out, a, b, c = values
         dtype = out.dtype
         parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold // 2
-        kernel = self.task(write_vector, dtype, kind=kind_of(parallel, work_of(p, dtype) // WORK))
+        kernel = self.kernel(write_vector, dtype, kind=kind_of(parallel, work_of(p, dtype) // WORK))
         row = p.m == 1 and p.n > 1
         size, along = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
         start, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
@@ -140,7 +140,7 @@ class Matmul(Family):
         self, steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints
     ) -> None:
         """The step that comes after the pieces of a product."""
-        kernel = self.task(write_add_pieces, out.dtype, kind=kind_of(False, pieces * p.batches * p.m * p.n))
+        kernel = self.kernel(write_add_pieces, out.dtype, kind=kind_of(False, pieces * p.batches * p.m * p.n))
         numbers = matmul.ADD_PIECES.pack(
             pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
             batches=p.batches, rank=len(p.sizes), alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
@@ -161,7 +161,7 @@ class Matmul(Family):
         out, a, b, c = values
         dtype, work = out.dtype, work_of(p, out.dtype)
         parallel = work >= WORK * settings.parallel_threshold
-        kernel = self.task(write_multiply, dtype, kind=kind_of(parallel, work // WORK))
+        kernel = self.kernel(write_multiply, dtype, kind=kind_of(parallel, work // WORK))
         mr, nr = tile_sizes[dtype.name]
         panels = None
         if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
@@ -187,7 +187,7 @@ class Matmul(Family):
     def _packed(self, steps: Steps, p: Problem, panels: Panels, b: Value, parallel: bool) -> Value:
         """The right operand in panels."""
         shared = parallel and panels.one >= settings.parallel_threshold
-        kernel = self.task(write_pack, b.dtype, kind=kind_of(shared, panels.room))
+        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(shared, panels.room))
         packed = steps.work((panels.room,), b.dtype)
         steps.then(kernel, b, packed, steps.numbers(headed(panels.tasks, panels.numbers)))
         return packed
@@ -255,7 +255,7 @@ def write(template: Callable[..., Any], dtype: DType, arrays: int, imports: str,
         compute=dtype.compute,
         constants=factors,
         fields=fields,
-        signature=f"void({', '.join([array_type(dtype)] * arrays)}, int64[::1])",
+        arrays=(dtype,) * arrays,
         imports=imports,
     )
     module = load(f"matmul_{name}_{dtype.short}", text)

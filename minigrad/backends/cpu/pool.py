@@ -22,7 +22,7 @@ from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
 from minigrad.kernels.pasting import expression_macro
-from minigrad.kernels.specialize import array_type, load_text, write_kernel
+from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 
 TASK = 4096  # elements of the image that a task reads, about
@@ -43,7 +43,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
-        kernel = self.task(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x))
         return bind(kernel, numbers, 1)
 
     def max_pool_indices(
@@ -52,7 +52,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kernel = self.task(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x))
         return bind(kernel, numbers, 2)
 
     def max_pool_pick(
@@ -61,7 +61,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.task(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x))
         return bind(kernel, numbers, 2)
 
     def max_pool_back(
@@ -70,7 +70,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.task(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x))
         return bind(kernel, numbers, 2)
 
     def avg_pool(
@@ -99,7 +99,7 @@ class Pool(Family):
         """A launch(a, out) of loops that read the reciprocals of what each mean counts."""
         steps = Steps(self, (out,), (a,))
         shares = steps.constant(counts, as_dtype(a.dtype.compute))
-        kernel = self.task(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image))
+        kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image))
         steps.then(kernel, *steps.operands, *steps.outs, shares, steps.numbers(numbers))
         return steps.launch
 
@@ -161,7 +161,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         compute=image.compute,
         macros={"LOAD_X": expression_macro(load_text(image, image.compute)[0])},
         constants={"LOWEST": f"T({lowest})"},
-        signature=f"void({', '.join(map(array_type, (*operands, out, *more, int64)))})",
+        arrays=(*operands, out, *more),
         helpers=(pool.search,) if "search" in template.__code__.co_names else (),
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text).kernel

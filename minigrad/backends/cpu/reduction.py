@@ -25,7 +25,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
 from minigrad.kernels.scalar import fresh
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 
@@ -53,7 +53,7 @@ class Reduction(Family):
         """One stage of a fold."""
         form = form_of(fold, compute, plan.label, a.dtype) if plan.cols == 1 else ""
         parallel = plan.kind != "tiny" and plan.numel >= settings.parallel_threshold
-        kernel = self.task(
+        kernel = self.kernel(
             write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind="shared" if parallel else "brief"
         )
         values = [a, out]
@@ -88,12 +88,12 @@ class Reduction(Family):
         plan, choice = plan_argfold(places.layout, a.layout, dim)
         kind = "shared" if plan.numel >= settings.parallel_threshold else "brief"
         kept = values is not None
-        search = self.task(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
+        search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
         found = steps.work((plan.partial,), int64) if plan.partial else places
         # What is not asked for is not written: any memory stands for it.
         steps.then(search, a, values or found, found, steps.numbers(headed(plan.tasks, plan.numbers())))
         if plan.partial:
-            choose = self.task(write_search, better, (a.dtype, int64), "choose", kept, kind="brief")
+            choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind="brief")
             steps.then(choose, a, found, values or places, places, steps.numbers(headed(1, choice)))
 
 
@@ -155,9 +155,6 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: 
         macros |= more_macros
         constants |= more_constants
         helpers = (reduction.order_key, reduction.from_order_key, *helpers)
-    types = [array_type(a), array_type(out), "int64[::1]"]
-    if kind == "run":
-        types.insert(1, array_type(accumulators(form, compute)))
     text = write_kernel(
         f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
         template,
@@ -166,7 +163,7 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: 
         compute=compute,
         macros=macros,
         constants=constants,
-        signature=f"void({', '.join(types)})",
+        arrays=(a, accumulators(form, compute), out) if kind == "run" else (a, out),
         helpers=helpers,
         fastmath=LIBERTIES.get(form, ()),
         fields=FIELDS[kind],
@@ -234,7 +231,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
         macros={"F": scalar_macro(better, a.compute), "KEEP": keep_macro(kept)},
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
-        signature=f"void({', '.join(map(array_type, (*operands, a)))}, int64[::1], int64[::1])",
+        arrays=(*operands, a, int64),
         fields=FIELDS[kind],
     )
     return load(f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", text).kernel

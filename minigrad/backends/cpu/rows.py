@@ -24,14 +24,15 @@ from minigrad.backends.cpu.reduction import neutral_text
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, float64, int64
+from minigrad.core.dtype import DType, as_dtype, float64
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
-from minigrad.kernels.specialize import NOTHING, array_type, load_text, write_kernel
+from minigrad.kernels.specialize import NOTHING, load_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
@@ -60,7 +61,7 @@ class Rows(Family):
         share = pieces(out.layout.numel // n, CHUNK // n)
         numbers, direct = along_numbers(out, operands, dim, value, share)
         kind = kind_of(share[1], out.layout.numel, cost(fn))
-        kernel = self.task(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
+        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
         return bind(kernel, headed(share[1], numbers), len(operands))
 
     def _across(self, out: Spec, operands: Sequence[Spec], fn: RowFn, dim: int, value: float) -> Launch:
@@ -68,11 +69,15 @@ class Rows(Family):
         dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
         block, blocks = pieces(dims[-1], COLUMNS)
         units = blocks * prod(dims[:-1])
-        numbers = [units, blocks, block, dims[-1], out.shape[dim], bits(value), len(dims) - 1, *dims[:-1]]
-        for x, offset, s in zip((out, *operands), offsets, strides, strict=True):
-            numbers += [offset, x.layout.strides[dim], s[-1], *s[:-1]]
+        steps = [x.layout.strides[dim] for x in (out, *operands)]
+        numbers = rows.COLUMNS.pack(
+            *[(offset, step, s[-1], s[:-1]) for offset, step, s in zip(offsets, steps, strides, strict=True)],
+            blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value), rank=len(dims) - 1,
+            shape=dims[:-1],
+        )  # fmt: skip
         dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
-        kernel = self.task(write_columns, fn, dtypes, out.dtype, unit, kind=kind_of(units, out.layout.numel, cost(fn)))
+        kind = kind_of(units, out.layout.numel, cost(fn))
+        kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, kind=kind)
         return bind(kernel, headed(units, numbers), len(operands))
 
     @serves(requests.SumColumns)
@@ -83,17 +88,17 @@ class Rows(Family):
         n, number = shape[-1], prod(shape[:-1])
         if n == 0:
             return nothing
-        rows = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
+        made_of = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
         share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
-        numbers, direct = along_numbers(rows, operands, len(shape) - 1, value, share)
-        numbers += [x.layout.offset for x in outs[made:]]
+        lines = [x.layout.offset for x in outs[made:]]
+        numbers, direct = along_numbers(made_of, operands, len(shape) - 1, value, share, lines)
         dtypes, kind = tuple(x.dtype for x in operands), kind_of(share[1], number * n, cost(fn))
-        kernel = self.task(write_rows, fn, dtypes, dtype, direct, made and is_streamed(rows, n), kind=kind)
+        kernel = self.kernel(write_rows, fn, dtypes, dtype, direct, made and is_streamed(made_of, n), kind=kind)
         steps = Steps(self, outs, operands)
         apart = share[1] > 1
         size = share[1] * n * len(fn.terms)
         work = steps.work((size,), as_dtype(dtype.compute)) if apart else steps.outs[0]
-        table = steps.constant(headed(share[1], numbers, end=apart), int64)
+        table = steps.numbers(headed(share[1], numbers, end=apart))
         steps.then(kernel, *steps.operands, work, *steps.outs, table)
         return steps.launch
 
@@ -101,13 +106,13 @@ class Rows(Family):
     def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
         losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
         numbers, tasks, kind = pick_numbers(losses, 0, x, (target.layout,), ignore)
-        kernel = self.task(
+        kernel = self.kernel(
             write_pick, fn, (x.dtype, target.dtype), out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind
         )
         steps = Steps(self, (out,), (x, target))
         apart = tasks > 1 and reduction != "none"
-        work = steps.work((numbers[0] + tasks,), float64) if apart else steps.outs[0]
-        table = steps.constant(headed(tasks, numbers, end=apart), int64)
+        work = steps.work((losses.numel + tasks,), float64) if apart else steps.outs[0]
+        table = steps.numbers(headed(tasks, numbers, end=apart))
         steps.then(kernel, *steps.operands, work, *steps.outs, table)
         return steps.launch
 
@@ -120,10 +125,10 @@ class Rows(Family):
         losses = without(out.layout, out.shape, len(out.shape) - 1)
         numbers, tasks, kind = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
         dtypes = (x.dtype, target.dtype, dy.dtype)
-        kernel = self.task(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind)
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
         slope, values, chosen = steps.operands
-        steps.then(kernel, values, chosen, slope, *steps.outs, steps.constant(headed(tasks, numbers), int64))
+        steps.then(kernel, values, chosen, slope, *steps.outs, steps.numbers(headed(tasks, numbers)))
         return steps.launch
 
 
@@ -135,13 +140,16 @@ def kind_of(tasks: int, numel: int, cost: int) -> str:
 
 
 def along_numbers(
-    out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int]
+    out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int], lines: Sequence[int] = ()
 ) -> tuple[list[int], tuple[bool, ...]]:
     """The numbers of rows along the memory of `out`, share = (rows a chunk, chunks), and which operands are slices."""
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
-    numbers = [prod(dims), *share, out.shape[dim], bits(value), len(dims), *dims]
-    for x, offset, s in zip((out, *operands), offsets, strides, strict=True):
-        numbers += [offset, x.layout.strides[dim], *s]
+    steps = [x.layout.strides[dim] for x in (out, *operands)]
+    line0, line1 = [*lines, 0, 0][:2]
+    numbers = rows.ROWS.pack(
+        *zip(offsets, steps, strides, strict=True), rows=prod(dims), chunk=share[0], chunks=share[1], n=out.shape[dim],
+        value=bits(value), line0=line0, line1=line1, rank=len(dims), shape=dims,
+    )  # fmt: skip
     return numbers, tuple(is_direct(x, out, dim) for x in operands)
 
 
@@ -156,10 +164,12 @@ def pick_numbers(out: Layout, step: int, x: Spec, others: Sequence[Layout], igno
     dims, strides = merge([out, without(x.layout, x.shape, len(shape)), *others])
     count = prod(shape)
     chunk, chunks = pieces(count, CHUNK // max(1, n))
-    numbers = [count, chunk, chunks, n, ignore, len(dims), *dims]
     steps = (step, x.layout.strides[-1], *(0 for _ in others))
-    for layout, inner, s in zip((out, x.layout, *others), steps, strides, strict=True):
-        numbers += [layout.offset, inner, *s]
+    offsets = [layout.offset for layout in (out, x.layout, *others)]
+    numbers = rows.PICK.pack(
+        *zip(offsets, steps, strides, strict=True), rows=count, chunk=chunk, chunks=chunks, n=n, ignore=ignore,
+        rank=len(dims), shape=dims,
+    )  # fmt: skip
     return numbers, chunks, kind_of(chunks, count * n, PICK_COST)
 
 
@@ -208,7 +218,7 @@ def total_text(template: Callable[..., Any], name: str, fn: RowFn, totals: Seque
     if template is rows.largest:
         constants |= order_of(compute)
     liberty = "reassoc" if template in (rows.total, rows.total_kept, rows.total_two) else ""
-    return helper(paste(template, len(dtypes), macros, constants), template, name, liberty)
+    return helper(paste(template, len(dtypes), macros, constants, rows.COLUMNS), template, name, liberty)
 
 
 def order_of(compute: np.dtype[Any]) -> dict[str, str]:
@@ -238,7 +248,8 @@ def stream_header(itemsize: int) -> str:
 
 
 def row_parts(
-    fn: RowFn, dtypes: Sequence[DType], direct: Sequence[bool], out: DType, kept: bool = False, streamed: bool = False,
+    fn: RowFn, dtypes: Sequence[DType], direct: Sequence[bool], out: DType, fields: Fields, kept: bool = False,
+    streamed: bool = False,
 ) -> tuple[str, dict[str, str]]:  # fmt: skip
     """The functions that a nest over rows calls, and its constants; kept: the last total leaves its terms."""
     compute, dense = out.compute, out.storage == out.compute
@@ -255,7 +266,7 @@ def row_parts(
     for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
         constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
         if not slices:
-            step = f"numbers[7 + rank + {k + 1} * (rank + 2)]"
+            step = f"numbers[{fields.place('step', group=str(k + 1))}]"
             again = f" if at_{k} != f_{k} else s_{k}" if several else ""
             constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k}){again}"
             if several:
@@ -308,14 +319,14 @@ def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
 
 def kernel_of(
     label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
-    constants: dict[str, str], functions: str, kept: bool = False, arrays: dict[str, str] | None = None,
-    macros: Mapping[str, Expand] = NOTHING,
+    constants: dict[str, str], functions: str, fields: Fields, kept: bool = False,
+    arrays: dict[str, DType] | None = None, macros: Mapping[str, Expand] = NOTHING,
 ) -> Any:  # fmt: skip
     """Write, compile and import one nest with the functions that it calls.
 
     arrays: what stands between the operands and the numbers, with its type, where it is not `out` alone.
     """
-    arrays = arrays or {"out": array_type(out)}
+    arrays = arrays or {"out": out}
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         template,
@@ -324,8 +335,9 @@ def kernel_of(
         compute=out.compute,
         macros={"F": result_macro(fn, out.compute, kept), **macros},
         constants=constants,
-        signature=f"void({', '.join([*map(array_type, dtypes), *arrays.values()])}, int64[::1])",
+        arrays=(*dtypes, *arrays.values()),
         imports=functions,
+        fields=fields,
         results=", ".join(arrays),
     )
     return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text).kernel
@@ -334,32 +346,32 @@ def kernel_of(
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:
     """Rows along the memory of the result, sums of their columns, or both."""
     kept = fn.reuse is not None
-    functions, constants = row_parts(fn, dtypes, direct, out, kept, streamed)
+    functions, constants = row_parts(fn, dtypes, direct, out, rows.ROWS, kept, streamed)
     constants |= {"MADE": str(int(fn.result is not None)), "TERMS": str(len(fn.terms))}
     if fn.result is None:
         constants["ROW"] = LEFT_OUT
-    both, tail = len(fn.terms) > 1, f"6 + rank + {len(dtypes) + 1} * (rank + 2)"
+    both = len(fn.terms) > 1
     constants |= {"BOTH": str(int(both)), "OTHERS": "sums[n:]" if both else LEFT_OUT}
-    constants |= {"TAIL": tail, "START_1": f"numbers[{tail} + 1]" if both else LEFT_OUT}
+    constants["START_1"] = f"numbers[{rows.ROWS.place('line1')}]" if both else LEFT_OUT
     macros = {name: named_arguments(term, fn, out.compute) for name, term in zip("GH", fn.terms)}
     label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
-    arrays = {"work": f"{out.compute}[::1]"} if fn.terms else {}
+    arrays = {"work": as_dtype(out.compute)} if fn.terms else {}
     lines = [f"line_{t}" for t in range(len(fn.terms))]
-    arrays |= {name: array_type(out) for name in (*(["out"] if fn.result else []), *lines)}
-    return kernel_of(label, rows.rows, fn, dtypes, out, constants, functions, kept, arrays, macros)
+    arrays |= dict.fromkeys((*(["out"] if fn.result else []), *lines), out)
+    return kernel_of(label, rows.rows, fn, dtypes, out, constants, functions, rows.ROWS, kept, arrays, macros)
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int) -> Any:
     """One result of each row, or with three dtypes the gradient of that."""
     back = len(dtypes) == 3
     kept = fn.reuse is not None and back
-    functions, constants = row_parts(fn, dtypes[:1], (direct,), out, kept)
+    functions, constants = row_parts(fn, dtypes[:1], (direct,), out, rows.PICK, kept)
     constants |= {"EACH": str(int(fold == 0)), "JOINED": str(int(fold > 0)), "MEAN": str(int(fold == 2))}
     label = f"{'pick_backward' if back else 'pick'}{fold}{'1' if direct else 'x'}"
     if back:
-        return kernel_of(label, rows.pick_backward, fn, dtypes, out, constants, functions, kept)
-    arrays = {"work": "float64[::1]", "out": array_type(out)}
-    return kernel_of(label, rows.pick, fn, dtypes, out, constants, functions, arrays=arrays)
+        return kernel_of(label, rows.pick_backward, fn, dtypes, out, constants, functions, rows.PICK, kept)
+    arrays = {"work": float64, "out": out}
+    return kernel_of(label, rows.pick, fn, dtypes, out, constants, functions, rows.PICK, arrays=arrays)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
@@ -370,7 +382,7 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
         constants[f"AT_{k}"] = f"at[{k}]"
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if dense else f"in_{k}"
-        constants[f"STEP_{k}"] = LEFT_OUT if dense else f"numbers[9 + rank + {k + 1} * (rank + 3)]"
+        constants[f"STEP_{k}"] = LEFT_OUT if dense else f"numbers[{rows.COLUMNS.place('col', group=str(k + 1))}]"
         constants[f"PLACE_{k}"] = "j" if dense else f"np.uint64(p_{k} + j * step_{k})"
     functions, operands = "", ", ".join(f"in_{k}" for k in range(len(dtypes)))
     arguments = ", ".join(NAMES[k] if k < count else NAMES[0] for k in range(4))
@@ -382,4 +394,4 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
         more = {**constants, "TARGET": NAMES[k]}
         functions += total_text(rows.total_down, f"total_{k}", fn, (total,), dtypes, out.compute, more)
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    return kernel_of(label, rows.columns, fn, dtypes, out, constants, functions)
+    return kernel_of(label, rows.columns, fn, dtypes, out, constants, functions, rows.COLUMNS)

@@ -25,8 +25,9 @@ from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu import scan
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
-from minigrad.kernels.specialize import array_type, load_text, store_text, write_kernel
+from minigrad.kernels.specialize import load_text, store_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # neighbours that one block scans side by side
@@ -46,30 +47,32 @@ class Scan(Family):
             return nothing
         chain = (fold.scalar, fold.combine, neutral_text(fold.identity, compute), compute)
         dtypes = tuple(x.dtype for x in operands)
-        across, numbers, tasks = scan_numbers(out, operands, dim, fold.combine is not None and len(operands) == 1)
+        across, numbers, tasks, units = scan_numbers(
+            out, operands, dim, fold.combine is not None and len(operands) == 1
+        )
         kind = kind_of(tasks, out.layout.numel, fold.scalar.cost)
         if across is not None:
-            kernel = self.task(write_columns, chain, dtypes, out.dtype, across, kind=kind)
+            kernel = self.kernel(write_columns, chain, dtypes, out.dtype, across, kind=kind)
             return bind(kernel, headed(tasks, numbers), len(operands))
         dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
-        kernel = self.task(write_along, chain, dtypes, out.dtype, dense, kind=kind)
+        kernel = self.kernel(write_along, chain, dtypes, out.dtype, dense, kind=kind)
         steps = Steps(self, (out,), operands)
-        work, units = steps.outs[0], numbers[0] * numbers[3]
-        if numbers[3] > 1:
+        work = steps.outs[0]
+        if units:
             work = steps.work((units,), as_dtype(compute))
-            carry = self.task(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, kind=kind)
-            steps.then(carry, *steps.operands, work, steps.constant(headed(units, numbers), int64))
-        steps.then(kernel, *steps.operands, work, *steps.outs, steps.constant(headed(tasks, numbers), int64))
+            carry = self.kernel(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, kind=kind)
+            steps.then(carry, *steps.operands, work, steps.numbers(headed(units, numbers)))
+        steps.then(kernel, *steps.operands, work, *steps.outs, steps.numbers(headed(tasks, numbers)))
         return steps.launch
 
     @serves(requests.RunningExtreme)
     def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         if places.layout.numel == 0:
             return nothing
-        across, numbers, tasks = scan_numbers(places, (a, values), dim, False)
+        across, numbers, tasks, _ = scan_numbers(places, (a, values), dim, False)
         dense = all(x.layout.strides[dim] == 1 for x in (places, a, values))
         way, kind = dense if across is None else across, kind_of(tasks, places.layout.numel, 1)
-        return bind(self.task(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
+        return bind(self.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
 
     @serves(requests.ArgScan)
     def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
@@ -82,27 +85,30 @@ class Scan(Family):
 
 def scan_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, cut: bool
-) -> tuple[tuple[bool, ...] | None, list[int], int]:
-    """For rows across memory: which operands have neighbours at step 1; else None.  The numbers, and how many tasks."""
+) -> tuple[tuple[bool, ...] | None, list[int], int, int]:
+    """For rows across memory: which operands have neighbours at step 1; else None.  The numbers, how many tasks, and
+    how many blocks rows are cut into, 0 if they are whole."""
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]
     dims, strides, offsets = walk([without(layout, out.shape, dim) for layout in layouts])
     if dims and dims[-1] >= NARROW and strides[0][-1] == 1 and abs(steps[0]) != 1:
         block, blocks = pieces(dims[-1], COLUMNS)
         units = blocks * prod(dims[:-1])
-        numbers = [units, blocks, block, dims[-1], n, len(dims) - 1, *dims[:-1]]
-        for offset, step, s in zip(offsets, steps, strides, strict=True):
-            numbers += [offset, step, s[-1], *s[:-1]]
-        return tuple(s[-1] == 1 for s in strides[1:]), numbers, units
+        groups = [(*place, each[-1], each[:-1]) for *place, each in zip(offsets, steps, strides, strict=True)]
+        numbers = scan.COLUMNS.pack(
+            *groups, blocks=blocks, block=block, cols=dims[-1], n=n, rank=len(dims) - 1, shape=dims[:-1]
+        )
+        return tuple(s[-1] == 1 for s in strides[1:]), numbers, units, 0
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if cut and rows < FEW and n >= 2 * BLOCK else (n, 1)
     # Four chains run at once, so a task takes a multiple of four units.
     chunk = max(4, CHUNK // block // 4 * 4)
     chunks = -(-rows * blocks // chunk)
-    numbers = [rows, n, block, blocks, chunk, chunks, len(dims), *dims]
-    for offset, step, s in zip(offsets, steps, strides, strict=True):
-        numbers += [offset, step, *s]
-    return None, numbers, chunks
+    numbers = scan.ALONG.pack(
+        *zip(offsets, steps, strides, strict=True), rows=rows, n=n, block=block, blocks=blocks, chunk=chunk,
+        rank=len(dims), shape=dims,
+    )  # fmt: skip
+    return None, numbers, chunks, rows * blocks if blocks > 1 else 0
 
 
 def conversions(dtypes: Sequence[DType], out: DType, chain: Chain) -> dict[str, Expand]:
@@ -120,9 +126,9 @@ def joining(chain: Chain) -> Expand:
 
 def write(
     name: str, title: str, template: Callable[..., Any], chain: Chain, dtypes: tuple[DType, ...], out: DType,
-    constants: dict[str, str], work: str = "", functions: str = "",
+    constants: dict[str, str], fields: Fields, work: DType | None = None, functions: str = "",
 ) -> Any:  # fmt: skip
-    """Write, compile and import one kernel.  work: the type of what it has besides operands and result."""
+    """Write, compile and import one kernel.  work: the dtype of what it has besides operands and result."""
     scalar, _, identity, compute = chain
     text = write_kernel(
         f"{scalar.name}, {title}: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
@@ -132,8 +138,9 @@ def write(
         compute=compute,
         macros={"F": scalar_macro(scalar, compute), "COMBINE": joining(chain)},
         constants={"IDENTITY": identity, **constants},
-        signature=f"void({', '.join(map(array_type, dtypes))}{work}, {array_type(out)}, int64[::1])",
+        arrays=(*dtypes, work, out) if work else (*dtypes, out),
         imports=functions,
+        fields=fields,
         results="work, out" if work else "out",
     )
     return load(f"{name}_{'_'.join(d.short for d in dtypes)}", text).kernel
@@ -144,8 +151,9 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
     scalar, _, identity, compute = chain
     operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
     constants = {"OPERANDS": str(len(dtypes)), "IDENTITY": identity, "SIZE": str(len(dtypes) + 2)}
-    functions = helper(paste(scan.begin, 0, {"COMBINE": joining(chain)}, constants), scan.begin, "begin")
-    functions += helper(paste(scan.finish, len(dtypes), conversions(dtypes, out, chain), {}), scan.finish, "finish")
+    functions = helper(paste(scan.begin, 0, {"COMBINE": joining(chain)}, constants, scan.ALONG), scan.begin, "begin")
+    finish = paste(scan.finish, len(dtypes), conversions(dtypes, out, chain), {}, scan.ALONG)
+    functions += helper(finish, scan.finish, "finish")
     constants["FINISH"] = f"finish({operands}, out, numbers, places[k * {len(dtypes) + 2} :], common, acc[k])"
     for name in "ABCD":
         v = name.lower()
@@ -154,8 +162,8 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
         for k in range(len(dtypes)):
             constants[f"IN_{name}_{k}"] = f"in_{k}[p{v}_{k} : p{v}_{k} + common]" if dense else f"in_{k}"
             constants[f"FROM_{name}_{k}"] = "i" if dense else f"np.uint64(p{v}_{k} + i * s_{k})"
-    name, work = f"{scalar.name}_rows{'1' if dense else ''}", f", {np.dtype(compute)}[::1]"
-    return write(name, "rows", scan.along, chain, dtypes, out, constants, work, functions)
+    name = f"{scalar.name}_rows{'1' if dense else ''}"
+    return write(name, "rows", scan.along, chain, dtypes, out, constants, scan.ALONG, as_dtype(compute), functions)
 
 
 def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
@@ -164,7 +172,7 @@ def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
     if dense:  # a stretch of step 1 is indexed from a slice, or else it would not vectorise
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
     label = f"{chain[0].name}_totals{'1' if dense else ''}"
-    return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants)
+    return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants, scan.ALONG)
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
@@ -179,7 +187,7 @@ def column_views(dense: Sequence[bool]) -> dict[str, str]:
 def write_columns(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: tuple[bool, ...]) -> Any:
     """Neighbours side by side."""
     name = f"{chain[0].name}_columns" + "".join("1" if d else "x" for d in dense)
-    return write(name, "columns", scan.columns, chain, dtypes, out, column_views(dense))
+    return write(name, "columns", scan.columns, chain, dtypes, out, column_views(dense), scan.COLUMNS)
 
 
 def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> Any:
@@ -189,10 +197,11 @@ def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> An
     if isinstance(way, tuple):
         name = f"{better.name}_columns" + "".join("1" if d else "x" for d in way)
         constants = column_views(way) | {"RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"}
-        return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants)
+        return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants, scan.COLUMNS)
     # A stretch of step 1 is indexed from a slice, or else it would not vectorise.
     constants = {"GOAL": "out[q:]" if way else "out", "SPOT": "j" if way else "np.uint64(q + j * z)"}
     for k in range(2):
         constants |= {f"VIEW_{k}": f"in_{k}[p_{k}:]" if way else f"in_{k}"}
         constants |= {f"PLACE_{k}": "j" if way else f"np.uint64(p_{k} + j * s_{k})"}
-    return write(f"{better.name}_rows{'1' if way else ''}", "rows", scan.arg_along, chain, (a, a), int64, constants)
+    name = f"{better.name}_rows{'1' if way else ''}"
+    return write(name, "rows", scan.arg_along, chain, (a, a), int64, constants, scan.ALONG)

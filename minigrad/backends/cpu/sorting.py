@@ -23,7 +23,7 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu import sorting
 from minigrad.kernels.pasting import expression_macro, paste
-from minigrad.kernels.specialize import array_type, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 COST = 16  # additions that sorting one element is worth
@@ -62,7 +62,7 @@ class Sorting(Family):
         kind = kind_of(chunks > 1 and rows * n * COST >= settings.parallel_threshold, rows * n * COST)
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
-        kernel = self.task(write_order, template, a.dtype, descending, values is not None, kind=kind)
+        kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
         # What is not asked for is not written: any memory stands for it.
         steps.then(kernel, a, values or out, out, steps.numbers(headed(chunks, numbers)))
 
@@ -104,7 +104,7 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, ke
         compute=int64.compute,
         macros={"KEY": expression_macro("key({})"), "KEEP": keep_macro(kept)},
         constants=constants,
-        signature=f"void({array_type(dtype)}, {array_type(dtype)}, int64[::1], int64[::1])",
+        arrays=(dtype, dtype, int64),
         imports=functions,
         fields=sorting.ORDER,
     )

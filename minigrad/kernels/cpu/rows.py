@@ -14,6 +14,15 @@ bit.
 # ruff: noqa: B018, F821, F841
 import numpy as np
 
+from minigrad.kernels.fields import Fields
+
+# A chunk is some rows of n.  value: the parameter's bits.  The groups are those of out and each operand.  line0, line1:
+# where the sums down the columns go.
+ROWS = Fields("rows chunk chunks n value line0 line1 rank", "shape[rank]", "offset step strides[rank]")
+PICK = Fields("rows chunk chunks n ignore rank", "shape[rank]", "offset step strides[rank]")
+# A unit is a block of neighbouring rows; col is the step from one to the next.
+COLUMNS = Fields("blocks block cols n value rank", "shape[rank]", "offset step col strides[rank]")
+
 
 def fetch(x, at, step, row):  # type: ignore[no-untyped-def]
     """A strided or narrow row as a dense one of registers' dtype."""
@@ -67,13 +76,11 @@ def largest(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
     return T(FINISH(joined, T(n), T(value)))
 
 
-def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = rows, chunk, chunks, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
-    step along the row, strides[rank]; then the offset of each line.  Each chunk of rows has its own sums down the
-    columns, in work if there are several; they are folded at the end into lines of their own."""
-    n = numbers[3]
-    value = np.int64(numbers[4]).view(np.float64)
-    rank = numbers[5]
+def rows(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Each chunk of rows has its own sums down the columns, in work if there are several; they are folded at the end
+    into lines of their own."""
+    n = N.n
+    value = np.int64(N.value).view(np.float64)
     if SCRATCH:
         wide = (n + 63) // 64 * 64
         scratch = room(SCRATCH * wide, T)
@@ -82,22 +89,18 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     spare = SPARE
     if TERMS:
         size = n * TERMS
-        own = room(size if numbers[2] == 1 else 0, T)
-        held = own if numbers[2] == 1 else work
+        own = room(size if N.chunks == 1 else 0, T)
+        held = own if N.chunks == 1 else work
     for t in range(first, last):
         if TERMS:
             sums = held[t * size : (t + 1) * size]
             for j in range(size):
                 sums[j] = T(0)
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = numbers[6 + rank]
-            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                to += place * numbers[8 + rank + d]
-                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            to = N.offset[0]
+            at_K = N.offset[K + 1]
+            walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
             x_K = ROW_K
             f_K = FETCHED_K
             z = ROW
@@ -122,12 +125,12 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
     if STREAMED:
         settle()
     if TERMS:
-        if first == last or numbers[2] == 1:
-            for k in range(1, numbers[2]):
+        if first == last or N.chunks == 1:
+            for k in range(1, N.chunks):
                 more = held[k * size : (k + 1) * size]
                 for j in range(size):
                     held[j] = T(held[j] + more[j])
-            start_0 = numbers[TAIL]
+            start_0 = N.line0
             start_1 = START_1
             for j in range(n):
                 line_0[start_0 + j] = STORE(held[j])
@@ -138,10 +141,9 @@ def rows(in_K, out, numbers):  # type: ignore[no-untyped-def]
         leave(scratch)
 
 
-def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]
+def total_down(in_K, N, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]
     """One total of each of `count` columns side by side, into TARGET."""
-    n = numbers[4]
-    rank = numbers[6]
+    n = N.n
     step_K = STEP_K
     for j in range(count):
         TARGET[j] = START
@@ -150,22 +152,17 @@ def total_down(in_K, numbers, at, count, value, a, b, c, e):  # type: ignore[no-
         x_K = VIEW_K
         for j in range(count):
             TARGET[j] = T(JOIN(TARGET[j], F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j])))
-        p_K += numbers[8 + rank + (K + 1) * (rank + 3)]
+        p_K += N.step[K + 1]
     for j in range(count):
         TARGET[j] = T(FINISH(TARGET[j], T(n), T(value)))
     return T(0)
 
 
-def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """The rows lie across memory, and neighbours side by side: a block of them is worked on at once.
-
-    numbers = units, blocks, block, cols, n, parameter's bits, rank, shape[rank], then for out and each operand: offset,
-    step along the row, step to the next column, strides[rank].
-    """
-    n = numbers[4]
-    value = np.int64(numbers[5]).view(np.float64)
-    rank = numbers[6]
-    step_K = numbers[9 + rank + (K + 1) * (rank + 3)]
+def columns(in_K, out, N):  # type: ignore[no-untyped-def]
+    """The rows lie across memory, and neighbours side by side: a block of them is worked on at once."""
+    n = N.n
+    value = np.int64(N.value).view(np.float64)
+    step_K = N.col[K + 1]
     at = room(OPERANDS, np.int64)
     scratch = room(TOTALS * BLOCK, T)
     a = COLUMN_0
@@ -173,16 +170,12 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
     c = COLUMN_2
     e = COLUMN_3
     for unit in range(first, last):
-        rest = unit // numbers[1]
-        col = (unit - rest * numbers[1]) * numbers[2]
-        count = min(numbers[2], numbers[3] - col)
-        to = numbers[7 + rank] + col * numbers[9 + rank]
-        p_K = numbers[7 + rank + (K + 1) * (rank + 3)] + col * step_K
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[7 + d]
-            rest //= numbers[7 + d]
-            to += place * numbers[10 + rank + d]
-            p_K += place * numbers[10 + rank + (K + 1) * (rank + 3) + d]
+        rest = unit // N.blocks
+        col = (unit - rest * N.blocks) * N.block
+        count = min(N.block, N.cols - col)
+        to = N.offset[0] + col * N.col[0]
+        p_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, to=N.strides[0], p_K=N.strides[K + 1])
         AT_K = p_K
         TOTAL_0
         TOTAL_1
@@ -193,45 +186,39 @@ def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
             x_K = VIEW_K
             for j in range(count):
                 z[j] = STORE(F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j], e[j]))
-            to += numbers[8 + rank]
-            p_K += numbers[8 + rank + (K + 1) * (rank + 3)]
+            to += N.step[0]
+            p_K += N.step[K + 1]
     leave(at)
     leave(scratch)
 
 
-def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """Minus the result at the element of each row that in_1 names; 0 where it names `numbers[4]`.
+def pick(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Minus the result at the element of each row that in_1 names; 0 where it names `ignore`.
 
-    numbers as in `rows`.  A kernel stores each of them, or their sum, or their mean over the rows that count.  Where
-    there are several tasks, they leave in work what the end joins: the losses of all rows, then how many rows of each
-    task count.
+    A kernel stores each of them, or their sum, or their mean over the rows that count.  Where there are several tasks,
+    they leave in work what the end joins: the losses of all rows, then how many rows of each task count.
     """
-    n = numbers[3]
+    n = N.n
     value = 0.0
-    rank = numbers[5]
     if SCRATCH:
         wide = (n + 63) // 64 * 64
         scratch = room(SCRATCH * wide, T)
     s_0 = SCRATCH_0
-    only = numbers[2] == 1
+    only = N.chunks == 1
     joined = np.float64(0)
     count = 0
     for t in range(first, last):
         counted = 0
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = numbers[6 + rank]
-            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                to += place * numbers[8 + rank + d]
-                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            to = N.offset[0]
+            at_K = N.offset[K + 1]
+            walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
             chosen = np.int64(in_1[at_1])
             if chosen < 0 or chosen >= n:  # ignored, or changed by another thread since the classes were checked
-                chosen = numbers[4]
+                chosen = N.ignore
             loss = T(0)
-            if chosen != numbers[4]:
+            if chosen != N.ignore:
                 x_0 = ROW_0
                 a = TOTAL_0
                 b = TOTAL_1
@@ -247,26 +234,26 @@ def pick(in_K, out, numbers):  # type: ignore[no-untyped-def]
         if JOINED:
             count += counted
             if not only:
-                work[numbers[0] + t] = counted
+                work[N.rows + t] = counted
     if SCRATCH:
         leave(scratch)
     if JOINED:
         if first == last:
-            for r in range(numbers[0]):
+            for r in range(N.rows):
                 joined += work[r]
-            for t in range(numbers[2]):
-                count += np.int64(work[numbers[0] + t])
+            for t in range(N.chunks):
+                count += np.int64(work[N.rows + t])
         if only or first == last:
             if MEAN:
                 joined /= count
-            out[numbers[6 + rank]] = STORE(T(joined))
+            out[N.offset[0]] = STORE(T(joined))
 
 
-def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
+def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
     """The gradient of `pick`: (result - 1 at the named element) times in_2, over the count for a mean; F the result."""
-    n = numbers[3]
+    n = N.n
     value = 0.0
-    rank = numbers[5]
+    rank = N.rank
     if SCRATCH:
         wide = (n + 63) // 64 * 64
         scratch = room(SCRATCH * wide, T)
@@ -275,31 +262,27 @@ def pick_backward(in_K, out, numbers):  # type: ignore[no-untyped-def]
     share = 1.0
     if MEAN:
         count = 0
-        cols = numbers[5 + rank] if rank > 0 else 1
-        step = numbers[7 + rank + 2 * (rank + 2) + rank]
-        for rest in range(numbers[0] // cols):
-            at = numbers[6 + rank + 2 * (rank + 2)]
+        cols = N.shape[rank - 1] if rank > 0 else 1
+        step = N.strides[2][rank - 1]
+        for rest in range(N.rows // cols):
+            at = N.offset[2]
             for d in range(rank - 2, -1, -1):
-                at += rest % numbers[6 + d] * numbers[8 + rank + 2 * (rank + 2) + d]
-                rest //= numbers[6 + d]
+                at += rest % N.shape[d] * N.strides[2][d]
+                rest //= N.shape[d]
             for j in range(cols):
-                count += 1 if np.int64(in_1[at + j * step]) != numbers[4] else 0
+                count += 1 if np.int64(in_1[at + j * step]) != N.ignore else 0
         share = np.float64(1) / count
     for t in range(first, last):
-        for r in range(t * numbers[1], min(numbers[0], (t + 1) * numbers[1])):
+        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
-            to = numbers[6 + rank]
-            at_K = numbers[6 + rank + (K + 1) * (rank + 2)]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[6 + d]
-                rest //= numbers[6 + d]
-                to += place * numbers[8 + rank + d]
-                at_K += place * numbers[8 + rank + (K + 1) * (rank + 2) + d]
+            to = N.offset[0]
+            at_K = N.offset[K + 1]
+            walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
             z = out[to : to + n]
             chosen = np.int64(in_1[at_1])
             if chosen < 0 or chosen >= n:  # ignored, or changed by another thread since the classes were checked
-                chosen = numbers[4]
-            if chosen == numbers[4]:
+                chosen = N.ignore
+            if chosen == N.ignore:
                 for j in range(n):
                     z[j] = STORE(T(0))
             else:

@@ -10,21 +10,25 @@ first, if the scan says how totals combine.  Blocks come from the shape alone, s
 # ruff: noqa: B018, F821, F841
 import numpy as np
 
+from minigrad.kernels.fields import Fields
 
-def carry(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """The total of each block of each row; numbers as in `along`, out is dense and of the accumulator's dtype."""
-    n = numbers[1]
-    rank = numbers[6]
-    step = numbers[9 + 2 * rank + 1]
+# A unit is a block of a row of n, a chunk some units.  The groups are those of out and each operand.
+ALONG = Fields("rows n block blocks chunk rank", "shape[rank]", "offset step strides[rank]")
+# A unit is a block of neighbouring rows of n; col is the step from one to the next.
+COLUMNS = Fields("blocks block cols n rank", "shape[rank]", "offset step col strides[rank]")
+
+
+def carry(in_K, out, N):  # type: ignore[no-untyped-def]
+    """The total of each block of each row; out is dense and of the accumulator's dtype."""
+    n = N.n
+    step = N.step[1]
     acc = room(LANES, T)
     for u in range(first, last):
-        rest = u // numbers[3]
-        start = (u - rest * numbers[3]) * numbers[2]
-        length = min(numbers[2], n - start)
-        at = numbers[9 + 2 * rank] + start * step
-        for d in range(rank - 1, -1, -1):
-            at += rest % numbers[7 + d] * numbers[9 + 2 * rank + 2 + d]
-            rest //= numbers[7 + d]
+        rest = u // N.blocks
+        start = (u - rest * N.blocks) * N.block
+        length = min(N.block, n - start)
+        at = N.offset[1] + start * step
+        walk(rest, N.shape, at=N.strides[1])
         for j in range(LANES):
             acc[j] = IDENTITY
         for i in range(0, length, LANES):
@@ -38,35 +42,30 @@ def carry(in_K, out, numbers):  # type: ignore[no-untyped-def]
     leave(acc)
 
 
-def begin(u, numbers, work, places):  # type: ignore[no-untyped-def]
+def begin(u, N, work, places):  # type: ignore[no-untyped-def]
     """Where unit u starts in `out` and each operand, and its length, into `places`; its first accumulator."""
-    rank = numbers[6]
-    if u >= numbers[0] * numbers[3]:
+    if u >= N.rows * N.blocks:
         places[0] = 0
         return IDENTITY
-    row = u // numbers[3]
-    start = (u - row * numbers[3]) * numbers[2]
-    places[0] = min(numbers[2], numbers[1] - start)
+    row = u // N.blocks
+    start = (u - row * N.blocks) * N.block
+    places[0] = min(N.block, N.n - start)
     for k in range(OPERANDS + 1):
-        base = 7 + rank + k * (rank + 2)
         rest = row
-        at = numbers[base] + start * numbers[base + 1]
-        for d in range(rank - 1, -1, -1):
-            at += rest % numbers[7 + d] * numbers[base + 2 + d]
-            rest //= numbers[7 + d]
+        at = N.offset[k] + start * N.step[k]
+        walk(rest, N.shape, at=N.strides[k])
         places[k + 1] = at
     acc = IDENTITY
-    if numbers[3] > 1:
-        for k in range(u - start // numbers[2], u):
+    if N.blocks > 1:
+        for k in range(u - start // N.block, u):
             acc = T(COMBINE(acc, work[k]))
     return acc
 
 
-def finish(in_K, out, numbers, places, start, acc):  # type: ignore[no-untyped-def]
+def finish(in_K, out, N, places, start, acc):  # type: ignore[no-untyped-def]
     """The elements of one unit from `start` on, one after the other."""
-    rank = numbers[6]
-    z = numbers[8 + rank]
-    s_K = numbers[8 + rank + (K + 1) * (rank + 2)]
+    z = N.step[0]
+    s_K = N.step[K + 1]
     q = places[1] + start * z
     p_K = places[K + 2] + start * s_K
     for _ in range(start, places[0]):
@@ -76,21 +75,18 @@ def finish(in_K, out, numbers, places, start, acc):  # type: ignore[no-untyped-d
         p_K += s_K
 
 
-def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers = rows, n, block, blocks of a row, chunk, chunks, rank, shape[rank], then for out and each operand:
-    offset, step along the dim, strides[rank].  A unit is a block of a row, a chunk some units; work holds the totals
-    of all units, if a row has several."""
-    rank = numbers[6]
-    z = numbers[8 + rank]
-    s_K = numbers[8 + rank + (K + 1) * (rank + 2)]
-    units = numbers[0] * numbers[3]
+def along(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Units four at a time; work holds the totals of all of them, if a row has several."""
+    z = N.step[0]
+    s_K = N.step[K + 1]
+    units = N.rows * N.blocks
     acc = room(4, T)
     places = room(4 * SIZE, np.int64)
     for t in range(first, last):
-        stop = min(units, (t + 1) * numbers[4])
-        for u in range(t * numbers[4], stop, 4):
+        stop = min(units, (t + 1) * N.chunk)
+        for u in range(t * N.chunk, stop, 4):
             for k in range(4):
-                acc[k] = begin(u + k if u + k < stop else units, numbers, work, places[k * SIZE :])
+                acc[k] = begin(u + k if u + k < stop else units, N, work, places[k * SIZE :])
             common = min(min(places[0], places[SIZE]), min(places[2 * SIZE], places[3 * SIZE]))
             a, b, c, d = acc[0], acc[1], acc[2], acc[3]
             qa, qb, qc, qd = places[1], places[SIZE + 1], places[2 * SIZE + 1], places[3 * SIZE + 1]
@@ -119,60 +115,46 @@ def along(in_K, out, numbers):  # type: ignore[no-untyped-def]
     leave(places)
 
 
-def columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """The rows lie across memory, and neighbours side by side: a block of them is scanned at once.
-
-    numbers = units, blocks, block, cols, n, rank, shape[rank], then for out and each operand: offset, step along the
-    dim, step to the next column, strides[rank].
-    """
-    rank = numbers[5]
-    step_K = numbers[8 + rank + (K + 1) * (rank + 3)]
-    acc = room(numbers[2], T)
+def columns(in_K, out, N):  # type: ignore[no-untyped-def]
+    """The rows lie across memory, and neighbours side by side: a block of them is scanned at once."""
+    step_K = N.col[K + 1]
+    acc = room(N.block, T)
     for unit in range(first, last):
-        rest = unit // numbers[1]
-        col = (unit - rest * numbers[1]) * numbers[2]
-        count = min(numbers[2], numbers[3] - col)
-        q = numbers[6 + rank] + col
-        p_K = numbers[6 + rank + (K + 1) * (rank + 3)] + col * step_K
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[6 + d]
-            rest //= numbers[6 + d]
-            q += place * numbers[9 + rank + d]
-            p_K += place * numbers[9 + rank + (K + 1) * (rank + 3) + d]
+        rest = unit // N.blocks
+        col = (unit - rest * N.blocks) * N.block
+        count = min(N.block, N.cols - col)
+        q = N.offset[0] + col
+        p_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
         for j in range(count):
             acc[j] = IDENTITY
-        for _ in range(numbers[4]):
+        for _ in range(N.n):
             y = out[q : q + count]
             x_K = VIEW_K
             for j in range(count):
                 held = T(F(acc[j], LOAD_K(x_K[PLACE_K])))
                 acc[j] = held
                 y[j] = STORE(held)
-            q += numbers[7 + rank]
-            p_K += numbers[7 + rank + (K + 1) * (rank + 3)]
+            q += N.step[0]
+            p_K += N.step[K + 1]
     leave(acc)
 
 
-def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `along`, blocks are whole rows: the best element of in_0 so far into in_1, its position into out.
+def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Blocks are whole rows: the best element of in_0 so far into in_1, its position into out.
 
     Most elements do not beat it, so a stretch is first asked whether any does, which vectorises; only then its elements
     are visited one by one.
     """
-    n = numbers[1]
-    rank = numbers[6]
-    z = numbers[8 + rank]
-    s_K = numbers[8 + rank + (K + 1) * (rank + 2)]
+    n = N.n
+    z = N.step[0]
+    s_K = N.step[K + 1]
     for t in range(first, last):
-        for u in range(t * numbers[4], min(numbers[0], (t + 1) * numbers[4])):
+        for u in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = u
-            q = numbers[7 + rank]
-            p_K = numbers[7 + rank + (K + 1) * (rank + 2)]
-            for d in range(rank - 1, -1, -1):
-                place = rest % numbers[7 + d]
-                rest //= numbers[7 + d]
-                q += place * numbers[9 + rank + d]
-                p_K += place * numbers[9 + rank + (K + 1) * (rank + 2) + d]
+            q = N.offset[0]
+            p_K = N.offset[K + 1]
+            walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
             top = in_0[p_0]
             best = LOAD_0(top)
             winner = 0
@@ -200,29 +182,23 @@ def arg_along(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 q += 64 * z
 
 
-def arg_columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
-    """numbers as in `columns`: the best elements of in_0 so far into in_1, their positions into out, for neighbours
-    side by side."""
-    rank = numbers[5]
-    step_K = numbers[8 + rank + (K + 1) * (rank + 3)]
-    best = room(numbers[2], RAW)
-    winner = room(numbers[2], np.int64)
+def arg_columns(in_K, out, N):  # type: ignore[no-untyped-def]
+    """The best elements of in_0 so far into in_1, their positions into out, for neighbours side by side."""
+    step_K = N.col[K + 1]
+    best = room(N.block, RAW)
+    winner = room(N.block, np.int64)
     for unit in range(first, last):
-        rest = unit // numbers[1]
-        col = (unit - rest * numbers[1]) * numbers[2]
-        count = min(numbers[2], numbers[3] - col)
-        q = numbers[6 + rank] + col
-        p_K = numbers[6 + rank + (K + 1) * (rank + 3)] + col * step_K
-        for d in range(rank - 1, -1, -1):
-            place = rest % numbers[6 + d]
-            rest //= numbers[6 + d]
-            q += place * numbers[9 + rank + d]
-            p_K += place * numbers[9 + rank + (K + 1) * (rank + 3) + d]
+        rest = unit // N.blocks
+        col = (unit - rest * N.blocks) * N.block
+        count = min(N.block, N.cols - col)
+        q = N.offset[0] + col
+        p_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
         x_0 = VIEW_0
         for j in range(count):
             best[j] = x_0[PLACE_0]
             winner[j] = 0
-        for i in range(numbers[4]):
+        for i in range(N.n):
             y = out[q : q + count]
             x_K = VIEW_K
             for j in range(count):
@@ -235,7 +211,7 @@ def arg_columns(in_K, out, numbers):  # type: ignore[no-untyped-def]
                 winner[j] = chosen
                 x_1[PLACE_1] = top
                 y[j] = chosen
-            q += numbers[7 + rank]
-            p_K += numbers[7 + rank + (K + 1) * (rank + 3)]
+            q += N.step[0]
+            p_K += N.step[K + 1]
     leave(best)
     leave(winner)
