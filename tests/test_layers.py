@@ -36,6 +36,11 @@ COMPILERS = {"numba", "llvmlite"}
 COMPILERS_AT_TOP = {f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "stream", "tile")}
 COMPILERS_INSIDE = {"minigrad.backends.parallel", "minigrad.kernels.calling", "minigrad.cli.doctor"}
 
+# A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.
+FAMILIES = "minigrad.backends.cpu"
+SHARED = {"family", "loops", "texts"}
+STANDS_ON = {"conv": {"matmul"}, "matmul": {"product"}, "reduction": {"folding"}}
+
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}
 
@@ -121,6 +126,11 @@ def _broken_rule(item: Import, known: dict[str, Path]) -> str | None:
             return None if item.target in known else f"{where}: {item.target} is no module of the package"
         if RANK[theirs] > RANK[layer(item.module)]:
             return f"{where}: {item.target} is to the right of {layer(item.module)}"
+        room, _, family = item.module.rpartition(".")
+        other = item.target.removeprefix(f"{FAMILIES}.").split(".")[0]
+        if room == FAMILIES and item.target.startswith(f"{FAMILIES}."):
+            if other not in SHARED | STANDS_ON.get(family, set()):
+                return f"{where}: the family {family} may not import the family {other}"
     elif top in COMPILERS:
         allowed = COMPILERS_AT_TOP | (COMPILERS_INSIDE if item.inside else set())
         if item.module not in allowed:
@@ -132,6 +142,17 @@ def _broken_rule(item: Import, known: dict[str, Path]) -> str | None:
 
 def test_no_module_imports_to_the_right():
     assert violations(PACKAGE) == []
+
+
+def test_a_family_that_imports_another_is_named(tree):
+    (tree / "backends" / "cpu").mkdir()
+    (tree / "backends" / "cpu" / "__init__.py").write_text("from minigrad.backends.cpu.scan import x\n")
+    (tree / "backends" / "cpu" / "rows.py").write_text("x = 1\n")
+    (tree / "backends" / "cpu" / "family.py").write_text("x = 1\n")
+    text = "from minigrad.backends.cpu.family import x\nfrom minigrad.backends.cpu.rows import x\n"
+    (tree / "backends" / "cpu" / "scan.py").write_text(text)
+    (sentence,) = violations(tree)
+    assert sentence == "minigrad.backends.cpu.scan, line 2: the family scan may not import the family rows"
 
 
 def test_every_module_of_the_package_is_read():

@@ -45,3 +45,9 @@ def walk(layouts: Sequence[Layout]) -> tuple[Strides, list[Strides], list[int]]:
         dims, merged = merge(shapes)
         sorted_strides = list(merged)
     return dims, sorted_strides, offsets
+
+
+def without(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
+    """A layout walked by another shape, without one dim."""
+    strides = layout.strides
+    return Layout.make((*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), layout.offset)

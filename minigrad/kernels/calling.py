@@ -13,16 +13,15 @@ costs a quarter of what Numba's own entry takes to unpack as many.  `team` is th
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import re
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from minigrad.errors import KernelError
+from minigrad.kernels.cpu.target import version
 from minigrad.kernels.store import load
 
 Call = Callable[..., bool]
@@ -169,12 +168,6 @@ class Method(ctypes.Structure):
 
 
 @cache
-def native_hash() -> str:
-    """What a kernel's text carries of `native.py`."""
-    return hashlib.sha256(Path(__file__).with_name("cpu").joinpath("native.py").read_bytes()).hexdigest()[:16]
-
-
-@cache
 def trampoline() -> tuple[Any, dict[str, Method]]:
     """The engine that holds the compiled TRAMPOLINE, and its functions as CPython describes them."""
     import llvmlite.binding as llvm
@@ -241,7 +234,7 @@ def address(kernel: Any) -> int:
 @cache
 def team() -> Any:
     """The compiled loop that shares tasks."""
-    return load("team", TEAM.format(hash=native_hash())).kernel
+    return load("team", TEAM.format(hash=version("native.py"))).kernel
 
 
 def file_of(kernel: Any) -> str:

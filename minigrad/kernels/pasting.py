@@ -19,8 +19,10 @@ import numpy as np
 
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import vecmath
+from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.scalar import fresh, render, settle
+from minigrad.kernels.target import Target
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
@@ -238,11 +240,11 @@ def expression_macro(text: str) -> Expand:
     return expand
 
 
-def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
+def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU) -> Expand:
     """The macro `F`: the op's scalar function, written into the loop body."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        calls = vecmath.calls(compute) if compute.kind == "f" else {}
+        calls = target.calls(compute) if compute.kind == "f" else {}
         return render(scalar, args, KINDS[compute.kind], used, calls=calls)
 
     return expand

@@ -7,21 +7,19 @@ its dtypes, which `store.py` keeps and imports: the file that runs is the file a
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from minigrad.core.dtype import DType
-from minigrad.kernels import half, integer, vecmath
-from minigrad.kernels.calling import native_hash
+from minigrad.kernels import half, integer
+from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, paste, source_of
 from minigrad.kernels.scalar import INTEGER
+from minigrad.kernels.target import Target
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -67,18 +65,6 @@ def saturate_text(dtype: DType) -> str:
 HALVES = ("half_to_float", "float_to_half")
 
 
-@cache
-def halves_header() -> str:
-    """The lines that give a kernel the machine's own conversions of float16, with the hash of what they come from."""
-    folder = Path(__file__).parent
-    source = (folder / "cpu" / "halves.py").read_bytes() + (folder / "half.py").read_bytes()
-    return (
-        f"\nfrom minigrad.kernels.cpu.halves import converters\n\n"
-        f"# halves.py {hashlib.sha256(source).hexdigest()[:16]}\n"
-        f"half_to_float, float_to_half = converters()\n"
-    )
-
-
 def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     """The source of one pasted helper, without its decorator."""
     kind, _, dtype = name.partition(":")
@@ -105,6 +91,7 @@ def write_kernel(
     fields: Fields | None = None,
     results: str = "out",
     arrays: Sequence[DType | str] = (),
+    target: Target = CPU,
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
@@ -113,6 +100,7 @@ def write_kernel(
     the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
     numbers; `results` are the names of the results, where a template's `out` is not all.  `arrays` are the dtypes of
     what the template is given, but for the numbers: the operands and the result, or other ones; "table" for all of it.
+    `target` is the processor.
     """
     conversions: dict[str, None] = {}
     dtypes = {d.name: d for d in (*operands, out)}
@@ -125,50 +113,26 @@ def write_kernel(
     all_macros["STORE"] = expression_macro(text)
     conversions |= dict.fromkeys(needed)
     names = dict(constants)
-    body = vecmath.guarded(paste(template, len(operands), all_macros, names, fields))
+    body = target.guarded(paste(template, len(operands), all_macros, names, fields))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
     body = as_task(body, arrays or (*operands, out))
-    imports = native_header() + imports
+    imports = target.natives() + imports
     above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
     if not conversions.keys().isdisjoint(HALVES):
-        imports += halves_header()
+        imports += target.halves()
     parts = [
         f'"""{title}\n\nWritten by minigrad, compiled by Numba; safe to delete.\n"""\n',
-        "import math\n\nimport numpy as np\nfrom numba import njit\n" + imports,
+        target.header + imports,
         f"T = np.{compute if compute.kind != 'b' else 'bool_'}\n",
     ]
-    numbers, functions = vecmath.pasted(vecmath.called(pasted))
-    if functions:
-        parts.append("\n".join(numbers) + "\n")
-        parts += [vecmath.decorator(text) + text for text in functions]
+    parts += target.functions(pasted)
     above = [helper_text(name, dtypes) for name in conversions if name not in HALVES] + above
-    # Nobody calls a helper from Python: without wrappers it compiles in half the time.
-    liberties = ", fastmath={" + ", ".join(map(repr, sorted(fastmath))) + "}" if fastmath else ""
-    helper = f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{liberties})\n'
-    parts += [helper + text for text in above]
-    parts.append(TASK + body)
+    parts += [target.helper(fastmath) + text for text in above]
+    parts.append(target.kernel + body)
     return "\n".join(parts)
-
-
-# Eager, cached on disk, IEEE division; nobody calls it but by its address, so it needs no wrapper.
-# One line, which is how `store.index_of` finds what Numba keeps of it.
-TASK = (
-    '@njit("void(int64, int64, int64)", cache=True, error_model="numpy", '
-    "no_cpython_wrapper=True, no_cfunc_wrapper=True)\n"
-)
-
-
-@cache
-def native_header() -> str:
-    """The lines that give a kernel its operands and its memory, with the hash of what they come from."""
-    return (
-        f"\nfrom minigrad.kernels.cpu.native import natives\n\n"
-        f"# native.py {native_hash()}\n"
-        f"operand, numbers_of, entries, room, leave = natives()\n"
-    )
 
 
 def element(dtype: DType) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import headed, nothing
-from minigrad.backends.cpu.matmul import WORK, Matmul, tile_hash
+from minigrad.backends.cpu.matmul import WORK, Matmul
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
@@ -22,6 +22,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv
+from minigrad.kernels.cpu.target import version
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -377,7 +378,7 @@ def tile_header(dtype: DType, by: str) -> str:
     )
     return (
         f"\nfrom minigrad.kernels.cpu.tile import {names}\n\n"
-        f"# tile.py {tile_hash()}\n"
+        f"# tile.py {version('tile.py')}\n"
         f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
         f"NR = VECTORS * LANES\n" + (tile if by else "")
     )

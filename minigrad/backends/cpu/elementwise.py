@@ -1,8 +1,7 @@
 """Elementwise loops and copies on the CPU: from specs to a plan, a kernel file and a launch.
 
-Kernels are kept by what is pasted into them (scalar, dtypes, layout class, serial or parallel), launches by the
-caller.  A kernel runs on all threads from `settings.parallel_threshold` elements on; below that the serial twin
-avoids the parallel region and its compile time.
+Kernels are kept by what is pasted into them (scalar, dtypes, layout class), launches by the caller.  A kernel runs on
+all threads from `settings.parallel_threshold` elements on, where a function such as `exp` counts as several.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import plan_elementwise
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
@@ -38,11 +36,10 @@ class Elementwise(Family):
             return nothing
         plan = plan_elementwise(out.layout, [a.layout for a in operands])
         dtypes = tuple(a.dtype for a in operands)
-        parallel = out.layout.numel * scalar.cost >= settings.parallel_threshold
         same = tuple(k for k, a in enumerate(operands) if a is out)
         kernel = self.kernel(
             write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
-            kind="shared" if parallel else "brief",
+            kind=kind_of(out.layout.numel, cost=scalar.cost),
         )  # fmt: skip
         return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
+from minigrad.config import settings
 from minigrad.kernels.calling import Call, file_of, function
 from minigrad.kernels.store import watchers
 
-BRIEF = 1 << 15  # elements
+BRIEF = 1 << 15  # additions
 
 
 class Family(HostMemory):
@@ -76,10 +77,14 @@ def bind(kernel: Callable[..., Any], numbers: NDArray[np.int64], operands: int) 
     return launch
 
 
-def kind_of(parallel: bool, work: int) -> str:
-    """How to call a kernel: on all threads, or with the GIL where it costs more to give it away than the work, which is
-    counted in elements."""
-    return "shared" if parallel else "brief" if work < BRIEF else "alone"
+def kind_of(elements: int, tasks: int = 2, cost: int = 1) -> str:
+    """How to call a kernel: on all threads, or with the GIL where it costs more to give it away than the work.
+
+    cost: additions that an element is worth.
+    """
+    if tasks > 1 and elements * cost >= settings.parallel_threshold:
+        return "shared"
+    return "brief" if elements * cost < BRIEF else "alone"
 
 
 def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.steps import Steps
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import Spec
@@ -41,7 +40,7 @@ class Filling(Family):
         if n == 0:
             return nothing
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
-        kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n >= settings.parallel_threshold, n))
+        kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n))
         chunk, chunks = pieces(n, CHUNK)
         numbers = filling.ARANGE.pack(
             n=n, chunk=chunk, offset=out.layout.offset, stride=out.layout.strides[0],
@@ -63,7 +62,7 @@ class Filling(Family):
             return steps.launch
         blocks = philox.blocks(kind, dtype, n)
         chunk, chunks = pieces(blocks, CHUNK // 4)
-        kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n >= settings.parallel_threshold, n))
+        kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n))
         numbers = filling.RANDOM.pack(
             n=n, blocks=blocks, chunk=chunk, offset=layout.offset, state=state.layout.offset,
             limits=limits.layout.offset,

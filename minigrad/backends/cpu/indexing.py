@@ -14,15 +14,15 @@ from typing import Any
 
 from minigrad.backends.base import IndexLaunch, Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
-from minigrad.backends.cpu.joining import moving_header
 from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.texts import moving_header
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
-from minigrad.core.plan import pieces, walk
+from minigrad.core.plan import pieces, walk, without
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
 from minigrad.kernels.pasting import expression_macro
@@ -51,8 +51,7 @@ class Indexing(Family):
         way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
         if way == "dense" and (axis, steps[1]) == (1, 0):
             way = "line"
-        parallel = out.layout.numel >= settings.parallel_threshold
-        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(parallel, out.layout.numel))
+        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(out.layout.numel))
         return bind(kernel, headed(tasks, numbers), 2)
 
     @serves(requests.Select)
@@ -87,8 +86,7 @@ class Indexing(Family):
             *zip(offsets, strides, strict=True), count=index.layout.shape[dim], fresh=fresh, size=out.layout.shape[dim],
             axis=axis, step=step, src_step=src_step, index_step=index_step, rank=len(dims), sizes=dims,
         )  # fmt: skip
-        parallel = prod(dims) > 1 and index.layout.numel >= settings.parallel_threshold
-        kind = kind_of(parallel, index.layout.numel)
+        kind = kind_of(index.layout.numel, prod(dims))
         kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
         run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
         x, i, y = run.operands
@@ -116,7 +114,7 @@ class Indexing(Family):
             index_step=index.layout.strides[dim], rank=len(dims[:-1]), sizes=dims[:-1],
         )  # fmt: skip
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
-        kind = kind_of(parallel and tasks > 1, index.layout.numel)
+        kind = kind_of(index.layout.numel, tasks)
         kernel = self.kernel(write_scatter_add, out.dtype, src.dtype, index.dtype, way, kind=kind)
         run = self._copied(out, a, index, src)
         _, i, y = run.operands
@@ -133,8 +131,7 @@ class Indexing(Family):
             if numbers is None:
                 steps.copy(result.seen(view), values)
             else:
-                parallel = units > 1 and g.layout.numel >= settings.parallel_threshold
-                kernel = self.kernel(write_view_add, out.dtype, kind=kind_of(parallel, g.layout.numel))
+                kernel = self.kernel(write_view_add, out.dtype, kind=kind_of(g.layout.numel, units))
                 steps.then(kernel, values, result, steps.numbers(headed(units, numbers)))
         return steps.launch
 
@@ -147,7 +144,7 @@ class Indexing(Family):
             rows=prod(dims[:-1]), cols=cols, rank=len(dims[:-1]), offset=layout.offset, step=step, to=out.layout.offset,
             sizes=dims[:-1], steps=steps[:-1],
         )  # fmt: skip
-        kernel = self.kernel(write_bounds, index.dtype, kind=kind_of(False, layout.numel))
+        kernel = self.kernel(write_bounds, index.dtype, kind=kind_of(layout.numel, 1))
         return bind(kernel, headed(1, numbers), 1)
 
 
@@ -159,12 +156,6 @@ def nowhere(*buffers: Any) -> bool:
 def with_stride(a: Layout, shape: tuple[int, ...], dim: int) -> Layout:
     """`a` walked by another shape, standing still along `dim`."""
     return Layout.make(shape, tuple(0 if d == dim else s for d, s in enumerate(a.strides)), a.offset)
-
-
-def without(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """A layout walked by another shape, without one dim."""
-    strides = layout.strides
-    return Layout.make((*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), layout.offset)
 
 
 def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

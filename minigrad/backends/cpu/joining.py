@@ -5,16 +5,13 @@ The loop is in `kernels/cpu/joining.py`.  Other joins are copies, one for each o
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
 from itertools import accumulate
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
-from minigrad.config import settings
+from minigrad.backends.cpu.texts import moving_header
 from minigrad.core import requests
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
@@ -41,23 +38,12 @@ class Joining(Family):
         chunk, _ = pieces(whole, PIECE)
         chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
         offsets = [size * x.layout.offset for x in (*parts, out)]
-        kernel = self.kernel(write_join, kind=kind_of(out.layout.numel >= settings.parallel_threshold, whole))
+        kernel = self.kernel(write_join, kind=kind_of(out.layout.numel))
         numbers = joining.JOIN.pack(
             chunk=chunk, whole=whole, row=ends[-1], parts=len(parts), items=len(parts) + 1, starts=[0, *ends],
             offsets=offsets,
         )  # fmt: skip
         return bind(kernel, headed(-(-whole // chunk), numbers), 0)
-
-
-@cache
-def moving_header() -> str:
-    """The lines that give a kernel `move` and `fetch`, with the hash of what they come from."""
-    source = Path(joining.__file__).with_name("moving.py").read_bytes()
-    return (
-        f"\nfrom minigrad.kernels.cpu.moving import movers\n\n"
-        f"# moving.py {hashlib.sha256(source).hexdigest()[:16]}\n"
-        f"move, fetch = movers()\n"
-    )
 
 
 def write_join() -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import merge
@@ -39,7 +38,7 @@ class Masks(Family):
 
 def kind_for(mask: Spec, parts: int) -> str:
     """How the loops over equal parts of a mask are called."""
-    return kind_of(parts > 1 and mask.layout.numel >= settings.parallel_threshold, mask.layout.numel)
+    return kind_of(mask.layout.numel, parts)
 
 
 def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:

@@ -9,10 +9,7 @@ of its own, and a batch whose right operand does not change is one tall matrix.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,12 +27,12 @@ from minigrad.backends.cpu.product import (
     work_of,
 )
 from minigrad.backends.steps import Steps, Value
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
+from minigrad.kernels.cpu.target import version
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import source_of
 from minigrad.kernels.specialize import write_kernel
@@ -116,8 +113,7 @@ class Matmul(Family):
     def _vector_product(self, steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
         out, a, b, c = values
         dtype = out.dtype
-        parallel = work_of(p, dtype) >= WORK * settings.parallel_threshold // 2
-        kernel = self.kernel(write_vector, dtype, kind=kind_of(parallel, work_of(p, dtype) // WORK))
+        kernel = self.kernel(write_vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK))
         row = p.m == 1 and p.n > 1
         size, along = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
         start, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
@@ -140,7 +136,7 @@ class Matmul(Family):
         self, steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints
     ) -> None:
         """The step that comes after the pieces of a product."""
-        kernel = self.kernel(write_add_pieces, out.dtype, kind=kind_of(False, pieces * p.batches * p.m * p.n))
+        kernel = self.kernel(write_add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
         numbers = matmul.ADD_PIECES.pack(
             pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
             batches=p.batches, rank=len(p.sizes), alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
@@ -159,14 +155,13 @@ class Matmul(Family):
 
     def _tiled_product(self, steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
         out, a, b, c = values
-        dtype, work = out.dtype, work_of(p, out.dtype)
-        parallel = work >= WORK * settings.parallel_threshold
-        kernel = self.kernel(write_multiply, dtype, kind=kind_of(parallel, work // WORK))
+        dtype, kind = out.dtype, kind_of(work_of(p, out.dtype) // WORK)
+        kernel = self.kernel(write_multiply, dtype, kind=kind)
         mr, nr = tile_sizes[dtype.name]
         panels = None
         if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
             panels = Panels(p, nr)
-            b = self._packed(steps, p, panels, b, parallel)
+            b = self._packed(steps, p, panels, b, kind)
         high, wide, deep = blocks_of(p, mr, nr)
         pieces = -(-p.k // deep)
         alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
@@ -184,10 +179,9 @@ class Matmul(Family):
         if pieces > 1:
             self._add(steps, p, pieces, sums, c, out, factors)
 
-    def _packed(self, steps: Steps, p: Problem, panels: Panels, b: Value, parallel: bool) -> Value:
+    def _packed(self, steps: Steps, p: Problem, panels: Panels, b: Value, kind: str) -> Value:
         """The right operand in panels."""
-        shared = parallel and panels.one >= settings.parallel_threshold
-        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(shared, panels.room))
+        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.one, 2 if kind == "shared" else 1))
         packed = steps.work((panels.room,), b.dtype)
         steps.then(kernel, b, packed, steps.numbers(headed(panels.tasks, panels.numbers)))
         return packed
@@ -268,7 +262,7 @@ def tile_header(dtype: str) -> str:
     """The lines that give a kernel its tile.  The hash makes a new module of it when the tile changes."""
     return (
         f"\nfrom minigrad.kernels.cpu.tile import register_tile, tile_shape, transpose_block\n\n"
-        f"# tile.py {tile_hash()}\n"
+        f"# tile.py {version('tile.py')}\n"
         f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
         f"NR = VECTORS * LANES\n"
         f"SIDE = min(LANES, 8)\n"
@@ -276,10 +270,3 @@ def tile_header(dtype: str) -> str:
         f'tile = register_tile("{dtype}", LANES, MR, VECTORS)\n'
         f'transpose = transpose_block("{dtype}", LANES)\n'
     )
-
-
-@cache
-def tile_hash() -> str:
-    """SHA-256 of the source of `kernels/cpu/tile.py`, which is not imported here: it would import Numba."""
-    source = Path(matmul.__file__).with_name("tile.py").read_bytes()
-    return hashlib.sha256(source).hexdigest()[:16]

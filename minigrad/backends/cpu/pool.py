@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.steps import Steps
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.layout import Layout
@@ -43,7 +42,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
-        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x.layout.numel))
         return bind(kernel, numbers, 1)
 
     def max_pool_indices(
@@ -52,7 +51,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x.layout.numel))
         return bind(kernel, numbers, 2)
 
     def max_pool_pick(
@@ -61,7 +60,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x.layout.numel))
         return bind(kernel, numbers, 2)
 
     def max_pool_back(
@@ -70,7 +69,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x))
+        kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x.layout.numel))
         return bind(kernel, numbers, 2)
 
     def avg_pool(
@@ -99,14 +98,9 @@ class Pool(Family):
         """A launch(a, out) of loops that read the reciprocals of what each mean counts."""
         steps = Steps(self, (out,), (a,))
         shares = steps.constant(counts, as_dtype(a.dtype.compute))
-        kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image))
+        kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image.layout.numel))
         steps.then(kernel, *steps.operands, *steps.outs, shares, steps.numbers(numbers))
         return steps.launch
-
-
-def kind_of(x: Spec) -> str:
-    """Whether the image is worth all threads."""
-    return "shared" if x.layout.numel >= settings.parallel_threshold else "alone"
 
 
 def numbers_of(

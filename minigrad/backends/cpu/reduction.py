@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, headed, nothing
+from minigrad.backends.cpu.family import Family, headed, kind_of, nothing
 from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
+from minigrad.backends.cpu.texts import keep_macro, neutral_text
 from minigrad.backends.steps import Steps, Value
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
@@ -52,10 +52,8 @@ class Reduction(Family):
     def _fold(self, steps: Steps, plan: FoldPlan, fold: Fold, compute: np.dtype[Any], a: Value, out: Value) -> None:
         """One stage of a fold."""
         form = form_of(fold, compute, plan.label, a.dtype) if plan.cols == 1 else ""
-        parallel = plan.kind != "tiny" and plan.numel >= settings.parallel_threshold
-        kernel = self.kernel(
-            write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind="shared" if parallel else "brief"
-        )
+        kind = kind_of(plan.numel, 1 if plan.kind == "tiny" else 2)
+        kernel = self.kernel(write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
         values = [a, out]
         if plan.kind == "run":
             # One piece keeps nothing: any memory stands for the work that is not touched.
@@ -86,7 +84,7 @@ class Reduction(Family):
         """Where the best elements are, and what they are if it is asked for."""
         a = steps.operands[0]
         plan, choice = plan_argfold(places.layout, a.layout, dim)
-        kind = "shared" if plan.numel >= settings.parallel_threshold else "brief"
+        kind = kind_of(plan.numel)
         kept = values is not None
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
         found = steps.work((plan.partial,), int64) if plan.partial else places
@@ -105,18 +103,6 @@ def accumulators(form: str, compute: np.dtype[Any]) -> DType:
 def lanes(compute: np.dtype[Any]) -> int:
     """Accumulators side by side: 512 bytes are as many registers as hide the latency of an addition."""
     return min(128, 512 // compute.itemsize)
-
-
-def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
-    """The source text of a neutral element: "zero", "one", "lowest" or "highest" of the compute dtype."""
-    dtype = as_dtype(compute)
-    if dtype.kind == "bool":
-        return "T(True)" if identity in ("one", "highest") else "T(False)"
-    if identity in ("zero", "one"):
-        return "T(1)" if identity == "one" else "T(0)"
-    if dtype.is_float:
-        return "T(-np.inf)" if identity == "lowest" else "T(np.inf)"
-    return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
 def form_of(fold: Fold, compute: np.dtype[Any], plan: str, a: DType) -> str:
@@ -235,13 +221,3 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
         fields=FIELDS[kind],
     )
     return load(f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", text).kernel
-
-
-def keep_macro(kept: bool) -> Expand:
-    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        place, x = map(ast.unparse, args)
-        return [f"values[{place}] = {x}"] if kept else [], ast.Constant(0)
-
-    return expand

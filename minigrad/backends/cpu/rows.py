@@ -7,27 +7,22 @@ on in blocks of neighbours.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from math import prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, nothing
-from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.reduction import neutral_text
+from minigrad.backends.cpu.texts import helper, neutral_text, stream_header
 from minigrad.backends.steps import Steps
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float64
 from minigrad.core.layout import Layout, merge
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, walk
+from minigrad.core.plan import pieces, walk, without
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.fields import Fields
@@ -60,7 +55,7 @@ class Rows(Family):
             return self._across(out, operands, fn, dim, value)
         share = pieces(out.layout.numel // n, CHUNK // n)
         numbers, direct = along_numbers(out, operands, dim, value, share)
-        kind = kind_of(share[1], out.layout.numel, cost(fn))
+        kind = kind_of(out.layout.numel, share[1], cost(fn))
         kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
         return bind(kernel, headed(share[1], numbers), len(operands))
 
@@ -76,7 +71,7 @@ class Rows(Family):
             shape=dims[:-1],
         )  # fmt: skip
         dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
-        kind = kind_of(units, out.layout.numel, cost(fn))
+        kind = kind_of(out.layout.numel, units, cost(fn))
         kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, kind=kind)
         return bind(kernel, headed(units, numbers), len(operands))
 
@@ -92,7 +87,7 @@ class Rows(Family):
         share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
         lines = [x.layout.offset for x in outs[made:]]
         numbers, direct = along_numbers(made_of, operands, len(shape) - 1, value, share, lines)
-        dtypes, kind = tuple(x.dtype for x in operands), kind_of(share[1], number * n, cost(fn))
+        dtypes, kind = tuple(x.dtype for x in operands), kind_of(number * n, share[1], cost(fn))
         kernel = self.kernel(write_rows, fn, dtypes, dtype, direct, made and is_streamed(made_of, n), kind=kind)
         steps = Steps(self, outs, operands)
         apart = share[1] > 1
@@ -132,13 +127,6 @@ class Rows(Family):
         return steps.launch
 
 
-def kind_of(tasks: int, numel: int, cost: int) -> str:
-    """How a launch is run: see `kernels.calling.function`.  cost: additions that an element is worth."""
-    if tasks > 1 and numel * cost >= settings.parallel_threshold:
-        return "shared"
-    return "brief" if numel < BRIEF else "alone"
-
-
 def along_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int], lines: Sequence[int] = ()
 ) -> tuple[list[int], tuple[bool, ...]]:
@@ -170,7 +158,7 @@ def pick_numbers(out: Layout, step: int, x: Spec, others: Sequence[Layout], igno
         *zip(offsets, steps, strides, strict=True), rows=count, chunk=chunk, chunks=chunks, n=n, ignore=ignore,
         rank=len(dims), shape=dims,
     )  # fmt: skip
-    return numbers, chunks, kind_of(chunks, count * n, PICK_COST)
+    return numbers, chunks, kind_of(count * n, chunks, PICK_COST)
 
 
 def is_streamed(out: Spec, n: int) -> bool:
@@ -227,24 +215,6 @@ def order_of(compute: np.dtype[Any]) -> dict[str, str]:
     highest = (1 << size - 1) - 1
     lowest = int(np.array(-np.inf, compute).view(f"i{compute.itemsize}")) ^ highest
     return {"SIGNED": f"np.int{size}", "SHIFT": str(size - 1), "HIGHEST": str(highest), "START": str(lowest)}
-
-
-def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:
-    """A pasted function under another name, for the module of a kernel."""
-    more = f', fastmath={{"{liberty}"}}' if liberty else ""
-    head = f'\n\n@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{more})\n'
-    return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
-
-
-@cache
-def stream_header(itemsize: int) -> str:
-    """The lines that give a kernel stores past the caches, with the hash of what they come from."""
-    source = Path(rows.__file__).with_name("stream.py").read_bytes()
-    return (
-        f"\nfrom minigrad.kernels.cpu.stream import streams\n\n"
-        f"# stream.py {hashlib.sha256(source).hexdigest()[:16]}\n"
-        f"stream, settle = streams({itemsize})\n"
-    )
 
 
 def row_parts(

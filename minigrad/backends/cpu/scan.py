@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, nothing
-from minigrad.backends.cpu.indexing import without
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.reduction import neutral_text
-from minigrad.backends.cpu.rows import helper, kind_of
+from minigrad.backends.cpu.texts import helper, neutral_text
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, walk
+from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import scan
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
@@ -50,7 +48,7 @@ class Scan(Family):
         across, numbers, tasks, units = scan_numbers(
             out, operands, dim, fold.combine is not None and len(operands) == 1
         )
-        kind = kind_of(tasks, out.layout.numel, fold.scalar.cost)
+        kind = kind_of(out.layout.numel, tasks, fold.scalar.cost)
         if across is not None:
             kernel = self.kernel(write_columns, chain, dtypes, out.dtype, across, kind=kind)
             return bind(kernel, headed(tasks, numbers), len(operands))
@@ -71,7 +69,8 @@ class Scan(Family):
             return nothing
         across, numbers, tasks, _ = scan_numbers(places, (a, values), dim, False)
         dense = all(x.layout.strides[dim] == 1 for x in (places, a, values))
-        way, kind = dense if across is None else across, kind_of(tasks, places.layout.numel, 1)
+        way = dense if across is None else across
+        kind = kind_of(places.layout.numel, tasks)
         return bind(self.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
 
     @serves(requests.ArgScan)

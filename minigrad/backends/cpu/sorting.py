@@ -11,16 +11,13 @@ from typing import Any
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
-from minigrad.backends.cpu.indexing import without
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.reduction import keep_macro
-from minigrad.backends.cpu.rows import helper
+from minigrad.backends.cpu.texts import helper, keep_macro
 from minigrad.backends.steps import Steps, Value
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
-from minigrad.core.plan import pieces, walk
+from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import sorting
 from minigrad.kernels.pasting import expression_macro, paste
 from minigrad.kernels.specialize import write_kernel
@@ -59,7 +56,7 @@ class Sorting(Family):
         chunk, chunks = pieces(rows, CHUNK // n)
         groups = [(offset, x.layout.strides[dim], s) for x, offset, s in zip((out, a), offsets, strides, strict=True)]
         numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, rank=len(dims), sizes=dims)
-        kind = kind_of(chunks > 1 and rows * n * COST >= settings.parallel_threshold, rows * n * COST)
+        kind = kind_of(rows * n, chunks, COST)
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
         kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)

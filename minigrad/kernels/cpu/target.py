@@ -1,0 +1,67 @@
+"""The CPU as a target of kernels: Numba's decorators, vectorised functions, the machine's own conversions of halves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from minigrad.kernels import vecmath
+from minigrad.kernels.target import Target
+
+FOLDER = Path(__file__).parent
+
+
+@cache
+def version(*files: str) -> str:
+    """What tells versions of files apart: Numba's cache does not see a change in what a kernel imports."""
+    return hashlib.sha256(b"".join((FOLDER / file).read_bytes() for file in files)).hexdigest()[:16]
+
+
+@cache
+def natives() -> str:
+    """Operands, numbers and memory: see `native.py`."""
+    return (
+        f"\nfrom minigrad.kernels.cpu.native import natives\n\n"
+        f"# native.py {version('native.py')}\n"
+        f"operand, numbers_of, entries, room, leave = natives()\n"
+    )
+
+
+@cache
+def halves() -> str:
+    """The machine's own conversions of float16: see `halves.py`."""
+    return (
+        f"\nfrom minigrad.kernels.cpu.halves import converters\n\n"
+        f"# halves.py {version('halves.py', '../half.py')}\n"
+        f"half_to_float, float_to_half = converters()\n"
+    )
+
+
+def helper(liberties: Sequence[str]) -> str:
+    """Nobody calls a helper from Python: without wrappers it compiles in half the time."""
+    taken = ", fastmath={" + ", ".join(map(repr, sorted(liberties))) + "}" if liberties else ""
+    return f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{taken})\n'
+
+
+def functions(text: str) -> list[str]:
+    """The vectorised functions that a text calls, after the numbers that they use."""
+    numbers, texts = vecmath.pasted(vecmath.called(text))
+    return ["\n".join(numbers) + "\n", *[vecmath.decorator(each) + each for each in texts]] if texts else []
+
+
+CPU = Target(
+    name="cpu",
+    header="import math\n\nimport numpy as np\nfrom numba import njit\n",
+    natives=natives,
+    # Eager, cached on disk, IEEE division; nobody calls it but by its address, so it needs no wrapper.
+    # One line, which is how `store.index_of` finds what Numba keeps of it.
+    kernel='@njit("void(int64, int64, int64)", cache=True, error_model="numpy", '
+    "no_cpython_wrapper=True, no_cfunc_wrapper=True)\n",
+    helper=helper,
+    calls=vecmath.calls,
+    functions=functions,
+    guarded=vecmath.guarded,
+    halves=halves,
+)
