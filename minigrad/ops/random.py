@@ -24,9 +24,10 @@ from minigrad.core.roles import Shape
 from minigrad.core.shape import as_int, as_shape, numel
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
-from minigrad.ops.creation import expect_numbers, leaf, tensor
+from minigrad.ops.creation import expect_numbers, leaf
 from minigrad.ops.declare import kernel
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.ops.sorting import argsort
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
@@ -182,5 +183,4 @@ def randn_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_gra
 def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
     """A random order of 0 .. n-1 (int64), by sorting random keys."""
     (n,) = as_shape(n, "randperm")
-    keys = rand(n, generator=generator, dtype="float64", device=device)
-    return tensor(host_array(keys).argsort(kind="stable"), int64, keys.device)
+    return argsort(rand(n, generator=generator, dtype="float64", device=device))
