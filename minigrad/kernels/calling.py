@@ -32,6 +32,7 @@ OBJECT = object.__basicsize__  # bytes in front of an array's first field, which
 TRAMPOLINE = """
 @team = global ptr null
 @words = private constant [45 x i8] c"a kernel takes NumPy arrays and nothing else\\00"
+@empty = private constant [58 x i8] c"there is no memory for what a kernel keeps while it works\\00"
 
 define internal ptr @run(ptr %self, ptr %args, i64 %n, i1 %shared, i1 %brief) {
 entry:
@@ -114,7 +115,7 @@ tell:
   %bad = icmp ne i32 %all, 0
   br i1 %bad, label %memory, label %answer
 memory:
-  %none = call ptr PyErr_NoMemory()
+  call void PyErr_SetString(ptr MEMORY_ERROR, ptr @empty)
   ret ptr null
 answer:
   %raised = load i64, ptr %flag
@@ -187,7 +188,7 @@ def trampoline() -> tuple[Any, dict[str, Method]]:
 
 def placed(text: str) -> str:
     """The trampoline with the places of this process in it: whatever is far away is called by its address."""
-    places = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError)}
+    places = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError), "MEMORY_ERROR": id(MemoryError)}
     for name in re.findall(r"\b(Py\w+)\(", text):
         places[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     for name, place in places.items():

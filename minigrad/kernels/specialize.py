@@ -90,7 +90,7 @@ def write_kernel(
     fastmath: Sequence[str] = (),
     fields: Fields | None = None,
     results: str = "out",
-    arrays: Sequence[DType | str] = (),
+    arrays: Sequence[DType | np.dtype[Any] | str] = (),
     target: Target = CPU,
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
@@ -135,12 +135,13 @@ def write_kernel(
     return "\n".join(parts)
 
 
-def element(dtype: DType) -> str:
-    """NumPy's name of what a buffer of a dtype holds."""
-    return "bool_" if dtype.storage.kind == "b" else str(dtype.storage)
+def element(dtype: DType | np.dtype[Any]) -> str:
+    """NumPy's name of what a buffer holds, by its dtype or as the kernel sees it."""
+    stored = dtype.storage if isinstance(dtype, DType) else dtype
+    return "bool_" if stored.kind == "b" else str(stored)
 
 
-def as_task(text: str, arrays: Sequence[DType | str]) -> str:
+def as_task(text: str, arrays: Sequence[DType | np.dtype[Any] | str]) -> str:
     """A kernel over arrays as a task over a table: it finds them by their place, where its text begins.
 
     The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
@@ -104,6 +105,15 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
     return kind
 
 
+def _expect_room(name: str, kind: DType, **numbers: float) -> None:
+    """Raise ArgumentError for a number that the dtype does not hold: all that is drawn would be infinite, or one."""
+    for word, value in numbers.items():
+        # A difference is made in the dtype of the registers.
+        most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
+        if not abs(value) <= most:
+            raise ArgumentError(f"{name}: {word} = {value} is more than {kind} holds", op=name)
+
+
 def rand(
     *shape: int | Sequence[int], generator: Generator | None = None,
     dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -132,6 +142,7 @@ def uniform(
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(f"uniform: low <= high must hold and both be finite, got {low} and {high}", op="uniform")
     kind = _floating("uniform", dtype, generator)
+    _expect_room("uniform", kind, low=low, high=high, **{"high - low": high - low})
     return _drawn("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator, requires_grad)
 
 
@@ -145,6 +156,7 @@ def normal(
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(f"normal: a finite mean and std >= 0 are needed, got {mean} and {std}", op="normal")
     kind = _floating("normal", dtype, generator)
+    _expect_room("normal", kind, mean=mean, std=std)
     return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
 
 

@@ -99,7 +99,7 @@ def test_memory_that_is_not_there_is_a_memory_error(kind):
     call = calling.function(kernel_of(GREEDY, "greedy"), kind)
     out = np.zeros(4, np.float32)
     assert call(out, numbers(4, chunk=1, n=1000)) is False and out.tolist() == [1, 2, 3, 4]
-    with pytest.raises(MemoryError):
+    with pytest.raises(MemoryError, match="no memory for what a kernel keeps"):
         call(out, numbers(4, chunk=1, n=1 << 56))
     assert call(out, numbers(4, chunk=1, n=1000)) is False
 

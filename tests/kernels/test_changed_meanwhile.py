@@ -30,6 +30,18 @@ def test_a_mask_that_holds_more_than_was_counted_writes_no_further_than_that(thr
     assert total == 2 and (memory[total:] == -7).all()
 
 
+@pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
+def test_a_mask_that_holds_less_than_was_counted_gives_places_that_are_there(threshold):
+    mask = np.ones(40_000, np.bool_)
+    with override(parallel_threshold=threshold):
+        count, write = backend.nonzero(Spec(Layout.contiguous(mask.shape), bool_))
+        total, parts = count(mask)
+        mask[5:] = False
+        found = np.full(total, 1 << 60)
+        write(mask, parts, found)
+    assert total == 40_000 and found[:5].tolist() == [0, 1, 2, 3, 4] and (found[5:] == 0).all()
+
+
 @pytest.mark.parametrize("wrong", [20, -20, 1 << 40, np.iinfo(np.int64).min])
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 def test_a_class_that_is_no_longer_there_counts_as_ignored(reduction, wrong):

@@ -6,6 +6,7 @@ import pytest
 from asking import Asking
 from selection import runs_in
 
+import minigrad as mg
 from minigrad.backends.cpu import folding
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
@@ -228,6 +229,15 @@ def test_large_folds_of_other_dtypes(dtype, name, threshold):
 
 
 # A fold along memory whose step is not 1, in the dtypes that the random layouts above do not have.
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_extremes_of_every_float_in_one_run_of_memory(dtype):
+    """Integers of the same order stand for floats: of each length, in one piece and in several."""
+    for n in (511, 512, 513, 5000, 70_001):
+        x = mg.tensor(np.random.default_rng(n).standard_normal(n), dtype=dtype)
+        values = x.to("float64").numpy()
+        assert (x.amax().item(), x.amin().item()) == (values.max(), values.min())
+
+
 @pytest.mark.parametrize(("dtype", "name"), [(bool_, "all"), (i16, "sum"), (bfloat16, "amax"), (f64, "amin")], ids=str)
 def test_large_folds_of_stepped_operands(dtype, name):
     buffer = cast_array(np.random.default_rng(9).integers(0, 2, 90 * 700), dtype)

@@ -58,7 +58,7 @@ class Reduction(Family):
         if plan.kind == "run":
             # One piece keeps nothing: any memory stands for the work that is not touched.
             room = (1 if form else plan.values["width"]) * plan.tasks
-            values.insert(1, out if plan.tasks == 1 else steps.work((room,), accumulators(form, compute)))
+            values.insert(1, out if plan.tasks == 1 else steps.work((room,), as_dtype(compute)))
         numbers = headed(plan.tasks, plan.numbers(), end=plan.kind == "run" and plan.tasks > 1)
         steps.then(kernel, *values, steps.numbers(numbers))
 
@@ -95,9 +95,9 @@ class Reduction(Family):
             steps.then(choose, a, found, values or places, places, steps.numbers(headed(1, choice)))
 
 
-def accumulators(form: str, compute: np.dtype[Any]) -> DType:
-    """The dtype of what a form folds in."""
-    return as_dtype(f"uint{8 * compute.itemsize}") if form == "extreme" else as_dtype(compute)
+def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:
+    """What a form folds in, in memory of the compute dtype."""
+    return np.dtype(f"u{compute.itemsize}") if form == "extreme" else compute
 
 
 def lanes(compute: np.dtype[Any]) -> int:

@@ -61,9 +61,9 @@ def places(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
                 found[held] = start + j
                 held += np.int64(in_0[at + j * step])
             start += size
-        # No further than out goes: another thread may have made more of the mask hold since it was counted.
-        held = min(held, N.limit - in_1[u])
-        z = out[in_1[u] : in_1[u] + held]
-        for j in range(held):
-            z[j] = found[j]
+        # As many as were counted: another thread may have made more or less of the mask hold since.
+        size = min(in_1[u + 1], N.limit) - in_1[u]
+        z = out[in_1[u] : in_1[u] + size]
+        for j in range(size):
+            z[j] = found[j] if j < held else 0
     leave(found)
