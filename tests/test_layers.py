@@ -128,9 +128,9 @@ def _broken_rule(item: Import, known: dict[str, Path]) -> str | None:
             return f"{where}: {item.target} is to the right of {layer(item.module)}"
         room, _, family = item.module.rpartition(".")
         other = item.target.removeprefix(f"{FAMILIES}.").split(".")[0]
-        if room == FAMILIES and item.target.startswith(f"{FAMILIES}."):
-            if other not in SHARED | STANDS_ON.get(family, set()):
-                return f"{where}: the family {family} may not import the family {other}"
+        siblings = room == FAMILIES and item.target.startswith(f"{FAMILIES}.")
+        if siblings and other not in SHARED | STANDS_ON.get(family, set()):
+            return f"{where}: the family {family} may not import the family {other}"
     elif top in COMPILERS:
         allowed = COMPILERS_AT_TOP | (COMPILERS_INSIDE if item.inside else set())
         if item.module not in allowed:
