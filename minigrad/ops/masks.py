@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import bool_
 from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
@@ -26,7 +27,7 @@ from minigrad.ops.rules import index_dtype
 from minigrad.ops.scan import cumsum
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 PART = 8192  # elements that are counted at once
 
@@ -48,15 +49,23 @@ def locate(backend, out, mask, starts, *, count: Size):
     return backend.prepare(Locate(), out, mask, starts)
 
 
+def tallied(mask: Tensor) -> tuple[Tensor, int]:
+    """The tally of a mask, and how many elements hold."""
+    parts = _parts(mask)
+    starts = tally(mask, parts=parts)
+    # A tally is dense and begins its buffer: one element is read without a look at its layout.
+    return starts, int(backend_of(starts.device).to_host(starts.storage)[parts])
+
+
 def count_true(mask: Tensor) -> int:
     """How many elements of a mask hold."""
-    return int(host_array(tally(mask, parts=_parts(mask)))[-1])
+    return tallied(mask)[1]
 
 
 def places_of(mask: Tensor) -> Tensor:
     """Row-major positions (int64, 1-d) of the elements that hold."""
-    starts = tally(mask, parts=_parts(mask))
-    return locate(mask, starts, count=int(host_array(starts)[-1]))
+    starts, count = tallied(mask)
+    return locate(mask, starts, count=count)
 
 
 def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
