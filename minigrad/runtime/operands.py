@@ -25,6 +25,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
+INTERNED = frozenset({DType, Device, Layout})  # one object for equal values, so it stands for itself in a key
 NUMBER_LIMIT = 1024
 _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
@@ -106,7 +107,7 @@ def keyed(value: Any) -> Any:
     Raises TypeError for what cannot be hashed.
     """
     kind = value.__class__
-    if kind is int or value is None or kind is str:
+    if kind is int or value is None or kind is str or kind in INTERNED:
         return value
     if kind is float:
         return kind, value.hex()
