@@ -37,6 +37,13 @@ class Fields:
             self.groups[name] = (self.size, length)
             self.size = self.size.plus(Place(0, [length]) if length else Place(1))
 
+    def __str__(self) -> str:
+        """What stands among the numbers, in order: for who reads a generated kernel."""
+        lists = [f"{name}[{length}]" if length else name for name, length in self.lists]
+        each = [f"{name}[{length}]" if length else name for name, length in self.each]
+        told = [*self.numbers, *lists]
+        return ", ".join(told) + (f"; then of the result and each operand {', '.join(each)}" if each else "")
+
     def length(self, name: str) -> str:
         """The name of the number that says how long a list is."""
         return self.places[name][1] if name in self.places else self.groups[name][1]

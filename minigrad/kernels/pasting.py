@@ -26,6 +26,7 @@ from minigrad.kernels.target import Target
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
+LEFT_OUT = "..."  # a line of a template that assigns this is left out
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}

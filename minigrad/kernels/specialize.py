@@ -7,6 +7,7 @@ its dtypes, which `store.py` keeps and imports: the file that runs is the file a
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -116,7 +117,7 @@ def write_kernel(
     body = target.guarded(paste(template, len(operands), all_macros, names, fields))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    body = as_task(body, arrays or (*operands, out))
+    body = as_task(body, arrays or (*operands, out), fields)
     imports = target.natives() + imports
     above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
     pasted = "".join([imports, body, *above])
@@ -141,17 +142,20 @@ def element(dtype: DType | np.dtype[Any]) -> str:
     return "bool_" if stored.kind == "b" else str(stored)
 
 
-def as_task(text: str, arrays: Sequence[DType | np.dtype[Any] | str]) -> str:
-    """A kernel over arrays as a task over a table: it finds them by their place, where its text begins.
+def as_task(text: str, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None) -> str:
+    """A kernel over arrays as a task over a table: it finds them by their place, where its text begins, and says what
+    the numbers are.
 
     The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
     """
     head, _, rest = text.partition("\n")
     names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
     lines = []
-    for k, (name, dtype) in enumerate(zip(names, arrays, strict=False), 2):
+    for k, (name, dtype) in enumerate(zip(names[:-1], arrays, strict=True), 2):
         found = "entries(table)" if isinstance(dtype, str) else f"operand(table, {k}, np.{element(dtype)})"
         lines.append(f"{name} = {found}")
+    if fields:
+        lines += textwrap.wrap(f"numbers: {fields}", 110, initial_indent="# ", subsequent_indent="# ")
     lines.append(f"{names[-1]} = numbers_of(table)")
     if "flag[0]" in rest:
         lines.insert(0, "flag = operand(table, 0, np.int64)")

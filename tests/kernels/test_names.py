@@ -17,7 +17,7 @@ from plain_kernels import interpreted
 from strided import arrange, blank, contents
 
 import minigrad as mg
-from minigrad.backends.cpu import folding
+from minigrad.backends.cpu import folding, loops
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f32, f64
@@ -81,9 +81,13 @@ def plain(monkeypatch):
 WORDS = template_words()
 
 
-@pytest.mark.parametrize("way", ["dense", "flipped", "transposed"])
-def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templates(plain, way):
-    backend, _ = plain
+KINDS = {"dense": "dense", "flipped": "strided", "transposed": "tiled"}
+
+
+@pytest.mark.parametrize("way", KINDS)
+def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templates(plain, way, monkeypatch):
+    backend, texts = plain
+    monkeypatch.setattr(loops, "LARGE", 0)  # a transpose this small is not worth tiles otherwise
     shape = (9, 10) if way == "transposed" else (3, 4)
     values = [np.arange(i, i + np.prod(shape), dtype=np.float32).reshape(shape) % 7 for i in range(3)]
     operands, out = [arrange(v, way=way) for v in values], blank(shape, f32)
@@ -94,6 +98,7 @@ def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templ
             out,
             *operands,
         )
+    assert {re.search(r"\d; (\w+?)[01]*\.", text)[1] for text in texts} == {KINDS[way]}
 
 
 def test_the_names_of_a_fold_may_be_every_name_of_the_templates(plain, monkeypatch):

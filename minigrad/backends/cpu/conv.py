@@ -82,7 +82,7 @@ class Conv(Matmul):
             return nothing
         steps = Steps(self, (out,), (y, w))
         if y.layout.numel == 0:
-            clear(steps, steps.outs[0])
+            steps.fill(steps.outs[0], 0)
             return steps.launch
         z, a, b = in_registers(steps)
         # What the image's channels are to the weight is here what the output's are.
@@ -92,7 +92,7 @@ class Conv(Matmul):
             taps = [phase_taps(*d) for d in zip(phase, w.shape[2:], stride, padding, dilation, strict=True)]
             phases.append((phase, taps))
         if not all(all(taps) for _, taps in phases):
-            clear(steps, z)
+            steps.fill(z, 0)
         for phase, taps in phases:
             if all(taps):
                 layout = z.layout
@@ -108,7 +108,7 @@ class Conv(Matmul):
             return nothing
         steps = Steps(self, (out,), (y, x))
         if y.layout.numel == 0:
-            clear(steps, steps.outs[0])
+            steps.fill(steps.outs[0], 0)
             return steps.launch
         z, a, b = in_registers(steps)
         taps = forward_taps(out.shape[2:], padding, dilation)
@@ -208,11 +208,6 @@ def stored(steps: Steps, z: Value) -> Launch:
     if z is not out:
         steps.copy(out, z)
     return steps.launch
-
-
-def clear(steps: Steps, z: Value) -> None:
-    """Zeros, which is what a sum over nothing is."""
-    steps.ask(requests.Fill(), z, steps.constant(0, z.dtype))
 
 
 # ---- where taps and blocks are --------------------------------------------------------------------------------------

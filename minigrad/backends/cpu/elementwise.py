@@ -17,7 +17,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.pasting import expression_macro, scalar_macro
+from minigrad.kernels.pasting import LEFT_OUT, expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -65,17 +65,24 @@ def write_elementwise(
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute), **here},
-        constants=places(label[len(kind) :], len(dtypes)),
+        constants=places(label[len(kind) :], len(dtypes), same),
         fields=fields,
     )
     return load(name, text).kernel
 
 
-def places(steps: str, operands: int) -> dict[str, str]:
+def places(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:
     """The source text of one element's place: in a slice with a pasted step, or computed from the step's number."""
-    names = {"OUT_AT": "z[i]", "STEP": "1"} if steps else {"OUT_AT": "out[at + (start + i) * step]", "STEP": "0"}
+    names = {"OUT_AT": "z[i]", "OUT_RUN": "out[at + start : at + start + count]", "OUT_STEP": LEFT_OUT}
+    if not steps:
+        step = f"numbers[{elementwise.NEST.place('step', group='0')}]"
+        names = {"OUT_AT": "out[at + (start + i) * step]", "OUT_RUN": LEFT_OUT, "OUT_STEP": step}
     for k in range(operands):
-        names[f"STEP_{k}"] = steps[k] if steps else "0"
-        pasted = f"x_{k}[{'i' if steps[k : k + 1] == '1' else '0'}]"
-        names[f"AT_{k}"] = pasted if steps else f"in_{k}[at_{k} + (start + i) * step_{k}]"
+        if not steps:
+            names |= {f"AT_{k}": f"in_{k}[at_{k} + (start + i) * step_{k}]", f"RUN_{k}": LEFT_OUT}
+            names[f"STEP_OF_{k}"] = f"numbers[{elementwise.NEST.place('step', group=str(k + 1))}]"
+            continue
+        moves = steps[k] == "1"
+        names |= {f"AT_{k}": f"x_{k}[{'i' if moves else '0'}]", f"STEP_{k}": steps[k], f"STEP_OF_{k}": LEFT_OUT}
+        names[f"RUN_{k}"] = "z" if k in same else f"in_{k}[at_{k}{' + start' if moves else ''} :]"
     return names

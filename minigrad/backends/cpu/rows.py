@@ -26,7 +26,7 @@ from minigrad.core.plan import pieces, walk, without
 from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
+from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, paste, scalar_macro
 from minigrad.kernels.specialize import NOTHING, load_text, write_kernel
 from minigrad.kernels.store import load
 
@@ -37,7 +37,6 @@ JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "l
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
 NAMES = ("a", "b", "c", "e")
-LEFT_OUT = "..."  # a line of a template that assigns this is left out
 BRIEF = 1 << 16  # with fewer elements a launch of one task keeps the GIL
 STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
 ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache

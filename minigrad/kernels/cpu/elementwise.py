@@ -1,10 +1,11 @@
 """Elementwise loops over any number of operands: a dense run, a nest of any rank around runs, and tiles.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
-memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element; `HERE_K` what it is
-given, or `z` for an operand that is `out` itself: seen as two, they might overlap otherwise than element by element,
-and the loop would not vectorise.  A line that assigns to `_K` stands once per operand.  Strides and offsets are in
-elements, those of `out` first.  Chunks are cut from the shape alone, so the number of threads cannot change a result.
+memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element, in the slices `RUN_K`
+and `OUT_RUN` or by the steps `STEP_OF_K` and `OUT_STEP`; `HERE_K` what it is given, or `z` for an operand that is `out`
+itself: seen as two, they might overlap otherwise than element by element, and the loop would not vectorise.  A line
+that assigns to `_K` stands once per operand, one that assigns `...` is left out.  Strides and offsets are in elements,
+those of `out` first.  Chunks are cut from the shape alone, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821, F841
@@ -38,8 +39,8 @@ def nest(in_K, out, N):  # type: ignore[no-untyped-def]
     blocks = N.blocks
     units = N.units
     chunk = N.chunk
-    step = N.step[0]
-    step_K = N.step[K + 1]
+    step = OUT_STEP
+    step_K = STEP_OF_K
     index = room(rank, np.int64)
     for c in range(first, last):
         lo = c * chunk
@@ -57,8 +58,8 @@ def nest(in_K, out, N):  # type: ignore[no-untyped-def]
             # Inner steps of 0 or 1 are pasted, and index slices that vectorise; for others each place is computed.
             start = part * block
             count = min(block, cols - start)
-            z = out[at + start * STEP : at + start * STEP + count]
-            x_K = HERE_K(in_K[at_K + start * STEP_K :])
+            z = OUT_RUN
+            x_K = RUN_K
             for i in range(count):
                 OUT_AT = STORE(F(LOAD_K(AT_K)))
             part += 1
