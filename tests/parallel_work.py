@@ -1,6 +1,6 @@
 """Programs that `test_threads_and_forks.py` runs in processes of their own, since they may kill or hang them.
 
-    python tests/parallel_work.py threads | forks | bits
+    python tests/parallel_work.py threads | forks | bits | first
 
 Each prints one line of JSON.  The environment says which threading layer runs, and from which size on in parallel.
 """
@@ -124,6 +124,13 @@ def bits() -> dict[str, Any]:
     return found
 
 
+def first() -> dict[str, Any]:
+    """The first ops of a process, by four threads that take turns all the time."""
+    sys.setswitchinterval(1e-4)
+    x = mg.tensor([1.0, 2.0, 3.0])
+    return {"found": in_threads(4, lambda k: (x + x).tolist())}
+
+
 if __name__ == "__main__":
-    report = {"threads": threads, "forks": forks, "bits": bits}[sys.argv[1]]()
+    report = {"threads": threads, "forks": forks, "bits": bits, "first": first}[sys.argv[1]]()
     print(json.dumps({**report, "layer": mg.threading_layer()}))

@@ -89,6 +89,13 @@ def test_one_and_two_threads_and_every_threshold_give_the_same_bits() -> None:
     assert_same(run("bits", MINIGRAD_PARALLEL_THRESHOLD=str(10**12))["1"], always["1"])
 
 
+@pytest.mark.parametrize("threshold", ["0", "65536"])
+def test_four_threads_may_be_the_first_to_run_an_op(threshold: str) -> None:
+    """What calls kernels is made once, however many ask for it at the same time."""
+    for _ in range(2):
+        assert run("first", MINIGRAD_PARALLEL_THRESHOLD=threshold)["found"] == [[2.0, 4.0, 6.0]] * 4
+
+
 def test_ten_threads_add_one_tensor_to_itself() -> None:
     t = mg.tensor([1.0, 2.0, 3.0])
     for twice in in_threads(10, lambda k: [(t + t).tolist() for _ in range(50)]):

@@ -41,9 +41,8 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
         if _serial_only:
             return serial()(*args)
         with _lock:
-            found = parallel(*args)
-            _launched = True
-        return found
+            _launched = True  # before: the launch gives the GIL away, and another thread may fork meanwhile
+            return parallel(*args)
 
     return launch
 

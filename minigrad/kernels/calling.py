@@ -13,7 +13,9 @@ costs a quarter of what Numba's own entry takes to unpack as many.  `team` is th
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -26,6 +28,8 @@ from minigrad.kernels.store import load
 
 Call = Callable[..., bool]
 METH_FASTCALL = 0x80
+_made: list[tuple[Any, dict[str, Any]]] = []  # the trampoline, once there is one
+_lock = threading.RLock()
 OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
 
 # Words in capitals and functions of Python stand for places that are known at run time.
@@ -168,9 +172,17 @@ class Method(ctypes.Structure):
     )  # fmt: skip
 
 
-@cache
 def trampoline() -> tuple[Any, dict[str, Method]]:
-    """The engine that holds the compiled TRAMPOLINE, and its functions as CPython describes them."""
+    """The engine that holds the compiled TRAMPOLINE, and its functions as CPython describes them; made once, since what
+    it holds is called for as long as the process lives."""
+    with _lock:
+        if not _made:
+            _made.append(make_trampoline())
+        return _made[0]
+
+
+def make_trampoline() -> tuple[Any, dict[str, Method]]:
+    """Compile the TRAMPOLINE."""
     import llvmlite.binding as llvm
 
     check_layout()
@@ -241,6 +253,15 @@ def team() -> Any:
 def file_of(kernel: Any) -> str:
     """Where the text of a kernel is, compiled or not."""
     return str(getattr(kernel, "py_func", kernel).__code__.co_filename)
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def plain(kernel: Callable[..., None]) -> Call:

@@ -174,14 +174,14 @@ def paste(
         code = line.split("  #")[0]
         if told and first.lineno <= number <= (first.end_lineno or 0):
             result.append(line)
-        elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
-            for k in range(operands):
-                one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
-                result += _expand_line(one, words, used)
         elif code.lstrip().startswith("walk("):
             indent = code[: len(code) - len(code.lstrip())]
             for each in walk_lines(code.strip(), words, used):
                 result += _expand_line(indent + each, words, used)
+        elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
+            for k in range(operands):
+                one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
+                result += _expand_line(one, words, used)
         else:
             result += _expand_line(line, words, used)
     result = chosen(result)

@@ -92,7 +92,8 @@ def _drawn(
     where = default_device() if device is None else as_device(device)
     words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
     state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
-    between = limits(kind, dtype, where, repr(low), repr(high))
+    number = int if kind == "integer" else float
+    between = limits(kind, dtype, where, repr(number(low)), repr(number(high)))
     return leaf(draw(state, between, kind=kind, shape=shape, dtype=dtype), requires_grad)
 
 

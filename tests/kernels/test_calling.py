@@ -176,7 +176,7 @@ def test_a_walk_takes_a_place_apart_with_the_last_dim_fastest():
         for rest in range(first, last):
             at = 0
             p_K = 0
-            walk(rest, N.sizes, at=N.steps, p_K=N.strides[K + 1])
+            walk(rest, N.sizes, p_K=N.strides[K + 1], at=N.steps)
             out[at] = p_0
 
     text = pasting.paste(template, 1, {}, {}, fields)

@@ -17,3 +17,11 @@ def test_arange_takes_the_integers_of_numpy_for_integers() -> None:
 def test_arange_fills_a_dtype_to_its_bounds() -> None:
     assert mg.arange(254, 256, dtype="uint8").tolist() == [254, 255]
     assert mg.arange(-127, -129, -1, dtype="int8").tolist() == [-127, -128]
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, np.float64, int])
+def test_limits_of_random_numbers_may_be_any_kind_of_number(kind):
+    mg.manual_seed(3)
+    wanted = mg.uniform((5,), -2.0, 2.0).tolist(), mg.normal((5,), 1.0, 2.0).tolist()
+    mg.manual_seed(3)
+    assert (mg.uniform((5,), kind(-2), kind(2)).tolist(), mg.normal((5,), kind(1), kind(2)).tolist()) == wanted
