@@ -136,6 +136,8 @@ FOLDS = [
     *[_fold("sum", np.sum, "real", d, k, dtypes=ALL, result="sum")
       for d, k in ((None, False), (0, False), (1, True), (-1, False), ((0, 2), False))],
     *[_fold("prod", np.prod, "real", d, k, dtypes=ALL, result="sum") for d, k in ((None, False), (1, True))],
+    Row("prod-zeros", lambda x: mg.prod(x, 1), lambda x: np.prod(x, 1), ("zeros",), ("prod",), ((6, 5),), dtypes=FLOATS,
+        refuses=False),
     *[_fold("mean", np.mean, "real", d, k, dtypes=FLOATS) for d, k in ((None, False), (1, False), ((0, 1), True))],
     *[_fold(name, getattr(np, name), "distinct", d, k, dtypes=ALL) for name in ("amax", "amin")
       for d, k in ((None, False), (1, True), ((0, 2), False))],

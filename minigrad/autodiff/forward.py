@@ -15,12 +15,14 @@ All of it is tensor code on the funnel, so it can be differentiated, by this mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, node_of
 from minigrad.autodiff.engine import accumulate, descend, leading_to
 from minigrad.autodiff.pulling import by_definition, fitted
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
+from minigrad.autodiff.watching import check_unwritten, place, versions
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
@@ -70,14 +72,11 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     if jvp is None or not covered:
         return set(), ()
     given = [call.wanted(kind, k) for kind, k in jvp.wants]
-    versions = [x.storage.version for x in given]
+    before = versions(given) if jvp.foreign else []
     found = jvp.fn(*given, **call.facts(jvp.facts))
-    if jvp.foreign and versions != [x.storage.version for x in given]:
-        raise GradientError(
-            f"{call.op.label}: its jvp rule wrote into what it was given, which others share; compute a new tensor "
-            f"instead",
-            op=call.op.label,
-        )
+    if jvp.foreign:
+        whose = f"{call.op.label}: the jvp rule at {place(call.op, jvp.fn)}"
+        check_unwritten(call.op, whose, list(signature(jvp.fn).parameters)[: len(given)], given, before)
     return covered, as_parts(call, found)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.autodiff.watching import versions
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.likeness import unlike
@@ -21,9 +22,9 @@ def hooked(node: BackpropOp, k: int, g: Tensor) -> Tensor:
     GradientError for one that writes into the gradient: others may share it.
     """
     for hook in tuple((node.hooks or {}).get(k, {}).values()):
-        version = g.storage.version
+        before = versions((g,))
         given = hook(g)
-        if g.storage.version != version:
+        if versions((g,)) != before:
             raise GradientError(
                 f"{who(node, k, hook)} wrote into the gradient {describe(g)}, which others share; return a new tensor "
                 f"instead",

@@ -6,7 +6,7 @@ sentence that says which op, which operand, the line of the rule, what came and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.sealed import Unfusable
@@ -14,6 +14,7 @@ from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -66,20 +67,32 @@ def without_writing(
 ) -> Any:
     """What the rule gives.  Raises GradientError if it wrote into what it was given: others hold that as well."""
     values = (*heads, *given)
-    versions = [None if x is None else x.storage.version for x in values]
+    before = versions(values)
     try:
         result = fn(*values, **facts)
     except Unfusable:
         result = rule.fn(*values, **facts)
     names = ["g"] if len(heads) == 1 else [f"g{i}" for i in rule.gradients]
-    for name, x, version in zip((*names, *rule.saves), values, versions):
-        if x is not None and x.storage.version != version:
+    check_unwritten(op, who(op, rule, k), (*names, *rule.saves), values, before)
+    return result
+
+
+def versions(values: Iterable[Tensor | None]) -> list[int | None]:
+    """How often each value's memory was written; what has none, a zero or a value of a transform, has no number."""
+    return [None if x is None or isinstance(x, Wrapped) else x.storage.version for x in values]
+
+
+def check_unwritten(
+    op: Op, whose: str, names: Iterable[str], values: Sequence[Tensor | None], before: list[int | None]
+) -> None:
+    """Raise GradientError if a value has been written since `versions` gave `before`; whose: the rule that had it."""
+    for name, x, then, now in zip(names, values, before, versions(values), strict=True):
+        if now != then:
             raise GradientError(
-                f"{who(op, rule, k)} wrote into its argument {name!r}, {describe(x)}, which others share; "
-                f"compute a new tensor instead",
+                f"{whose} wrote into its argument {name!r}, {describe(x)}, which others share; compute a new tensor "
+                f"instead",
                 op=op.label,
             )
-    return result
 
 
 def check_partial(node: BackpropOp, rule: Rule, k: int, partial: Any) -> None:
@@ -117,10 +130,14 @@ def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> 
 
 def who(op: Op, rule: Rule, k: int | None) -> str:
     """The rule as messages name it, with the line where it was written."""
-    code = getattr(rule.fn, "__code__", None)
-    place = op.where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
     what = "the joint derivative rule" if k is None else f"the derivative rule for {operand_name(op, k)!r}"
-    return f"{op.label}: {what} at {place}"
+    return f"{op.label}: {what} at {place(op, rule.fn)}"
+
+
+def place(op: Op, fn: Callable[..., Any]) -> str:
+    """File and line of a rule; those of the declaration for one that has none."""
+    code = getattr(fn, "__code__", None)
+    return op.where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def operand_name(op: Op, k: int) -> str:

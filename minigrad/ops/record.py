@@ -35,8 +35,7 @@ def new_op(
     outputs: tuple[str, ...] = ("y",), zeros: bool = False,
 ) -> Op:  # fmt: skip
     """An Op for `function`, checked; `publish` enters it into the schema."""
-    code = function.__code__
-    where = f"{code.co_filename}:{code.co_firstlineno}"
+    where = where_of(function)
     name = function.__name__.strip("_")
     ours = (function.__module__ or "").startswith("minigrad.")
     if ours:
@@ -75,6 +74,12 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
     for parameter in names[len(gradients) :]:
         name = parameter.name
         if name == "asked" and joint and parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            if name in op.params:
+                raise DeclarationError(
+                    f"{op.where}: 'asked' in the joint rule of {op.name} could be the operands that want a gradient or "
+                    f"its parameter; rename the parameter",
+                    op=op.name,
+                )
             asked = True
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
@@ -154,9 +159,8 @@ def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
 def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
     """Raise DeclarationError unless `dtype` is a rule: mg.promote, which joins two dtypes, is not mg.rules.promote."""
     if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
-        code = function.__code__
         raise DeclarationError(
-            f"{code.co_filename}:{code.co_firstlineno}: dtype={getattr(dtype, '__name__', dtype)!r} of "
+            f"{where_of(function)}: dtype={getattr(dtype, '__name__', dtype)!r} of "
             f"{function.__name__} is no rule; give a function of (op, specs) such as mg.rules.promote",
             op=function.__name__,
         )

@@ -76,16 +76,47 @@ class Replace(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def lambdas(op: Op) -> list[ast.Lambda | None]:
-    """The parsed rules of a declaration, in order."""
+def written(op: Op) -> list[ast.AST | None]:
+    """The parsed rules of a declaration, in order: lambdas, and functions that are named; None for one without."""
     path, _, line = op.where.rpartition(":")
     tree = ast.parse("".join(linecache.getlines(path)))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.decorator_list and node.decorator_list[0].lineno == int(line):
-            given = {k.arg: k.value for k in node.decorator_list[0].keywords}.get("vjp")  # type: ignore[attr-defined]
-            rules = [None] * len(op.operands) if given is None else given.elts  # type: ignore[attr-defined]
-            return [n if isinstance(n, ast.Lambda) else None for n in rules]
+            given = spelled(node.decorator_list[0], tree).get("vjp")
+            if given is None:
+                assert op.joint is not None or not any(op.rules), f"{op.where}: where are the rules of {op.name}?"
+                return [None] * len(op.operands)
+            return [rule_in(n, tree) for n in given.elts]  # type: ignore[attr-defined]
     raise AssertionError(op.where)
+
+
+def rule_in(found: ast.expr, module: ast.Module) -> ast.AST | None:
+    """A rule as a tree of its own; for a name, the function of the module."""
+    if isinstance(found, ast.Name):
+        return next(n for n in module.body if isinstance(n, ast.FunctionDef) and n.name == found.id)
+    return found if isinstance(found, ast.Lambda) else None
+
+
+def nothing(tree: ast.AST) -> bool:
+    """Whether a rule gives zeros whatever comes: nothing in it can be broken."""
+    return isinstance(tree, ast.Lambda) and ast.unparse(tree.body) == "zeros_like(g)"
+
+
+def spelled(decorator: ast.expr, module: ast.Module) -> dict[str, ast.expr]:
+    """The keyword arguments of a decorator; `**NAME` stands for a dict that the module spells out."""
+    literals = {
+        target.id: node.value
+        for node in module.body if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target]) if isinstance(target, ast.Name)
+    }  # fmt: skip
+    found: dict[str, ast.expr] = {}
+    for keyword in decorator.keywords:  # type: ignore[attr-defined]
+        if keyword.arg is not None:
+            found[keyword.arg] = keyword.value
+            continue
+        spread = literals[keyword.value.id]
+        found |= {key.value: value for key, value in zip(spread.keys, spread.values, strict=True)}
+    return found
 
 
 def build(tree: ast.AST, scope: dict[str, Any], path: str) -> Any:
@@ -139,13 +170,12 @@ def mutants() -> list[Any]:
                 source = ast.parse(inspect.getsource(scope[helper])).body[0]
                 found += [(name, 0, f"{name}: definition: {helper}: {what}", "helper of a definition", helper, mutant)
                           for what, mutant in variants(source)]  # fmt: skip
-        for k, (rule, tree) in enumerate(zip(op.rules, lambdas(op), strict=True)):
-            if rule is None or tree is None:
+        for k, (rule, tree) in enumerate(zip(op.rules, written(op), strict=True)):
+            if rule is None or tree is None or nothing(tree):
                 continue
             scope = rule.fn.__globals__
             label = op.operands[k]
-            if ast.unparse(tree.body) != "zeros_like(g)":  # the negative of zero is zero
-                found.append((name, k, f"{name}-{label}: negated", "negate", "", None))
+            found.append((name, k, f"{name}-{label}: negated", "negate", "", None))
             for what, mutant in variants(tree):
                 found.append((name, k, f"{name}-{label}: {what}", "rule", "", mutant))
             for helper in helpers(tree, scope):
@@ -155,8 +185,23 @@ def mutants() -> list[Any]:
     return found
 
 
+MUTANTS = mutants()
+
+
+def test_every_rule_is_broken_at_least_once() -> None:
+    broken = {(name, operand) for name, operand, *_ in MUTANTS}
+    whole = {name for name, _, _, kind, *_ in MUTANTS if "definition" in kind}
+    left = [
+        f"{name}-{op.operands[k]}"
+        for name, op in OURS.items() if op.differentiable and name not in whole
+        for k, (rule, tree) in enumerate(zip(op.rules, written(op), strict=True))
+        if rule is not None and (name, k) not in broken and not (tree is not None and nothing(tree))
+    ]  # fmt: skip
+    assert not left
+
+
 @pytest.mark.parametrize(
-    ("name", "operand", "what", "kind", "helper", "tree"), mutants(), ids=lambda v: v if isinstance(v, str) else ""
+    ("name", "operand", "what", "kind", "helper", "tree"), MUTANTS, ids=lambda v: v if isinstance(v, str) else ""
 )
 def test_a_broken_rule_is_noticed(
     name: str, operand: int, what: str, kind: str, helper: str, tree: Any, monkeypatch: pytest.MonkeyPatch
