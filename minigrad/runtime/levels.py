@@ -29,6 +29,10 @@ class Level(ABC):
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         """What the op gives for operands of which one at least is this level's."""
 
+    @abstractmethod
+    def detached(self, x: Any) -> Tensor:
+        """A value of this level without history, and without the derivatives that the level carries with it."""
+
 
 class Wrapped(Tensor):
     """A value of a level.  layout, dtype and device are those that an op sees; there is no memory behind them."""
@@ -46,6 +50,10 @@ class Wrapped(Tensor):
             f"{describe(self)} belongs to a transform and has no elements that could be looked at while it lasts; "
             f"compute with tensors only, as in mg.where, instead of asking for a number"
         )
+
+    def detach(self) -> Tensor:
+        """The same values without history: what that is, the level says."""
+        return self.level.detached(self)
 
 
 def level_of(op: Op, operands: tuple[Tensor, ...]) -> Level | None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from op_calls import calls
+from op_rows.row import Row
+from op_table import ROWS
 
 import minigrad as mg
+from minigrad.autodiff.forward import operands_of, pushforward
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.runtime.dispatch import apply
@@ -36,6 +40,9 @@ class Counting(Level):
         if op.result is None:
             return Counted(self, found)
         return op.result(*[Counted(self, y) for y in found])
+
+    def detached(self, x: Any) -> Tensor:
+        return Counted(self, x.inner.detach())
 
 
 def both(x: Tensor) -> tuple[Counting, Counted]:
@@ -105,3 +112,28 @@ def test_a_value_that_outlives_its_transform_says_so() -> None:
     level.alive = False
     with pytest.raises(GradientError, match=r"mul: float32\(2,\) belongs to a transform that has ended"):
         _ = x * 2.0
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.smooth], ids=lambda row: row.name)
+def test_forward_mode_over_a_level(row: Row) -> None:
+    # The ways that need no graph: a declared rule, linearity, the rule of an elementwise op.
+    for call in calls(row):
+        floats = [k for k, x in enumerate(call.primals) if x.dtype.is_float and call.op.rules[k * (not call.op.variadic)]]
+        declared = () if call.op.jvp is None else call.op.jvp.tangents
+        linear = () if call.op.linear is None else set().union(*[operands_of(call, g) for g in call.op.linear.groups])
+        if call.op.kind != "elementwise":
+            floats = [k for k in floats if k in declared or k in linear]
+        if not floats:
+            continue
+        level = Counting()
+        tangents = [mg.ones_like(x) if k in floats else None for k, x in enumerate(call.primals)]
+        inside = tuple(Counted(level, x) for x in call.primals)
+        pushed = [t if t is None else Counted(level, t) for t in tangents]
+        results = [Counted(level, y) for y in call.results]
+        with mg.no_grad():
+            wanted = pushforward(call.op, call.params, call.primals, tangents, call.results)
+            found = pushforward(call.op, call.params, inside, pushed, results)
+        for mine, theirs in zip(found, wanted, strict=True):
+            assert (mine is None) == (theirs is None), call
+            if isinstance(mine, Counted):
+                assert mine.inner.tolist() == theirs.tolist(), call
