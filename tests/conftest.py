@@ -65,9 +65,10 @@ def chosen(group: list[Any]) -> Iterable[Any]:
 
 
 def wanted(function: Any, item: Any) -> dict[str, Any]:
-    """Those parameters of an item that a function takes."""
+    """Those parameters of an item that a function takes and the item has; `test` is the name of the test function."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    return {name: item.callspec.params[name] for name in names}
+    known = {"test": item.originalname, **getattr(getattr(item, "callspec", None), "params", {})}
+    return {name: known[name] for name in names if name in known}
 
 
 def text(value: Any) -> str:

@@ -14,10 +14,12 @@ from minigrad.cli import warmup
 from minigrad.kernels import notice, store
 
 
+# In the dtype whose kernels the op table has; which ones a program needs does not depend on it.
+@pytest.mark.shared(by=lambda dtype: dtype == "float64")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", warmup.WORK)
-def test_each_piece_of_the_common_set_runs(name):
-    # In the dtype whose kernels the op table has; which ones a program needs does not depend on it.
-    assert warmup.one(name, "float64", warmup.SIZES[0]) == name
+def test_each_piece_of_the_common_set_runs(name, dtype):
+    assert warmup.one(name, dtype, warmup.SIZES[0]) == name
 
 
 def test_the_large_size_is_for_all_threads_and_the_small_one_is_not():

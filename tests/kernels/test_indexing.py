@@ -11,7 +11,7 @@ from strided import WAYS, arrange, blank, contents
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f64, i8, i32, i64, u8, u32
+from minigrad.core.dtype import ALL, INTS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 
@@ -51,18 +51,25 @@ def numpy_index_add(a, index, src, dim):
     return result
 
 
+def wide_or_narrow(test):
+    """Loops over layouts and threads in float64, which the op table compiles anyway, and with --full in float32."""
+    both = pytest.mark.parametrize("dtype", [f64, f32], ids=str)(test)
+    return pytest.mark.shared(by=lambda dtype: dtype is f64)(both)
+
+
 # ---- reading
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("way", WAYS)
-def test_gather_under_any_layout(way, dim):
-    a, shape = whole((4, 5, 6), f64), [4, 5, 6]
+def test_gather_under_any_layout(way, dim, dtype):
+    a, shape = whole((4, 5, 6), dtype), [4, 5, 6]
     shape[dim] = 3
     index = positions(a.shape[dim], shape)
     right = np.take_along_axis(a, index, dim)
     for ways in ((way, "dense", "dense"), ("dense", way, "dense"), ("dense", "dense", way), (way,) * 3):
-        out, x, i = blank(shape, f64, ways[0]), arrange(a, f64, ways[1]), arrange(index, i64, ways[2])
+        out, x, i = blank(shape, dtype, ways[0]), arrange(a, dtype, ways[1]), arrange(index, i64, ways[2])
         assert np.array_equal(launch(backend.gather, out, x, i, dim=dim), right)
 
 
@@ -97,31 +104,34 @@ def test_a_nan_keeps_its_payload_on_the_way():
     assert result.view(np.uint64).tolist() == [0x3FF0000000000000, 0x7FF8000012345678]
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("way", WAYS)
-def test_index_select_under_any_layout(way, dim):
-    a = whole((4, 5, 6), f64)
+def test_index_select_under_any_layout(way, dim, dtype):
+    a = whole((4, 5, 6), dtype)
     index = positions(a.shape[dim], 7)
     right = a.take(index, dim)
     for ways in ((way, "dense", "dense"), ("dense", way, "dense"), (way, way, "stepped")):
-        out, x, i = blank(right.shape, f64, ways[0]), arrange(a, f64, ways[1]), arrange(index, i64, ways[2])
+        out, x, i = blank(right.shape, dtype, ways[0]), arrange(a, dtype, ways[1]), arrange(index, i64, ways[2])
         assert np.array_equal(launch(backend.index_select, out, x, i, dim=dim), right)
 
 
-def test_strips_of_rows_and_blocks_of_columns_cover_every_element():
-    a = whole((3, 700, 90), f64)
+@wide_or_narrow
+def test_strips_of_rows_and_blocks_of_columns_cover_every_element(dtype):
+    a = whole((3, 700, 90), dtype)
     index = positions(700, (3, 1300, 90))
     with override(parallel_threshold=0):
-        by_rows = launch(backend.gather, blank(index.shape, f64), arrange(a), arrange(index), dim=1)
-        rows = launch(backend.index_select, blank((3, 700, 90), f64), arrange(a), arrange(index[0, :700, 0]), dim=1)
+        by_rows = launch(backend.gather, blank(index.shape, dtype), arrange(a), arrange(index), dim=1)
+        rows = launch(backend.index_select, blank((3, 700, 90), dtype), arrange(a), arrange(index[0, :700, 0]), dim=1)
     assert np.array_equal(by_rows, np.take_along_axis(a, index, 1))
     assert np.array_equal(rows, a[:, index[0, :700, 0]])
 
 
-def test_long_rows_are_cut_into_blocks():
-    a, index = whole((3, 20_000), f64), np.array([2, 0, -1])
+@wide_or_narrow
+def test_long_rows_are_cut_into_blocks(dtype):
+    a, index = whole((3, 20_000), dtype), np.array([2, 0, -1])
     with override(parallel_threshold=0):
-        out = launch(backend.index_select, blank(a.shape, f64), arrange(a), arrange(index), dim=0)
+        out = launch(backend.index_select, blank(a.shape, dtype), arrange(a), arrange(index), dim=0)
     assert np.array_equal(out, a[index])
 
 
@@ -130,11 +140,12 @@ def test_long_rows_are_cut_into_blocks():
 WRONG = [5, -6, 1 << 40, -(1 << 62), np.iinfo(np.int64).max, np.iinfo(np.int64).min]
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("way", ["dense", "stepped", "transposed"])
 @pytest.mark.parametrize("dim", [0, 1])
-def test_a_position_that_does_not_exist_is_told_and_touches_nothing(dim, way, wrong):
-    a, src = whole((5, 5), f64), whole((5, 5), f64)
+def test_a_position_that_does_not_exist_is_told_and_touches_nothing(dim, way, wrong, dtype):
+    a, src = whole((5, 5), dtype), whole((5, 5), dtype)
     grid, line = positions(5, (5, 5)), positions(5, 5)
     grid[3, 2] = line[4] = wrong
     for threshold in (0, 1 << 40):
@@ -142,8 +153,8 @@ def test_a_position_that_does_not_exist_is_told_and_touches_nothing(dim, way, wr
             for method, index, *more in (
                 ("gather", grid), ("index_select", line), ("scatter_add", grid, src), ("index_add", line, src),
             ):  # fmt: skip
-                out, x, i = blank((5, 5), f64, way), arrange(a, f64, way), arrange(index, i64, way)
-                operands = [x, i, *(arrange(y, f64, way) for y in more)]
+                out, x, i = blank((5, 5), dtype, way), arrange(a, dtype, way), arrange(index, i64, way)
+                operands = [x, i, *(arrange(y, dtype, way) for y in more)]
                 outside = np.ones(out[0].size, bool)
                 outside[list(out[1].layout.offsets())] = False
                 before = out[0][outside].tobytes()
@@ -193,33 +204,35 @@ def test_a_dim_of_length_zero_has_no_position():
 # ---- adding
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("way", WAYS)
-def test_scatter_add_under_any_layout(way, dim):
-    a, shape = whole((4, 5, 6), f64), [4, 5, 6]
+def test_scatter_add_under_any_layout(way, dim, dtype):
+    a, shape = whole((4, 5, 6), dtype), [4, 5, 6]
     shape[dim] = 8
-    index, src = positions(a.shape[dim], shape), whole(shape, f64)
+    index, src = positions(a.shape[dim], shape), whole(shape, dtype)
     right = numpy_scatter_add(a, index, src, dim)
     for ways in ((way, "dense", "dense", "dense"), ("dense", way, way, "dense"), ("dense", "dense", "dense", way)):
-        out, x = blank(a.shape, f64, ways[0]), arrange(a, f64, ways[1])
-        i, y = arrange(index, i64, ways[2]), arrange(src, f64, ways[3])
+        out, x = blank(a.shape, dtype, ways[0]), arrange(a, dtype, ways[1])
+        i, y = arrange(index, i64, ways[2]), arrange(src, dtype, ways[3])
         assert np.array_equal(launch(backend.scatter_add, out, x, i, y, dim=dim), right)
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("way", WAYS)
-def test_index_add_under_any_layout(way, dim):
-    a, shape = whole((4, 5, 6), f64), [4, 5, 6]
+def test_index_add_under_any_layout(way, dim, dtype):
+    a, shape = whole((4, 5, 6), dtype), [4, 5, 6]
     shape[dim] = 8
-    index, src = positions(a.shape[dim], 8), whole(shape, f64)
+    index, src = positions(a.shape[dim], 8), whole(shape, dtype)
     right = numpy_index_add(a, index, src, dim)
     for ways in (
         (way, "dense", "dense", "dense"),
         ("dense", way, "stepped", "dense"),
         ("dense", "dense", "dense", way),
     ):
-        out, x = blank(a.shape, f64, ways[0]), arrange(a, f64, ways[1])
-        i, y = arrange(index, i64, ways[2]), arrange(src, f64, ways[3])
+        out, x = blank(a.shape, dtype, ways[0]), arrange(a, dtype, ways[1])
+        i, y = arrange(index, i64, ways[2]), arrange(src, dtype, ways[3])
         assert np.array_equal(launch(backend.index_add, out, x, i, y, dim=dim), right)
 
 
@@ -266,18 +279,19 @@ def test_equal_indices_add_in_index_order():
     assert (result[1] == 1).all() and (result[0] == 0).all()
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("shape", [(50, 70), (3, 50, 4)], ids=str)
 @pytest.mark.parametrize("method", ["scatter_add", "index_add"])
-def test_the_number_of_threads_does_not_change_a_sum(method, shape):
+def test_the_number_of_threads_does_not_change_a_sum(method, shape, dtype):
     dim = len(shape) - 2
-    a, src = np.zeros(shape, np.float64), rng.standard_normal(shape).astype(np.float64)
+    a, src = np.zeros(shape, dtype.numpy), rng.standard_normal(shape).astype(dtype.numpy)
     index = positions(5, shape if method == "scatter_add" else shape[dim])
     results = []
     for threads, threshold in ((1, 0), (2, 0), (1, 1 << 40)):
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         with override(parallel_threshold=threshold):
             x, i, y = arrange(a), arrange(index), arrange(src)
-            results.append(launch(getattr(backend, method), blank(shape, f64), x, i, y, dim=dim).tobytes())
+            results.append(launch(getattr(backend, method), blank(shape, dtype), x, i, y, dim=dim).tobytes())
     assert results[0] == results[1] == results[2]
 
 
@@ -318,14 +332,15 @@ VIEWS = {
 }
 
 
+@wide_or_narrow
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("threshold", [0, 1 << 40])
-def test_view_add_sums_overlaps(name, threshold):
+def test_view_add_sums_overlaps(name, threshold, dtype):
     view = VIEWS[name]
-    g = whole(view.shape, f64)
+    g = whole(view.shape, dtype)
     with override(parallel_threshold=threshold):
         for way in ("dense", "flipped", "transposed"):
-            assert np.array_equal(add_through(view, arrange(g, f64, way)), numpy_view_add(view, g))
+            assert np.array_equal(add_through(view, arrange(g, dtype, way), dtype), numpy_view_add(view, g))
 
 
 @pytest.mark.shared(by=lambda dtype: dtype in (f16, i64))

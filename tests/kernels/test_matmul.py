@@ -308,7 +308,8 @@ def test_few_columns_of_long_rows_are_inner_products(shape, dtype, name):
         assert np.array_equal(seen(buffer, out, dtype), (alpha * (left @ right) + beta * added).astype(dtype.numpy))
 
 
-@pytest.mark.parametrize("dtype", [f32, f16, i32], ids=str)
+@pytest.mark.shared(by=lambda dtype: dtype is not i64)
+@pytest.mark.parametrize("dtype", [f32, f16, i32, i64], ids=str)
 @pytest.mark.parametrize("shape", [(7, 33, 10), (1, 33, 10), (3, 4, 9000)])
 def test_addmm_accumulates_into_what_it_adds(shape, dtype):
     m, n, k = shape

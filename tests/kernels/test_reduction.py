@@ -208,13 +208,16 @@ def test_every_dtype_folds_as_numpy_folds_wide_numbers(dtype, name):
         np.testing.assert_array_equal(result.astype(np.float64), FOLDS[name][0](wide, axis=dims, keepdims=True))
 
 
-LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", SERIAL), (i16, "sum", PARALLEL),
-         (u32, "amax", SERIAL), (i32, "sum", SERIAL), (i64, "amin", SERIAL), (f16, "sum", SERIAL),
-         (bfloat16, "amax", SERIAL), (f64, "sum", PARALLEL)]  # fmt: skip
+LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", SERIAL), (i8, "amin", PARALLEL),
+         (i16, "sum", PARALLEL), (u32, "amax", SERIAL), (i32, "sum", SERIAL), (i64, "amin", SERIAL),
+         (f16, "sum", SERIAL), (bfloat16, "amax", SERIAL), (f64, "sum", PARALLEL)]  # fmt: skip
 
 
 # Without --full the kinds of dtype once, with wide sums and extremes; wide floats are what other tests fold.
-@pytest.mark.shared(by=lambda dtype: dtype in (bool_, i8, i16, f16))
+LARGE_KINDS = ((bool_, SERIAL), (i8, SERIAL), (i16, PARALLEL), (f16, SERIAL))
+
+
+@pytest.mark.shared(by=lambda dtype, threshold: (dtype, threshold) in LARGE_KINDS)
 @pytest.mark.parametrize(("dtype", "name", "threshold"), LARGE, ids=lambda v: "" if isinstance(v, int) else str(v))
 def test_large_folds_of_other_dtypes(dtype, name, threshold):
     rng = np.random.default_rng(7)
@@ -228,7 +231,6 @@ def test_large_folds_of_other_dtypes(dtype, name, threshold):
         np.testing.assert_allclose(result, FOLDS[name][0](wide, axis=dims, keepdims=True), rtol=tolerance)
 
 
-# A fold along memory whose step is not 1, in the dtypes that the random layouts above do not have.
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_extremes_of_every_float_in_one_run_of_memory(dtype):
     """Integers of the same order stand for floats: of each length, in one piece and in several."""
@@ -238,6 +240,7 @@ def test_extremes_of_every_float_in_one_run_of_memory(dtype):
         assert (x.amax().item(), x.amin().item()) == (values.max(), values.min())
 
 
+# A fold along memory whose step is not 1, in the dtypes that the random layouts above do not have.
 @pytest.mark.parametrize(("dtype", "name"), [(bool_, "all"), (i16, "sum"), (bfloat16, "amax"), (f64, "amin")], ids=str)
 def test_large_folds_of_stepped_operands(dtype, name):
     buffer = cast_array(np.random.default_rng(9).integers(0, 2, 90 * 700), dtype)

@@ -163,9 +163,7 @@ def test_the_gradients_that_are_asked_for_are_those_of_all(call: Callable[..., A
 def test_a_recorded_gradient_of_halves_is_computed_wide_too(call: Callable[..., Any]) -> None:
     xs, wide = leaves(dtype="float16"), leaves(dtype="float16")
     plain = mg.grad(call(*xs).sum(), xs, mg.tensor(3.0, dtype="float16", device="reference"))
-    recorded = mg.grad(
-        call(*wide).sum(), wide, mg.tensor(3.0, dtype="float16", device="reference"), create_graph=True
-    )
+    recorded = mg.grad(call(*wide).sum(), wide, mg.tensor(3.0, dtype="float16", device="reference"), create_graph=True)
     for got, want in zip(recorded, plain, strict=True):
         assert got.dtype is want.dtype is mg.float16
         np.testing.assert_allclose(np.array(got.tolist()), np.array(want.tolist()), rtol=2e-3, atol=2e-3)
