@@ -18,9 +18,10 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.rows import RowFn
 from minigrad.errors import DeclarationError, ShapeError
+from minigrad.ops.claims import BatchRule
 from minigrad.ops.declare import kernel
 from minigrad.ops.record import INNER, Function, Vjp, keyword_params, where_of
-from minigrad.ops.rules import floating, same_shape
+from minigrad.ops.rules import floating, joint, same_shape
 
 Names = tuple[str, ...]
 Body = Callable[..., Any]
@@ -51,12 +52,14 @@ def rows(fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, **claims: Any) -> D
                 f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its slope "
                 f"{len(slope.terms)} terms; give one for each", op=function.__name__,
             )  # fmt: skip
-        back = along(function, slope.only(f"{label}_backward", True, False), lines, ("dx",))
+        check_params(function, fn, ("dim",))
+        batch = claims.get("batch")
+        back = along(function, slope.only(f"{label}_backward", True, False), lines, ("dx",), batch)
         more = {"dtype": floating, "shape": shape_rule(lines, (False,)), "vjp": vjp, **claims}
         if not vjp:
             made = tuple(f"d{name}" for name in names)
-            sums = along(function, slope.only(f"{label}_sums", False, True), lines, made[1:]) if lines else None
-            both = along(function, slope.only(f"{label}_gradients", True, True), lines, made) if lines else None
+            sums = along(function, slope.only(f"{label}_sums", False, True), lines, made[1:], batch) if lines else None
+            both = along(function, slope.only(f"{label}_gradients", True, True), lines, made, batch) if lines else None
             more |= first_order(function, names, chosen(names, back, sums, both), names)
         public = kernel(**more)(posed(function, launcher(fn, lines), names))
         return with_definition(function, public, back if vjp else None)
@@ -76,8 +79,9 @@ def picks(fn: RowFn, *, slope: RowFn, dtype: Body, check: Body) -> Declare:
         names = operands_of(function)
         for each in (fn, slope):
             check_names(function, each, names[:1])
+        check_params(function, fn, ("ignore", "reduction"))
         body = posed(function, asking(PickBack, slope), ("g", *names), f"{label_of(function)}_backward")
-        back = at(function, kernel(dtype=dtype, shape=pick_back_shape, check=check)(body))
+        back = at(function, kernel(dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"))(body))
         more = first_order(function, names, chosen(names, back, None, None), names[:1])
         body = posed(function, asking(Pick, fn), names)
         return with_definition(function, kernel(dtype=dtype, shape=pick_shape, check=check, **more)(body))
@@ -112,6 +116,16 @@ def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
                 f"{where_of(function)}: a function of {fn.name} asks for {wrong[0]!r}; there are {', '.join(known)}",
                 op=function.__name__,
             )
+
+
+def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
+    """Raise DeclarationError for parameters that are not known but one, which the totals' finishing functions take."""
+    more = [name for name in keyword_params(function) if name not in known]
+    if len(more) > 1:
+        raise DeclarationError(
+            f"{where_of(function)}: {function.__name__} has the parameters {', '.join(more)}; the totals of {fn.name} "
+            f"take one beside {', '.join(known)}", op=function.__name__,
+        )  # fmt: skip
 
 
 def posed(function: FunctionType, body: Body, names: Names, name: str = "", results: int = 1) -> FunctionType:
@@ -177,14 +191,16 @@ def asking(request: Callable[..., Any], fn: RowFn) -> Body:
     return lambda backend, out, *specs, **params: backend.prepare(request(fn, **params), out, *specs)
 
 
-def along(function: FunctionType, slope: RowFn, lines: Names, outputs: Names) -> Function:
-    """One of the slope's ops."""
+def along(function: FunctionType, slope: RowFn, lines: Names, outputs: Names, batch: BatchRule) -> Function:
+    """One of the slope's ops; it takes a batch as the op does whose slope it is."""
     count = len(outputs)
     dtype = floating if count == 1 else lambda op, specs, **params: (floating(op, specs),) * count
     kinds = (False,) * (slope.result is not None) + (True,) * len(slope.terms)
-    declare = kernel(dtype=dtype, shape=shape_rule(lines, kinds), outputs=outputs if count > 1 else ("y",))
-    public = declare(posed(function, launcher(slope, lines), slope.operands, slope.name, count))
-    return at(function, public)
+    declare = kernel(
+        dtype=dtype, shape=shape_rule(lines, kinds), outputs=outputs if count > 1 else ("y",), linear=joint("g"),
+        batch=batch,
+    )  # fmt: skip
+    return at(function, declare(posed(function, launcher(slope, lines), slope.operands, slope.name, count)))
 
 
 def chosen(names: Names, back: Function, sums: Function | None, both: Function | None) -> Body:

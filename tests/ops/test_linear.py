@@ -45,7 +45,10 @@ def assert_linear(call: OpCall) -> None:
                 np.testing.assert_allclose(np.asarray(c.tolist()), want, rtol=rtol, atol=1e-11, err_msg=text)
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.smooth], ids=lambda row: row.name)
+CLAIMING = [row for row in ROWS if row.smooth or row.slope]
+
+
+@pytest.mark.parametrize("row", CLAIMING, ids=lambda row: row.name)
 def test_a_claim_is_true(row: Row) -> None:
     with mg.no_grad():
         for call in calls(row):
@@ -54,14 +57,15 @@ def test_a_claim_is_true(row: Row) -> None:
 
 
 def test_every_claim_is_tried_by_some_row() -> None:
-    tried = {call.op.name for row in ROWS if row.smooth for call in calls(row)}
+    tried = {call.op.name for row in CLAIMING for call in calls(row)}
     claimed = {
         name
         for name, op in mg.schema.items()
         if op.linear is not None and "/minigrad/ops/" in op.where.replace("\\", "/")
     }
     assert claimed - tried == set()
-    assert {"add", "cat", "matmul", "conv", "recurrence", "layer_norm", "narrow"} <= claimed
+    assert {"add", "cat", "matmul", "conv", "recurrence", "layer_norm", "narrow", "softmax_backward"} <= claimed
+    assert {name for row in ROWS if row.slope for name in row.ops} <= claimed
 
 
 # ---- claims that are not true, and claims that say nothing ----------------------------------------------------------

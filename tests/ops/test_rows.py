@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.autodiff.batching import batch_kind
 from minigrad.backends.cpu import rows as backend_rows
 from minigrad.config import override
 from minigrad.errors import DeclarationError, DTypeError, ShapeError
@@ -319,3 +320,16 @@ def test_arguments_of_another_type_are_named() -> None:
         with pytest.raises(mg.MinigradError, match=word):
             call()
     assert mg.addmm(mg.ones(2, 2), x, x.t(), alpha=np.float32(2)).tolist() == [[7.0, 7.0], [7.0, 7.0]]
+
+
+def test_a_declaration_has_one_parameter_for_its_totals() -> None:
+    with pytest.raises(DeclarationError, match="two_norm has the parameters eps, shift; the totals of layer_norm take"):
+
+        @rows(norm_rows.LAYER_NORM, slope=norm_rows.LAYER_NORM_SLOPE)
+        def two_norm(x, weight, bias, *, eps, shift):
+            """Bad."""
+            return x
+
+
+def test_the_slope_takes_a_batch_as_its_op_does() -> None:
+    assert [batch_kind(mg.schema[name]) for name in ("softmax", "softmax_backward")] == ["along", "along"]

@@ -118,10 +118,13 @@ def test_a_value_that_outlives_its_transform_says_so() -> None:
 def test_forward_mode_over_a_level(row: Row) -> None:
     # The ways that need no graph: a declared rule, linearity, the rule of an elementwise op.
     for call in calls(row):
-        floats = [k for k, x in enumerate(call.primals) if x.dtype.is_float and call.op.rules[k * (not call.op.variadic)]]
-        declared = () if call.op.jvp is None else call.op.jvp.tangents
-        linear = () if call.op.linear is None else set().union(*[operands_of(call, g) for g in call.op.linear.groups])
-        if call.op.kind != "elementwise":
+        op, floats = call.op, [k for k, x in enumerate(call.primals) if x.dtype.is_float]
+        declared = () if op.jvp is None else op.jvp.tangents
+        groups = () if op.linear is None else op.linear.groups
+        linear = {k for group in groups for k in operands_of(call, group)}
+        if op.kind == "elementwise":
+            floats = [k for k in floats if op.rules[k] is not None]
+        else:
             floats = [k for k in floats if k in declared or k in linear]
         if not floats:
             continue
