@@ -81,6 +81,9 @@ from minigrad.face.methods import (
     view,
 )
 from minigrad.face.pytorch import unbind
+from minigrad.ops import embedding as _embedding  # noqa: F401  ops under other names: in mg.nn.functional
+from minigrad.ops import losses as _losses  # noqa: F401
+from minigrad.ops import norms as _norms  # noqa: F401
 from minigrad.ops import rules
 from minigrad.ops.activation import log_sigmoid, relu, relu6, sigmoid, silu
 from minigrad.ops.arithmetic import (

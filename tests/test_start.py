@@ -57,6 +57,21 @@ def files(folder: Path) -> dict[str, int]:
 # ---- imports --------------------------------------------------------------------------------------------------------
 
 
+def test_importing_minigrad_declares_every_op() -> None:
+    code = """
+import json, pkgutil, importlib
+import minigrad as mg
+before = set(mg.schema)
+for part in ("ops", "nn"):
+    package = importlib.import_module(f"minigrad.{part}")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"minigrad.{part}.{module.name}")
+print(json.dumps([len(before), sorted(set(mg.schema) - before)]))
+"""
+    count, more = result(start(code))
+    assert count > 140 and not more
+
+
 def test_importing_minigrad_imports_neither_numba_nor_graphviz_nor_tqdm() -> None:
     modules = set(result(start("import json, sys; import minigrad; print(json.dumps(sorted(sys.modules)))")))
     assert "minigrad" in modules and "numpy" in modules

@@ -24,7 +24,7 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.reduce import sum, wide
-from minigrad.ops.rules import joint
+from minigrad.ops.rules import joint, twice
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Ints = tuple[int, ...]
@@ -38,23 +38,18 @@ def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
+def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+    return _numbers(op, specs), int64
+
+
 def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if not specs[0].dtype.is_float:
         raise DTypeError(f"{op.label}: got {specs[0]!r}; a mean needs floats", op=op.label)
     return specs[0].dtype
 
 
-def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
-    return _numbers(op, specs), int64
-
-
 def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
     return (*x.shape[:2], *size)
-
-
-def _sized_twice(op: Op, x: Spec, *, size: Ints, **params: Any) -> tuple[Ints, Ints]:
-    shape = _sized(op, x, size=size)
-    return shape, shape
 
 
 # ---- the largest ----------------------------------------------------------------------------------------------------
@@ -79,7 +74,7 @@ def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
 
 @kernel(
     dtype=_numbers_and_positions,
-    shape=_sized_twice,
+    shape=twice(_sized),
     outputs=("values", "indices"),
     vjp=(
         lambda g, x, *, window, stride, padding, dilation: max_pool_back(

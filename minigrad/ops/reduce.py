@@ -288,7 +288,7 @@ def _extremes(along: Any, x: Tensor, dim: int, keepdim: bool) -> Any:
     return along.op.result(*[y.unsqueeze(d) for y in found])
 
 
-def max(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
@@ -298,7 +298,7 @@ def max(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return amax(input, None, keepdim) if dim is None else _extremes(max_along, input, dim, keepdim)
 
 
-def min(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     if isinstance(dim, Tensor):
         return input.minimum(dim)
