@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.backends.cpu import matmul as family
+from minigrad.backends.cpu.texts import tile_header
 from minigrad.config import override
 from minigrad.core.dtype import f16, f32, i8, i32
 from minigrad.errors import KernelError
 from minigrad.kernels import calling, pasting, specialize, store
+from minigrad.kernels.cpu import matmul, target
 
 
 def told_by_name(x, out):
@@ -113,9 +114,9 @@ def test_the_name_of_a_module_follows_its_text(tmp_path):
 
 
 def test_a_changed_tile_makes_a_new_matmul_module(monkeypatch):
-    before = family.tile_header("float32")
-    monkeypatch.setattr(family, "version", lambda file: f"another {file}")
-    assert "another tile.py" in family.tile_header("float32") != before
+    before = tile_header(f32, matmul.multiply)
+    monkeypatch.setattr(target, "version", lambda *files: f"another {files[0]}")
+    assert "another tile.py" in tile_header(f32, matmul.multiply) != before
 
 
 def test_a_kernel_that_does_not_compile_names_itself_and_its_source(tmp_path):

@@ -13,23 +13,21 @@ from itertools import product
 from typing import Any
 
 from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import headed, nothing
+from minigrad.backends.cpu.family import headed, kind_of, nothing
 from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.texts import tile_header, tile_size
 from minigrad.backends.steps import Steps, Value
-from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv
-from minigrad.kernels.cpu.target import version
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies: what stays in the second cache next to the weights
 TASKS = 16  # blocks that the work is cut into, by the shape
 SLABS = 1 << 22  # elements that the partial sums of a weight's gradient may take
-tile_sizes: dict[str, tuple[int, int]] = {}
 
 Taps = list[tuple[int, int]]  # (position relative to output * stride, index in the kernel), along one dim
 
@@ -125,15 +123,16 @@ class Conv(Matmul):
             return
         dtype, (groups, m, c) = out.dtype, w.shape[:3]
         k = c * math.prod(map(len, taps))
-        parallel = out.layout.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
-        kernel = self.kernel(write_correlate, dtype, kind="shared" if parallel else "alone")
-        mr, nr = tile_sizes[dtype.name]
+        mr, nr = tile_size(dtype)
         tall = -(-m // mr)
         units = out.shape[0] * groups
         fields = fields_of(out.shape, stride, x.shape, taps)
         cut(fields, units, c * dtype.itemsize, 4 * nr)
         blocks = units * blocks_of(fields)
-        high = tall if blocks >= TASKS or not parallel else max(1, -(-tall * blocks // TASKS))
+        kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
+        kernel = self.kernel(write_correlate, dtype, kind=kind)
+        # Few blocks are shared by the channels of their outputs, for which each task copies its image again.
+        high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
         added = {}
         if bias:
             step = bias.layout.strides[0]
@@ -142,9 +141,8 @@ class Conv(Matmul):
             fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
             by_row=ends_with_rows(fields, k * mr, nr), **added,
         )  # fmt: skip
-        panels = steps.work((groups * tall * mr * (k + len(added) // 4),), dtype)
-        many = parallel and panels.layout.numel >= settings.parallel_threshold
-        pack = self.kernel(write_pack_weight, dtype, kind="shared" if many else "alone")
+        panels = steps.work((groups * tall * mr * (k + (bias is not None)),), dtype)
+        pack = self.kernel(write_pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
         steps.then(pack, w, bias or w, panels, steps.numbers(headed(groups * tall, numbers)))
         tasks = blocks * -(-tall // high)
         steps.then(kernel, x, panels, out, steps.numbers(headed(tasks, numbers)))
@@ -173,9 +171,7 @@ class Conv(Matmul):
         """What sums over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
         dtype, (groups, m, c) = out.dtype, out.shape[:3]
         k = c * math.prod(map(len, taps))
-        parallel = y.layout.numel * k * dtype.itemsize >= WORK * settings.parallel_threshold
-        kernel = self.kernel(write_correlate_weight, dtype, kind="shared" if parallel else "alone")
-        _, nr = tile_sizes[dtype.name]
+        _, nr = tile_size(dtype)
         pitch = -(-m // nr) * nr
         fields = fields_of(y.shape, stride, x.shape, taps)
         cut(fields, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
@@ -184,8 +180,9 @@ class Conv(Matmul):
         chunks = -(-parts // -(-parts // chunks))
         numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
         slabs = steps.work((groups * chunks * k * pitch,), dtype)
-        many = parallel and slabs.layout.numel >= settings.parallel_threshold
-        add = self.kernel(write_add_slabs, dtype, kind="shared" if many else "alone")
+        kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
+        kernel = self.kernel(write_correlate_weight, dtype, kind=kind)
+        add = self.kernel(write_add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, steps.numbers(headed(groups * chunks, numbers)))
         steps.then(add, slabs, out, steps.numbers(headed(groups * c, numbers)))
 
@@ -329,12 +326,12 @@ def write_pack_weight(dtype: DType) -> Any:
 
 def write_correlate(dtype: DType) -> Any:
     """Write, compile and import the loops that make outputs."""
-    return write(conv.correlate, dtype, "depth", (conv.gather,))
+    return write(conv.correlate, dtype, conv.gather)
 
 
 def write_correlate_weight(dtype: DType) -> Any:
     """Write, compile and import the loops that sum over outputs."""
-    return write(conv.correlate_weight, dtype, "rows", (conv.gather, conv.turn))
+    return write(conv.correlate_weight, dtype, conv.gather, conv.turn)
 
 
 def write_add_slabs(dtype: DType) -> Any:
@@ -342,10 +339,8 @@ def write_add_slabs(dtype: DType) -> Any:
     return write(conv.add_slabs, dtype)
 
 
-def write(
-    template: Callable[..., Any], dtype: DType, by: str = "", helpers: tuple[Callable[..., Any], ...] = ()
-) -> Any:
-    """A kernel whose buffers are all of one dtype, with the tile whose table is `by` rows or depth, if it has one."""
+def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., Any]) -> Any:
+    """A kernel whose buffers are all of one dtype, with the functions that it calls."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
     text = write_kernel(
         f"convolution: {dtype}, {name}.",
@@ -354,29 +349,11 @@ def write(
         out=dtype,
         compute=dtype.compute,
         arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, by),
+        imports=tile_header(dtype, template, *helpers),
         helpers=helpers,
         fields=conv.CONV,
     )
-    module = load(f"conv_{name}_{dtype.short}", text)
-    tile_sizes[dtype.name] = module.MR, module.NR
-    return module.kernel
-
-
-def tile_header(dtype: DType, by: str) -> str:
-    """The lines that give a kernel the shape of the tile, and the tile itself."""
-    names = "register_tile, tile_shape, transpose_block" if by else "tile_shape"
-    tile = (
-        f"SIDE = min(LANES, 8)\n"
-        f'by_{by} = register_tile("{dtype}", LANES, MR, VECTORS, "{by}")\n'
-        f'transpose = transpose_block("{dtype}", LANES)\n'
-    )
-    return (
-        f"\nfrom minigrad.kernels.cpu.tile import {names}\n\n"
-        f"# tile.py {version('tile.py')}\n"
-        f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
-        f"NR = VECTORS * LANES\n" + (tile if by else "")
-    )
+    return load(f"conv_{name}_{dtype.short}", text).kernel
 
 
 PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

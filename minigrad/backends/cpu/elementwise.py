@@ -39,7 +39,7 @@ class Elementwise(Family):
         same = tuple(k for k, a in enumerate(operands) if a is out)
         kernel = self.kernel(
             write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
-            kind=kind_of(out.layout.numel, cost=scalar.cost),
+            kind=kind_of(out.layout.numel, plan.tasks, scalar.cost),
         )  # fmt: skip
         return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
 

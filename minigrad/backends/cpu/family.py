@@ -77,12 +77,13 @@ def bind(kernel: Callable[..., Any], numbers: NDArray[np.int64], operands: int) 
     return launch
 
 
-def kind_of(elements: int, tasks: int = 2, cost: int = 1) -> str:
+def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     """How to call a kernel: on all threads, or with the GIL where it costs more to give it away than the work.
 
+    tasks: what threads can share; one is only shared where everything is to be, at a threshold of 0.
     cost: additions that an element is worth.
     """
-    if tasks > 1 and elements * cost >= settings.parallel_threshold:
+    if elements * cost >= settings.parallel_threshold and (tasks > 1 or not settings.parallel_threshold):
         return "shared"
     return "brief" if elements * cost < BRIEF else "alone"
 

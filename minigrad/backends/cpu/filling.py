@@ -40,8 +40,8 @@ class Filling(Family):
         if n == 0:
             return nothing
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
-        kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n))
         chunk, chunks = pieces(n, CHUNK)
+        kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n, chunks))
         numbers = filling.ARANGE.pack(
             n=n, chunk=chunk, offset=out.layout.offset, stride=out.layout.strides[0],
             start=start.layout.offset, step=step.layout.offset,
@@ -62,7 +62,7 @@ class Filling(Family):
             return steps.launch
         blocks = philox.blocks(kind, dtype, n)
         chunk, chunks = pieces(blocks, CHUNK // 4)
-        kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n))
+        kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n, chunks))
         numbers = filling.RANDOM.pack(
             n=n, blocks=blocks, chunk=chunk, offset=layout.offset, state=state.layout.offset,
             limits=limits.layout.offset,

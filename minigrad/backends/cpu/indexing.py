@@ -51,7 +51,7 @@ class Indexing(Family):
         way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
         if way == "dense" and (axis, steps[1]) == (1, 0):
             way = "line"
-        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(out.layout.numel))
+        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
         return bind(kernel, headed(tasks, numbers), 2)
 
     @serves(requests.Select)

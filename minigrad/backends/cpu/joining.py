@@ -38,12 +38,13 @@ class Joining(Family):
         chunk, _ = pieces(whole, PIECE)
         chunk = -(-chunk // 64) * 64  # chunks begin on lines of the cache
         offsets = [size * x.layout.offset for x in (*parts, out)]
-        kernel = self.kernel(write_join, kind=kind_of(out.layout.numel))
+        tasks = -(-whole // chunk)
+        kernel = self.kernel(write_join, kind=kind_of(out.layout.numel, tasks))
         numbers = joining.JOIN.pack(
             chunk=chunk, whole=whole, row=ends[-1], parts=len(parts), items=len(parts) + 1, starts=[0, *ends],
             offsets=offsets,
         )  # fmt: skip
-        return bind(kernel, headed(-(-whole // chunk), numbers), 0)
+        return bind(kernel, headed(tasks, numbers), 0)
 
 
 def write_join() -> Any:

@@ -1,10 +1,10 @@
 """The matrix product on the CPU: which kernels a product gets, and the numbers that they read.
 
 The loops are in `kernels/cpu/matmul.py`, the register tile in `kernels/cpu/tile.py`, what is decided by the shapes in
-`product.py`.  A product runs in the dtype of
-the registers, on the operands where they are; what the tile cannot read in place is copied first: halves, bools and
-operands of another dtype are cast, a right operand without dense rows is packed.  One row or one column has a kernel
-of its own, and a batch whose right operand does not change is one tall matrix.
+`product.py`.  A product runs in the dtype of the registers, on the operands where they are; what the tile cannot read
+in place is copied first: halves, bools and operands of another dtype are cast, a right operand without dense rows is
+packed.  One row or one column has a kernel of its own, and a batch whose right operand does not change is one tall
+matrix.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from minigrad.backends.cpu.product import (
     vector_blocks,
     work_of,
 )
+from minigrad.backends.cpu.texts import tile_header, tile_size
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
-from minigrad.kernels.cpu.target import version
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import source_of
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -43,7 +42,6 @@ PACKED = 1 << 20  # bytes of a right operand beyond which packing it costs less 
 WIDE = 1 << 21  # bytes multiplied and added that are worth two more launches
 PRODUCT, MIXED = 0, 2  # modes of the kernels
 Values = tuple[Value, Value, Value, Value | None]  # out, a, b, c
-tile_sizes: dict[str, tuple[int, int]] = {}
 
 
 class Matmul(Family):
@@ -113,7 +111,6 @@ class Matmul(Family):
     def _vector_product(self, steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
         out, a, b, c = values
         dtype = out.dtype
-        kernel = self.kernel(write_vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK))
         row = p.m == 1 and p.n > 1
         size, along = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
         start, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
@@ -126,9 +123,10 @@ class Matmul(Family):
             sm=along[0], sk=along[1], x=second, step=step, batches=p.batches, rank=len(p.sizes),
             sizes=p.sizes, steps=matrix, x_steps=other,
         )  # fmt: skip
-        table = steps.numbers(headed(p.batches * -(-size // high) * pieces, numbers))
+        tasks = p.batches * -(-size // high) * pieces
+        kernel = self.kernel(write_vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
         sums = out if placed else steps.work((pieces * p.batches * size,), dtype)
-        steps.then(kernel, *((b, a) if row else (a, b)), sums, table)
+        steps.then(kernel, *((b, a) if row else (a, b)), sums, steps.numbers(headed(tasks, numbers)))
         if not placed:
             self._add(steps, p, pieces, sums, c, out, factors)
 
@@ -155,13 +153,12 @@ class Matmul(Family):
 
     def _tiled_product(self, steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
         out, a, b, c = values
-        dtype, kind = out.dtype, kind_of(work_of(p, out.dtype) // WORK)
-        kernel = self.kernel(write_multiply, dtype, kind=kind)
-        mr, nr = tile_sizes[dtype.name]
+        dtype = out.dtype
+        mr, nr = tile_size(dtype)
         panels = None
         if p.bn != 1 or (p.m >= 64 and p.n * p.k * dtype.itemsize > PACKED):
             panels = Panels(p, nr)
-            b = self._packed(steps, p, panels, b, kind)
+            b = self._packed(steps, panels, b)
         high, wide, deep = blocks_of(p, mr, nr)
         pieces = -(-p.k // deep)
         alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
@@ -173,15 +170,16 @@ class Matmul(Family):
             alpha=alpha, beta=beta, sizes=p.sizes, a_steps=p.steps[0], c_steps=p.steps[2],
             b_steps=panels.steps if panels else p.steps[1],
         )  # fmt: skip
-        table = steps.numbers(headed(p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numbers))
+        tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
+        kernel = self.kernel(write_multiply, dtype, kind=kind_of(work_of(p, dtype) // WORK, tasks))
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-        steps.then(kernel, a, b, out if c is None else c, sums, table)
+        steps.then(kernel, a, b, out if c is None else c, sums, steps.numbers(headed(tasks, numbers)))
         if pieces > 1:
             self._add(steps, p, pieces, sums, c, out, factors)
 
-    def _packed(self, steps: Steps, p: Problem, panels: Panels, b: Value, kind: str) -> Value:
+    def _packed(self, steps: Steps, panels: Panels, b: Value) -> Value:
         """The right operand in panels."""
-        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.one, 2 if kind == "shared" else 1))
+        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.room, panels.tasks))
         packed = steps.work((panels.room,), b.dtype)
         steps.then(kernel, b, packed, steps.numbers(headed(panels.tasks, panels.numbers)))
         return packed
@@ -213,29 +211,28 @@ def turned(x: Value) -> Value:
 
 def write_multiply(dtype: DType) -> Any:
     """Write, compile and import the loops over tiles."""
-    return write(matmul.multiply, dtype, 4, tile_header(str(dtype)), matmul.MULTIPLY)
+    return write(matmul.multiply, dtype, matmul.MULTIPLY, tile_header(dtype, matmul.multiply))
 
 
 def write_pack(dtype: DType) -> Any:
     """Write, compile and import the loops that pack a right operand."""
-    return write(matmul.pack, dtype, 2, tile_header(str(dtype)), matmul.PACK)
+    return write(matmul.pack, dtype, matmul.PACK, tile_header(dtype, matmul.pack))
 
 
 def write_vector(dtype: DType) -> Any:
     """Write, compile and import the product of a matrix and a vector; its sums may be taken in any order."""
-    helper = '@njit(fastmath={"reassoc", "contract"}, error_model="numpy", no_cpython_wrapper=True)\n'
-    header = f"\nT = np.{dtype.compute}\n\n\n{helper}{source_of(matmul.inner)}\n"
-    return write(matmul.vector, dtype, 3, header, matmul.VECTOR)
+    liberties = ("reassoc", "contract")
+    return write(matmul.vector, dtype, matmul.VECTOR, helpers=(matmul.inner,), fastmath=liberties)
 
 
 def write_add_pieces(dtype: DType) -> Any:
     """Write, compile and import the loop that adds the pieces of a product."""
-    return write(matmul.add_pieces, dtype, 3, "", matmul.ADD_PIECES)
+    return write(matmul.add_pieces, dtype, matmul.ADD_PIECES)
 
 
-def write(template: Callable[..., Any], dtype: DType, arrays: int, imports: str, fields: Fields) -> Any:
-    """A kernel of `arrays` buffers of one dtype and the numbers, among which its factors are."""
-    name = template.__name__
+def write(template: Callable[..., Any], dtype: DType, fields: Fields, imports: str = "", **more: Any) -> Any:
+    """A kernel whose buffers are all of one dtype, and whose factors are among its numbers."""
+    name, arrays = template.__name__, template.__code__.co_argcount - 1
     factors = {}
     for word in {"alpha", "beta"} & fields.places.keys():
         at = fields.place(word)
@@ -251,22 +248,6 @@ def write(template: Callable[..., Any], dtype: DType, arrays: int, imports: str,
         fields=fields,
         arrays=(dtype,) * arrays,
         imports=imports,
+        **more,
     )
-    module = load(f"matmul_{name}_{dtype.short}", text)
-    if hasattr(module, "MR"):
-        tile_sizes[dtype.name] = module.MR, module.NR
-    return module.kernel
-
-
-def tile_header(dtype: str) -> str:
-    """The lines that give a kernel its tile.  The hash makes a new module of it when the tile changes."""
-    return (
-        f"\nfrom minigrad.kernels.cpu.tile import register_tile, tile_shape, transpose_block\n\n"
-        f"# tile.py {version('tile.py')}\n"
-        f'LANES, MR, VECTORS = tile_shape("{dtype}")\n'
-        f"NR = VECTORS * LANES\n"
-        f"SIDE = min(LANES, 8)\n"
-        f"KC = 256\n"
-        f'tile = register_tile("{dtype}", LANES, MR, VECTORS)\n'
-        f'transpose = transpose_block("{dtype}", LANES)\n'
-    )
+    return load(f"matmul_{name}_{dtype.short}", text).kernel

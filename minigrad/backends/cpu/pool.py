@@ -6,6 +6,7 @@ Everything is made 3-d by dims of size 1 in front, as for convolution.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 
 TASK = 4096  # elements of the image that a task reads, about
+COST = 2  # additions that one of them is worth
 
 
 class Pool(Family):
@@ -42,7 +44,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
-        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_of(x.layout.numel))
+        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_for(x, out, window, numbers))
         return bind(kernel, numbers, 1)
 
     def max_pool_indices(
@@ -51,7 +53,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind_of(x.layout.numel))
+        kind = kind_for(x, out, window, numbers)
+        kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind)
         return bind(kernel, numbers, 2)
 
     def max_pool_pick(
@@ -60,7 +63,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind_of(x.layout.numel))
+        kind = kind_for(x, out, window, numbers)
+        kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind)
         return bind(kernel, numbers, 2)
 
     def max_pool_back(
@@ -69,7 +73,8 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
-        kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind_of(x.layout.numel))
+        kind = kind_for(x, g, window, numbers)
+        kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind)
         return bind(kernel, numbers, 2)
 
     def avg_pool(
@@ -80,7 +85,7 @@ class Pool(Family):
         ones = (1,) * len(window)
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, ones, out.layout, rows=True)
         counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.avg_pool, out, x, x, counts, numbers)
+        return self._mean(pool.avg_pool, out, x, counts, numbers, kind_for(x, out, window, numbers))
 
     def avg_pool_back(
         self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
@@ -89,16 +94,16 @@ class Pool(Family):
             return nothing
         numbers = numbers_of(g.layout, out.layout, g.layout, window, stride, padding, (1,) * len(window), out.layout)
         counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.avg_pool_back, out, g, out, counts, numbers)
+        return self._mean(pool.avg_pool_back, out, g, counts, numbers, kind_for(out, g, window, numbers))
 
     def _mean(
-        self, template: Callable[..., Any], out: Spec, a: Spec, image: Spec, counts: NDArray[np.float64],
-        numbers: NDArray[np.int64],
+        self, template: Callable[..., Any], out: Spec, a: Spec, counts: NDArray[np.float64],
+        numbers: NDArray[np.int64], kind: str,
     ) -> Launch:  # fmt: skip
         """A launch(a, out) of loops that read the reciprocals of what each mean counts."""
         steps = Steps(self, (out,), (a,))
         shares = steps.constant(counts, as_dtype(a.dtype.compute))
-        kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind_of(image.layout.numel))
+        kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
         steps.then(kernel, *steps.operands, *steps.outs, shares, steps.numbers(numbers))
         return steps.launch
 
@@ -124,6 +129,11 @@ def numbers_of(
     values["line"] = min(step, reach + 1) * (values["out2"] + reach // step)
     parts = values["out0"] * -(-values["out1"] // values["rows"]) if rows else 1
     return headed(x.shape[0] * x.shape[1] * parts, pool.POOL.pack(**values))
+
+
+def kind_for(image: Spec, outputs: Spec, window: Ints, numbers: NDArray[np.int64]) -> str:
+    """How the loops over windows are called, which visit the image and each element of each window."""
+    return kind_of(image.layout.numel + outputs.layout.numel * prod(window), int(numbers[0]), COST)
 
 
 def reciprocals(

@@ -52,7 +52,7 @@ class Reduction(Family):
     def _fold(self, steps: Steps, plan: FoldPlan, fold: Fold, compute: np.dtype[Any], a: Value, out: Value) -> None:
         """One stage of a fold."""
         form = form_of(fold, compute, plan.label, a.dtype) if plan.cols == 1 else ""
-        kind = kind_of(plan.numel, 1 if plan.kind == "tiny" else 2)
+        kind = kind_of(plan.numel, plan.tasks, fold.scalar.cost)
         kernel = self.kernel(write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
         values = [a, out]
         if plan.kind == "run":
@@ -84,14 +84,15 @@ class Reduction(Family):
         """Where the best elements are, and what they are if it is asked for."""
         a = steps.operands[0]
         plan, choice = plan_argfold(places.layout, a.layout, dim)
-        kind = kind_of(plan.numel)
+        kind = kind_of(plan.numel, plan.tasks, better.cost)
         kept = values is not None
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
         found = steps.work((plan.partial,), int64) if plan.partial else places
         # What is not asked for is not written: any memory stands for it.
         steps.then(search, a, values or found, found, steps.numbers(headed(plan.tasks, plan.numbers())))
         if plan.partial:
-            choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind="brief")
+            kind = kind_of(plan.partial, 1, better.cost)
+            choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)
             steps.then(choose, a, found, values or places, places, steps.numbers(headed(1, choice)))
 
 

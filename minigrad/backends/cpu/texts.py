@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import as_dtype
-from minigrad.kernels.cpu.target import CPU, version
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.pasting import Expand
+from minigrad.kernels.store import collector_paused, uninterrupted
+
+DEPTH = 256  # of a block of a product: up to it operands stay in the nearest caches
 
 
 def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
@@ -42,18 +46,38 @@ def helper(text: str, template: Callable[..., Any], name: str, liberty: str = ""
 
 
 def moving_header() -> str:
-    """The lines that give a kernel `move` and `fetch`, with the hash of what they come from."""
-    return (
-        f"\nfrom minigrad.kernels.cpu.moving import movers\n\n"
-        f"# moving.py {version('moving.py')}\n"
-        f"move, fetch = movers()\n"
-    )
+    """The lines that give a kernel `move` and `fetch`."""
+    return imported("moving", "movers", "move, fetch = movers()")
 
 
 def stream_header(itemsize: int) -> str:
-    """The lines that give a kernel stores past the caches, with the hash of what they come from."""
-    return (
-        f"\nfrom minigrad.kernels.cpu.stream import streams\n\n"
-        f"# stream.py {version('stream.py')}\n"
-        f"stream, settle = streams({itemsize})\n"
-    )
+    """The lines that give a kernel stores past the caches."""
+    return imported("stream", "streams", f"stream, settle = streams({itemsize})")
+
+
+def tile_header(dtype: DType, *functions: Callable[..., Any]) -> str:
+    """The lines that give a kernel the shape of the tile, and of the rest what its functions read: the tile itself in
+    three forms, squares turned around, the depth of a block."""
+    read = {name for function in functions for name in function.__code__.co_names}
+    lines = {
+        "SIDE": "SIDE = min(LANES, 8)",
+        "KC": f"KC = {DEPTH}",
+        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS)',
+        "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
+        "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
+        "transpose": f'transpose = transpose_block("{dtype}", LANES)',
+    }
+    wanted = [line for name, line in lines.items() if name in read]
+    tile = ["register_tile"] if read & {"tile", "by_depth", "by_rows"} else []
+    makers = [*tile, "tile_shape", *(["transpose_block"] if "transpose" in read else [])]
+    shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
+    return imported("tile", ", ".join(makers), *shape, *wanted)
+
+
+@cache
+def tile_size(dtype: DType) -> tuple[int, int]:
+    """Rows and columns of the tile, as `tile_header` gives them to a kernel."""
+    with uninterrupted(), collector_paused():
+        from minigrad.kernels.cpu.tile import tile_shape  # which imports the compiler
+    lanes, rows, vectors = tile_shape(str(dtype))
+    return rows, vectors * lanes

@@ -19,24 +19,26 @@ def version(*files: str) -> str:
     return hashlib.sha256(b"".join((FOLDER / file).read_bytes() for file in files)).hexdigest()[:16]
 
 
+def imported(file: str, makers: str, *lines: str, beside: Sequence[str] = ()) -> str:
+    """The lines that give a kernel what functions of a file of this folder make, with the hash of what they come from.
+
+    beside: other files that these functions read.
+    """
+    hashed = version(f"{file}.py", *beside)
+    made = "".join(f"{line}\n" for line in lines)
+    return f"\nfrom minigrad.kernels.cpu.{file} import {makers}\n\n# {file}.py {hashed}\n{made}"
+
+
 @cache
 def natives() -> str:
     """Operands, numbers and memory: see `native.py`."""
-    return (
-        f"\nfrom minigrad.kernels.cpu.native import natives\n\n"
-        f"# native.py {version('native.py')}\n"
-        f"operand, numbers_of, entries, room, leave = natives()\n"
-    )
+    return imported("native", "natives", "operand, numbers_of, entries, room, leave = natives()")
 
 
 @cache
 def halves() -> str:
     """The machine's own conversions of float16: see `halves.py`."""
-    return (
-        f"\nfrom minigrad.kernels.cpu.halves import converters\n\n"
-        f"# halves.py {version('halves.py', '../half.py')}\n"
-        f"half_to_float, float_to_half = converters()\n"
-    )
+    return imported("halves", "converters", "half_to_float, float_to_half = converters()", beside=["../half.py"])
 
 
 def helper(liberties: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ it loads a row of B once, spreads an element of each row of A over a vector, and
 It reads both operands where they are, in any strides of A and with B's rows dense; `by` gives the start of each row of
 A, or of each row of B, from a table instead of a stride, which is how a convolution reads an image.  Tiles at an edge
 load and store under a mask.  `transpose_block` turns a square of elements around in registers, for packing.
-`tile_shape` fits the tile to the host's registers.  Only generated modules import this file; they carry its hash,
-because Numba's cache does not see a change in it.
+`tile_shape` fits the tile to the host's registers.  Generated modules import this file, and carry its hash, because
+Numba's cache does not see a change in it; nobody else does but for the shape.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the split
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
