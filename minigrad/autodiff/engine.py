@@ -175,8 +175,8 @@ def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
 
-def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
-    """Every BackpropOp under the roots by falling id, and the leaves."""
+def reachable(roots: Iterable[Node], first: int = 0) -> tuple[list[BackpropOp], list[Tensor]]:
+    """Every BackpropOp under the roots by falling id, and the leaves; none that is older than the id `first`."""
     nodes: dict[int, BackpropOp] = {}
     leaves: dict[int, Tensor] = {}
     stack = list(roots)
@@ -186,9 +186,10 @@ def reachable(roots: Iterable[Node]) -> tuple[list[BackpropOp], list[Tensor]]:
             if node.__class__ is Output:
                 node = node.node
             elif not isinstance(node, BackpropOp):
-                leaves[node.id] = node
+                if node.id >= first:
+                    leaves[node.id] = node
                 continue
-        if node.id not in nodes:
+        if node.id >= first and node.id not in nodes:
             nodes[node.id] = node
             for parent in node.parents:
                 if parent is not None:

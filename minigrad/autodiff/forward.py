@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from typing import Any
 
-from minigrad.autodiff.checks import Node, check, node_of
-from minigrad.autodiff.engine import accumulate, descend, leading_to
+from minigrad.autodiff.checks import check, node_of
+from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable
 from minigrad.autodiff.pulling import by_definition, fitted
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.watching import check_unwritten, place, versions
@@ -28,7 +28,6 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing import zeros_of
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
@@ -163,7 +162,7 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
 
 def leads_back(partial: Tensor, u: Tensor) -> bool:
     """Whether a gradient depends on u, by the graph."""
-    _, leaves = since([node_of(partial)], u.id)
+    _, leaves = reachable([node_of(partial)], u.id)
     return any(leaf is u for leaf in leaves)
 
 
@@ -173,7 +172,7 @@ def transposed(
     """The gradients in `heads` of what was pulled back, each with its cotangent."""
     targets: dict[int, Any] = {u.id: u for u in heads if u is not None}
     pairs = [(node_of(partial), t) for partial, t in pulled if partial is not None]
-    nodes, _ = since([node for node, _ in pairs], min(targets))
+    nodes, _ = reachable([node for node, _ in pairs], min(targets))
     wanted = leading_to(nodes, targets)
     nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
     check(nodes, wanted, call.op.label)
@@ -184,25 +183,6 @@ def transposed(
             accumulate(table, owned, node.id, t, create)
         descend(nodes, table, owned, targets, wanted, create, create)
     return [None if u is None else table.get(u.id) for u in heads]
-
-
-def since(roots: Sequence[Node], first: int) -> tuple[list[BackpropOp], list[Node]]:
-    """The nodes under the roots by falling id, and the leaves, but none older than the id `first`: what was recorded
-    before does not lead to it, and may be a long history."""
-    nodes: dict[int, BackpropOp] = {}
-    leaves: dict[int, Node] = {}
-    stack = list(roots)
-    while stack:
-        found = stack.pop()
-        node = found.node if found.__class__ is Output else found
-        if found.id < first or node.id in nodes:
-            continue
-        if isinstance(node, BackpropOp):
-            nodes[node.id] = node
-            stack += [parent for parent in node.parents if parent is not None]
-        else:
-            leaves[node.id] = node
-    return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
 
 
 def operands_of(call: Call, group: tuple[str, ...]) -> set[int]:

@@ -6,11 +6,11 @@ is, an op whose rules are kernels is walked back through its definition.  `engin
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, node_of
-from minigrad.autodiff.engine import Gradients, descend, leading_to
+from minigrad.autodiff.engine import Gradients, descend, leading_to, reachable
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.watching import watched, watched_joint
@@ -128,24 +128,11 @@ def by_definition(
     ]
     wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in seats]
     y = fitted(op.composed(*wide, **params), out)
-    nodes = nodes_until(node_of(y), {node_of(x).id for x in seats})
+    nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in seats))
     way = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
     table: dict[int, Tensor] = {node_of(y).id: head}
     descend([each for each in nodes if not way.isdisjoint(each.ids or (each.id,))], table, set(), {}, way, True, True)
     return [table.get(node_of(x).id) if ask else None for x, ask in zip(seats, asked)]
-
-
-def nodes_until(root: Node, ends: Container[int]) -> list[BackpropOp]:
-    """Every BackpropOp under the root by falling id, as far as some that are left out."""
-    nodes: dict[int, BackpropOp] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        node = node.node if node.__class__ is Output else node
-        if isinstance(node, BackpropOp) and node.id not in nodes and node.id not in ends:
-            nodes[node.id] = node
-            stack += [parent for parent in node.parents if parent is not None]
-    return [nodes[k] for k in sorted(nodes, reverse=True)]
 
 
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:

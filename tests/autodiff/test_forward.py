@@ -19,7 +19,8 @@ from two_results import twice_and_thrice
 
 import minigrad as mg
 from minigrad.autodiff.checks import node_of
-from minigrad.autodiff.forward import by_transposing, pushforward, since
+from minigrad.autodiff.engine import reachable
+from minigrad.autodiff.forward import by_transposing, pushforward
 from minigrad.autodiff.tangents import Call
 from minigrad.ops import casting, linalg, pooling, sorting, views
 from minigrad.runtime.dispatch import apply
@@ -448,5 +449,5 @@ def test_the_derivative_of_the_derivative_does_not_walk_the_history_of_its_opera
         y = y * 1.01
     before = y.op.id
     z = mg.softmax(y, 0)
-    nodes, older = since([z.op], before + 1)
+    nodes, older = reachable([z.op], before + 1)
     assert [node.name for node in nodes] == ["softmax"] and older == []
