@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.product import (
@@ -26,7 +24,7 @@ from minigrad.backends.cpu.product import (
     vector_blocks,
     work_of,
 )
-from minigrad.backends.cpu.texts import tile_header, tile_size
+from minigrad.backends.cpu.texts import bits, from_bits, tile_header, tile_size
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
@@ -146,8 +144,7 @@ class Matmul(Family):
         """Two factors as they stand among a kernel's numbers."""
         if not dtype.is_float:
             return int(alpha), int(beta)
-        first, second = np.array([alpha, beta], np.float64).view(np.int64).tolist()
-        return first, second
+        return bits(alpha), bits(beta)
 
     # ---- tiles ----
 
@@ -236,8 +233,7 @@ def write(template: Callable[..., Any], dtype: DType, fields: Fields, imports: s
     factors = {}
     for word in {"alpha", "beta"} & fields.places.keys():
         at = fields.place(word)
-        bits = f"numbers[{at} : {at} + 1].view(np.float64)[0]" if dtype.is_float else f"numbers[{at}]"
-        factors[word.upper()] = f"T({bits})"
+        factors[word.upper()] = f"T({from_bits(at) if dtype.is_float else f'numbers[{at}]'})"
     text = write_kernel(
         f"matmul: {dtype}, {name}.",
         template,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.texts import neutral_text
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -25,6 +26,9 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 
+# How `pooled` joins two values, and what it does to a result.
+LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
+MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TASK = 4096  # elements of the image that a task reads, about
 COST = 2  # additions that one of them is worth
 
@@ -44,7 +48,7 @@ class Pool(Family):
         if out.layout.numel == 0:
             return nothing
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
-        kernel = self.kernel(write, pool.max_pool, (x.dtype,), out.dtype, kind=kind_for(x, out, window, numbers))
+        kernel = self.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind_for(x, out, window, numbers))
         return bind(kernel, numbers, 1)
 
     def max_pool_indices(
@@ -85,7 +89,7 @@ class Pool(Family):
         ones = (1,) * len(window)
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, ones, out.layout, rows=True)
         counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
-        return self._mean(pool.avg_pool, out, x, counts, numbers, kind_for(x, out, window, numbers))
+        return self._mean(pool.pooled, out, x, counts, numbers, kind_for(x, out, window, numbers))
 
     def avg_pool_back(
         self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
@@ -114,7 +118,7 @@ def numbers_of(
 ) -> NDArray[np.int64]:  # fmt: skip
     """What the templates read, whose docstring lists it, with their tasks: planes, or some rows of outputs."""
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
-    values: dict[str, int] = {"images": x.shape[0], "channels": x.shape[1], "to": out.offset}
+    values: dict[str, int] = {"channels": x.shape[1], "to": out.offset}
     sizes = {
         "out": (*ones, *outputs.shape[2:]), "size": (*ones, *x.shape[2:]), "window": (*ones, *window),
         "stride": (*ones, *stride), "pad": (*none, *padding), "dilation": (*ones, *dilation),
@@ -152,10 +156,13 @@ def reciprocals(
 def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType, *more: DType) -> Any:
     """Write, compile and import one of the loops; it computes in the registers' dtype of the image, which is last.
 
-    more: the dtype of what the loop has behind its output.
+    more: the dtype of what the loop has behind its output; of `pooled` the counts that make it a mean.
     """
-    name, image = template.__name__, operands[-1]
-    lowest = "-np.inf" if image.is_float else str(image.lowest)
+    name, image, mean = template.__name__, operands[-1], bool(more)
+    lowest = neutral_text("lowest", image.compute)
+    join, finish = MEAN if mean else LARGEST
+    if template is pool.pooled:
+        name = "avg_pool" if mean else "max_pool"
     text = write_kernel(
         f"pooling: {', '.join(map(str, operands))} -> {out}, {name}.",
         template,
@@ -163,10 +170,15 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         out=out,
         fields=pool.POOL,
         compute=image.compute,
-        macros={"LOAD_X": expression_macro(load_text(image, image.compute)[0])},
-        constants={"LOWEST": f"T({lowest})"},
+        macros={
+            "LOAD_X": expression_macro(load_text(image, image.compute)[0]),
+            "JOIN": expression_macro(join),
+            "FINISH": expression_macro(finish),
+        },
+        constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean))},
         arrays=(*operands, out, *more),
         helpers=(pool.search,) if "search" in template.__code__.co_names else (),
+        results="out, counts" if template is pool.pooled and mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text).kernel
 

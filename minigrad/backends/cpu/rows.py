@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import helper, neutral_text, stream_header
+from minigrad.backends.cpu.texts import bits, column_views, helper, neutral_text, stream_header
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float64
@@ -37,7 +37,6 @@ JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "l
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
 NAMES = ("a", "b", "c", "e")
-BRIEF = 1 << 16  # with fewer elements a launch of one task keeps the GIL
 STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
 ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache
 
@@ -171,11 +170,6 @@ def cost(fn: RowFn) -> int:
     """About how many additions an element is worth."""
     made = fn.terms if fn.result is None else (fn.result, *fn.terms)
     return sum(scalar.cost for scalar in made) + sum(total.term.cost for total in fn.totals)
-
-
-def bits(value: float) -> int:
-    """A float64 as the integer that travels among the numbers."""
-    return int(np.float64(value).view(np.int64))
 
 
 def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
@@ -346,13 +340,10 @@ def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, f
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
     """Rows across the memory of the result, in blocks of neighbours."""
     count = len(fn.totals)
-    constants = {"OPERANDS": str(len(dtypes)), "TOTALS": str(count), "BLOCK": str(COLUMNS)}
+    constants = {"OPERANDS": str(len(dtypes)), "TOTALS": str(count), "BLOCK": str(COLUMNS)} | column_views(unit)
     for k, dense in enumerate(unit):
         constants[f"AT_{k}"] = f"at[{k}]"
-        # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
-        constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if dense else f"in_{k}"
         constants[f"STEP_{k}"] = LEFT_OUT if dense else f"numbers[{rows.COLUMNS.place('col', group=str(k + 1))}]"
-        constants[f"PLACE_{k}"] = "j" if dense else f"np.uint64(p_{k} + j * step_{k})"
     functions, operands = "", ", ".join(f"in_{k}" for k in range(len(dtypes)))
     arguments = ", ".join(NAMES[k] if k < count else NAMES[0] for k in range(4))
     for k in range(4):

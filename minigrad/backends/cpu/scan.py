@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import helper, neutral_text
+from minigrad.backends.cpu.texts import column_views, neutral_text
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -24,8 +24,8 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import scan
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
-from minigrad.kernels.specialize import load_text, store_text, write_kernel
+from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # neighbours that one block scans side by side
@@ -110,13 +110,6 @@ def scan_numbers(
     return None, numbers, chunks, rows * blocks if blocks > 1 else 0
 
 
-def conversions(dtypes: Sequence[DType], out: DType, chain: Chain) -> dict[str, Expand]:
-    """The macros of a helper of `along`."""
-    scalar, _, _, compute = chain
-    macros = {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
-    return {"F": scalar_macro(scalar, compute), "STORE": expression_macro(store_text(compute, out)[0]), **macros}
-
-
 def joining(chain: Chain) -> Expand:
     """The macro of two accumulators; what may not be cut has one only."""
     _, combine, _, compute = chain
@@ -125,7 +118,7 @@ def joining(chain: Chain) -> Expand:
 
 def write(
     name: str, title: str, template: Callable[..., Any], chain: Chain, dtypes: tuple[DType, ...], out: DType,
-    constants: dict[str, str], fields: Fields, work: DType | None = None, functions: str = "",
+    constants: dict[str, str], fields: Fields, work: DType | None = None, helpers: Sequence[Callable[..., Any]] = (),
 ) -> Any:  # fmt: skip
     """Write, compile and import one kernel.  work: the dtype of what it has besides operands and result."""
     scalar, _, identity, compute = chain
@@ -138,7 +131,7 @@ def write(
         macros={"F": scalar_macro(scalar, compute), "COMBINE": joining(chain)},
         constants={"IDENTITY": identity, **constants},
         arrays=(*dtypes, work, out) if work else (*dtypes, out),
-        imports=functions,
+        helpers=helpers,
         fields=fields,
         results="work, out" if work else "out",
     )
@@ -147,12 +140,9 @@ def write(
 
 def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool) -> Any:
     """Rows as chains; dense: they lie along all memory."""
-    scalar, _, identity, compute = chain
+    scalar, *_, compute = chain
     operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
-    constants = {"OPERANDS": str(len(dtypes)), "IDENTITY": identity, "SIZE": str(len(dtypes) + 2)}
-    functions = helper(paste(scan.begin, 0, {"COMBINE": joining(chain)}, constants, scan.ALONG), scan.begin, "begin")
-    finish = paste(scan.finish, len(dtypes), conversions(dtypes, out, chain), {}, scan.ALONG)
-    functions += helper(finish, scan.finish, "finish")
+    constants = {"OPERANDS": str(len(dtypes)), "SIZE": str(len(dtypes) + 2)}
     constants["FINISH"] = f"finish({operands}, out, numbers, places[k * {len(dtypes) + 2} :], common, acc[k])"
     for name in "ABCD":
         v = name.lower()
@@ -161,8 +151,8 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
         for k in range(len(dtypes)):
             constants[f"IN_{name}_{k}"] = f"in_{k}[p{v}_{k} : p{v}_{k} + common]" if dense else f"in_{k}"
             constants[f"FROM_{name}_{k}"] = "i" if dense else f"np.uint64(p{v}_{k} + i * s_{k})"
-    name = f"{scalar.name}_rows{'1' if dense else ''}"
-    return write(name, "rows", scan.along, chain, dtypes, out, constants, scan.ALONG, as_dtype(compute), functions)
+    name, helpers = f"{scalar.name}_rows{'1' if dense else ''}", (scan.begin, scan.finish)
+    return write(name, "rows", scan.along, chain, dtypes, out, constants, scan.ALONG, as_dtype(compute), helpers)
 
 
 def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
@@ -172,15 +162,6 @@ def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
     label = f"{chain[0].name}_totals{'1' if dense else ''}"
     return write(label, "totals of blocks", scan.carry, chain, (a,), as_dtype(chain[-1]), constants, scan.ALONG)
-
-
-def column_views(dense: Sequence[bool]) -> dict[str, str]:
-    """How neighbours are indexed."""
-    constants = {}
-    for k, unit in enumerate(dense):
-        constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if unit else f"in_{k}"
-        constants[f"PLACE_{k}"] = "j" if unit else f"np.uint64(p_{k} + j * step_{k})"
-    return constants
 
 
 def write_columns(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: tuple[bool, ...]) -> Any:

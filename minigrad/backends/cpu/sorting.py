@@ -12,14 +12,14 @@ from typing import Any
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import helper, keep_macro
+from minigrad.backends.cpu.texts import keep_macro
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import sorting
-from minigrad.kernels.pasting import expression_macro, paste
+from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -64,8 +64,8 @@ class Sorting(Family):
         steps.then(kernel, a, values or out, out, steps.numbers(headed(chunks, numbers)))
 
 
-def key_text(dtype: DType, descending: bool) -> str:
-    """The source of `key` for a dtype."""
+def key_of(dtype: DType, descending: bool) -> tuple[Callable[..., Any], dict[str, str]]:
+    """The function that makes keys of a dtype, and its constants."""
     size = dtype.itemsize
     kind = f"np.uint{8 * size}"
     constants = {
@@ -74,24 +74,20 @@ def key_text(dtype: DType, descending: bool) -> str:
         "INFINITY": f"{kind}({0x7C00 if dtype.name == 'float16' else 0x7F80})",
     }  # fmt: skip
     if dtype.is_float:
-        template = sorting.key_half if size == 2 else sorting.key_float
-    else:
-        template = sorting.key_signed if dtype.is_signed else sorting.key_unsigned
-    return helper(paste(template, 0, {}, constants), template, "key")
+        return sorting.key_half if size == 2 else sorting.key_float, constants
+    return sorting.key_signed if dtype.is_signed else sorting.key_unsigned, constants
+
+
+CALLED = {
+    sorting.order: (sorting.radix, sorting.insert),
+    sorting.order_wide: (),
+    sorting.first_few: (sorting.radix, sorting.pick_some, sorting.sift, sorting.pick_many),
+}
 
 
 def write_order(template: Callable[..., Any], dtype: DType, descending: bool, kept: bool) -> Any:
     """Write, compile and import one order; kept: and the elements in it."""
-    constants = {"BITS": str(8 * dtype.itemsize), "FEW": str(FEW)}
-    functions = key_text(dtype, descending)
-    if template is not sorting.order_wide:
-        functions += helper(paste(sorting.radix, 0, {}, constants), sorting.radix, "radix")
-    if template is sorting.order:
-        functions += helper(paste(sorting.insert, 0, {}, {}), sorting.insert, "insert")
-    if template is sorting.first_few:
-        functions += helper(paste(sorting.pick_some, 0, {}, {}), sorting.pick_some, "pick_some")
-        functions += helper(paste(sorting.sift, 0, {}, constants), sorting.sift, "sift")
-        functions += helper(paste(sorting.pick_many, 0, {}, constants), sorting.pick_many, "pick_many")
+    key, constants = key_of(dtype, descending)
     way = "down" if descending else "up"
     text = write_kernel(
         f"{template.__name__} of {dtype}, {way}.",
@@ -99,10 +95,10 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, ke
         operands=(dtype,),
         out=int64,
         compute=int64.compute,
-        macros={"KEY": expression_macro("key({})"), "KEEP": keep_macro(kept)},
-        constants=constants,
+        macros={"KEY": expression_macro(f"{key.__name__}({{}})"), "KEEP": keep_macro(kept)},
+        constants={"BITS": str(8 * dtype.itemsize), "FEW": str(FEW), **constants},
         arrays=(dtype, dtype, int64),
-        imports=functions,
+        helpers=(key, *CALLED[template]),
         fields=sorting.ORDER,
     )
     return load(f"{template.__name__}_{dtype.short}_{way}{'_kept' if kept else ''}", text).kernel

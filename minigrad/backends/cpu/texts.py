@@ -1,9 +1,10 @@
-"""Pieces of kernel texts that several families paste: neutral elements, functions of their own, lines of headers."""
+"""Pieces of kernel texts that several families paste: neutral elements, how neighbours are indexed, floats among the
+numbers, functions of their own, lines of headers."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -37,6 +38,26 @@ def keep_macro(kept: bool) -> Expand:
         return [f"values[{place}] = {x}"] if kept else [], ast.Constant(0)
 
     return expand
+
+
+def column_views(dense: Sequence[bool]) -> dict[str, str]:
+    """How the elements of neighbouring rows are indexed: a stretch of step 1 from a slice, or else it would not
+    vectorise; other steps may be negative."""
+    constants = {}
+    for k, unit in enumerate(dense):
+        constants[f"VIEW_{k}"] = f"in_{k}[p_{k} : p_{k} + count]" if unit else f"in_{k}"
+        constants[f"PLACE_{k}"] = "j" if unit else f"np.uint64(p_{k} + j * step_{k})"
+    return constants
+
+
+def bits(value: float) -> int:
+    """A float64 as the integer that travels among the numbers; `from_bits` is what a kernel makes of it."""
+    return int(np.float64(value).view(np.int64))
+
+
+def from_bits(place: str) -> str:
+    """The text of a float64 whose bits are a number."""
+    return f"np.int64(numbers[{place}]).view(np.float64)"
 
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:

@@ -31,8 +31,12 @@ CONV = Fields(
 )
 
 
-def gather(x, image, N, at, l0, l1, l2):  # type: ignore[no-untyped-def]
-    """Copy what a block sees, from position (l0, l1, l2) of the image whose first element is x[at]."""
+def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
+    """Copy what the block sees that begins with output (b0, b1, b2) of image n and group g."""
+    at = N.x + n * N.x_image + g * N.x_group
+    l0 = b0 * N.stride0 + N.low0
+    l1 = b1 * N.stride1 + N.low1
+    l2 = b2 * N.stride2 + N.low2
     P0 = N.slots0
     P1 = N.slots1
     P2 = N.slots2
@@ -138,11 +142,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
         c0 = min(N.block0, N.size0 - b0)
         c1 = min(N.block1, N.size1 - b1)
         c2 = min(N.block2, N.size2 - b2)
-        at = N.x + n * N.x_image + g * N.x_group
-        l0 = b0 * N.stride0 + N.low0
-        l1 = b1 * N.stride1 + N.low1
-        l2 = b2 * N.stride2 + N.low2
-        gather(x, image, N, at, l0, l1, l2)
+        gather(x, image, N, n, g, b0, b1, b2)
         start = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * step
         flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
         across = (c2 + NR - 1) // NR
@@ -247,11 +247,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
             c0 = min(N.block0, N.size0 - b0)
             c1 = min(N.block1, N.size1 - b1)
             c2 = min(N.block2, N.size2 - b2)
-            at = N.x + n * N.x_image + g * N.x_group
-            l0 = b0 * N.stride0 + N.low0
-            l1 = b1 * N.stride1 + N.low1
-            l2 = b2 * N.stride2 + N.low2
-            gather(x, image, N, at, l0, l1, l2)
+            gather(x, image, N, n, g, b0, b1, b2)
             at = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
             for panel in range(across):
                 m = panel * NR

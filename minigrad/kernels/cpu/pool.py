@@ -5,7 +5,8 @@ What has to know where the largest element is looks for it window by window, in 
 first.  A gradient is made plane by plane, where windows may overlap, and stored once.
 
 Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand that windows are in, and `LOWEST` for the largest of
-nothing.  A task is some rows of outputs where the numbers say how many, else a plane.
+nothing; in `pooled` `JOIN` of two values, which `START` changes nothing of, and `FINISH`.  A task is some rows of
+outputs where the numbers say how many, else a plane.
 
 Numbers of three dims end in 0, 1 and 2: those of the output, of the image (size), of windows, strides, paddings and
 dilations.  x: where the image begins, with its strides; y: the same of a second operand; to: where out begins, which is
@@ -19,13 +20,14 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 POOL = Fields(
-    "images channels out0 out1 out2 size0 size1 size2 window0 window1 window2 stride0 stride1 stride2 pad0 pad1 pad2 "
+    "channels out0 out1 out2 size0 size1 size2 window0 window1 window2 stride0 stride1 stride2 pad0 pad1 pad2 "
     "dilation0 dilation1 dilation2 x x_image x_channel x0 x1 x2 y y_image y_channel y0 y1 y2 to rows line"
 )
 
 
-def max_pool(x, out, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the largest element of the window of o; nan if there is one."""
+def pooled(x, out, N):  # type: ignore[no-untyped-def]
+    """out[n, c, o] = the largest element of the window of o, nan if there is one; or with MEAN the sum of its elements
+    times the reciprocal of what it counts."""
     O0 = N.out0
     O1 = N.out1
     O2 = N.out2
@@ -36,16 +38,18 @@ def max_pool(x, out, N):  # type: ignore[no-untyped-def]
     parts = (O1 + rows - 1) // rows
     size = max(S2 + pad, (O2 - 1) * step + (N.window2 - 1) * N.dilation2 + 1)
     line = room(size, T)
-    best = room(O2, T)
+    held = room(O2, T)
+    if MEAN:
+        share = counts[O0 + O1 : O0 + O1 + O2]
     for task in range(first, last):
         part = task % parts
         o0 = task // parts % O0
         plane = task // (parts * O0)
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
         for o1 in range(part * rows, min(O1, (part + 1) * rows)):
-            # A row of the image with the padding on both sides, the largest over the window's rows.
+            # A row of the image with the padding on both sides, joined over the window's rows.
             for j in range(size):
-                line[j] = LOWEST
+                line[j] = START
             inside = line[pad : pad + S2]
             for a in range(N.window0):
                 i0 = o0 * N.stride0 - N.pad0 + a * N.dilation0
@@ -57,27 +61,29 @@ def max_pool(x, out, N):  # type: ignore[no-untyped-def]
                             # Unsigned: neither a slice nor an index is then tested for its ends.
                             for j in range(S2):
                                 v = LOAD_0(x[np.uint64(q + j)])
-                                inside[j] = v if (v > inside[j]) | (v != v) else inside[j]
+                                inside[j] = JOIN(inside[j], v)
                         else:
                             for j in range(S2):
                                 v = LOAD_0(x[q + j * N.x2])
-                                inside[j] = v if (v > inside[j]) | (v != v) else inside[j]
+                                inside[j] = JOIN(inside[j], v)
             for j in range(O2):
-                best[j] = line[np.uint64(j * step)]
+                held[j] = line[np.uint64(j * step)]
             for c in range(1, N.window2):
                 tap = line[c * N.dilation2 :]
                 if step == 1:
                     for j in range(O2):
-                        best[j] = tap[j] if (tap[j] > best[j]) | (tap[j] != tap[j]) else best[j]
+                        held[j] = JOIN(held[j], tap[j])
                 else:
                     for j in range(O2):
                         v = tap[np.uint64(j * step)]
-                        best[j] = v if (v > best[j]) | (v != v) else best[j]
+                        held[j] = JOIN(held[j], v)
             to = N.to + ((plane * O0 + o0) * O1 + o1) * O2
             row = out[to : to + O2]
+            if MEAN:
+                scale = T(counts[o0] * counts[O0 + o1])
             for j in range(O2):
-                row[j] = STORE(best[j])
-    leave(best)
+                row[j] = STORE(FINISH(held[j], scale, share[j]))
+    leave(held)
     leave(line)
 
 
@@ -220,60 +226,6 @@ def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
     leave(sums)
     leave(where)
     leave(best)
-    leave(line)
-
-
-def avg_pool(x, out, counts, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the sum of the window of o, times the reciprocal of what it counts."""
-    O0 = N.out0
-    O1 = N.out1
-    O2 = N.out2
-    S2 = N.size2
-    step = N.stride2
-    pad = N.pad2
-    rows = N.rows
-    parts = (O1 + rows - 1) // rows
-    size = max(S2 + pad, (O2 - 1) * step + N.window2)
-    line = room(size, T)
-    sums = room(O2, T)
-    share = counts[O0 + O1 : O0 + O1 + O2]
-    for task in range(first, last):
-        part = task % parts
-        o0 = task // parts % O0
-        plane = task // (parts * O0)
-        at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
-        for o1 in range(part * rows, min(O1, (part + 1) * rows)):
-            for j in range(size):
-                line[j] = T(0)
-            inside = line[pad : pad + S2]
-            for a in range(N.window0):
-                i0 = o0 * N.stride0 - N.pad0 + a
-                for b in range(N.window1):
-                    i1 = o1 * N.stride1 - N.pad1 + b
-                    if i0 >= 0 and i0 < N.size0 and i1 >= 0 and i1 < N.size1:
-                        q = at + i0 * N.x0 + i1 * N.x1
-                        if N.x2 == 1:
-                            for j in range(S2):
-                                inside[j] += LOAD_0(x[np.uint64(q + j)])
-                        else:
-                            for j in range(S2):
-                                inside[j] += LOAD_0(x[q + j * N.x2])
-            for j in range(O2):
-                sums[j] = line[np.uint64(j * step)]
-            for c in range(1, N.window2):
-                tap = line[c:]
-                if step == 1:
-                    for j in range(O2):
-                        sums[j] += tap[j]
-                else:
-                    for j in range(O2):
-                        sums[j] += tap[np.uint64(j * step)]
-            to = N.to + ((plane * O0 + o0) * O1 + o1) * O2
-            row = out[to : to + O2]
-            scale = T(counts[o0] * counts[O0 + o1])
-            for j in range(O2):
-                row[j] = STORE(T(sums[j] * T(scale * share[j])))
-    leave(sums)
     leave(line)
 
 
