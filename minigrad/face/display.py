@@ -56,8 +56,8 @@ def represent(x: Tensor) -> str:
         notes.append(f"dtype={x.dtype}")
     if str(x.device) != "cpu":
         notes.append(f"device={str(x.device)!r}")
-    if getattr(x, "name", None):
-        notes.append(f"name={x.name!r}")
+    if name := getattr(x, "name", None):
+        notes.append(f"name={name!r}")
     if x.op is not None:
         notes.append(f"op={x.op.op.label}")
     return f"{kind}({', '.join([body, *notes])})"

@@ -64,7 +64,6 @@ def from_dlpack(source: Any) -> Tensor:
     return from_numpy(np.from_dlpack(source))
 
 
-Tensor.numpy = numpy  # type: ignore[attr-defined]
-Tensor.__array__ = to_array  # type: ignore[attr-defined]
-Tensor.__dlpack__ = dlpack  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = dlpack_device  # type: ignore[attr-defined]
+NAMES = {"numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device}
+for _name, _function in NAMES.items():
+    setattr(Tensor, _name, _function)

@@ -1,0 +1,1213 @@
+"""The methods that `face/` attaches to Tensor.  Written by `python -m minigrad.cli.stubs`."""
+
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from minigrad.autodiff.grads import GradStore
+from minigrad.runtime.tensor import Tensor
+
+class Attached:
+    @property
+    def T(self) -> Tensor:
+        """A view with all dims in reverse order."""
+
+    def __abs__(self) -> Tensor:
+        """|x|.  Gradient: g*sign(x), 0 at 0."""
+
+    def __add__(self, b: Any) -> Tensor:
+        """Sum, element by element; shapes broadcast.  For bool it is `or`."""
+
+    def __and__(self, b: Any) -> Tensor:
+        """Bits in both; for bool `and`."""
+
+    def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
+        """What np.asarray(x) calls: a copy for tensors that require a gradient, shared memory otherwise."""
+
+    def __bool__(self) -> builtins.bool:
+        """bool(x) for one element.  Raises ShapeError for more, where it is unclear which is meant."""
+
+    def __contains__(self, element: Any) -> builtins.bool:
+        """Whether `element`, which broadcasts, equals some element of x, as in NumPy; False for what is no number."""
+
+    def __copy__(self) -> Tensor:
+        """Another tensor on the same storage, with the same history; a Var becomes another leaf with the same `.grad`."""
+
+    def __deepcopy__(self, memo: builtins.dict[builtins.int, Any]) -> Tensor:
+        """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
+
+    def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: builtins.bool | None = ...) -> Any:
+        """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as."""
+
+    def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
+        """DLPack's name of the device: the CPU."""
+
+    def __eq__(self, other: Any) -> Any:
+        """x == other.  What is no number falls back to Python's identity, so that `x in list` works."""
+
+    def __float__(self) -> builtins.float:
+        """float(x) for one element."""
+
+    def __floordiv__(self, b: Any) -> Tensor:
+        """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+
+    def __format__(self, spec: builtins.str) -> builtins.str:
+        """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
+
+    def __ge__(self, b: Any) -> Tensor:
+        """a >= b."""
+
+    def __getitem__(self, index: Any) -> Tensor:
+        """x[index]: ints, slices, None and Ellipsis give a view; one index tensor, list of ints or mask a copy."""
+
+    def __gt__(self, b: Any) -> Tensor:
+        """a > b."""
+
+    def __iadd__(self, b: Any) -> Tensor:
+        """`add` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __iand__(self, b: Any) -> Tensor:
+        """`bitwise_and` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __ifloordiv__(self, b: Any) -> Tensor:
+        """`floor_divide` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __imod__(self, b: Any) -> Tensor:
+        """`remainder` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __imul__(self, b: Any) -> Tensor:
+        """`mul` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __index__(self) -> builtins.int:
+        """A one-element integer tensor where Python wants an index, as in range(x)."""
+
+    def __int__(self) -> builtins.int:
+        """int(x) for one element, towards zero."""
+
+    def __invert__(self) -> Tensor:
+        """~x: `not` for bool, all bits for integers."""
+
+    def __ior__(self, b: Any) -> Tensor:
+        """`bitwise_or` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __ipow__(self, b: Any) -> Tensor:
+        """`pow` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __isub__(self, b: Any) -> Tensor:
+        """`sub` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
+
+    def __itruediv__(self, b: Any) -> Tensor:
+        """`div` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __ixor__(self, b: Any) -> Tensor:
+        """`bitwise_xor` in place.  Raises GradientError where a gradient would be lost."""
+
+    def __le__(self, b: Any) -> Tensor:
+        """a <= b."""
+
+    def __len__(self) -> builtins.int:
+        """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
+
+    def __lt__(self, b: Any) -> Tensor:
+        """a < b."""
+
+    def __matmul__(self, b: Tensor) -> Tensor:
+        """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+
+    def __mod__(self, b: Any) -> Tensor:
+        """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0."""
+
+    def __mul__(self, b: Any) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+
+    def __ne__(self, other: Any) -> Any:
+        """x != other.  What is no number falls back to Python's identity, as for `==`."""
+
+    def __neg__(self) -> Tensor:
+        """-x; unsigned integers wrap."""
+
+    def __or__(self, b: Any) -> Tensor:
+        """Bits in either; for bool `or`."""
+
+    def __pow__(self, exponent: Any) -> Tensor:
+        """x ** exponent, by the square, the root or the reciprocal where it is one."""
+
+    def __radd__(self, other: Any) -> Tensor:
+        """`add` with the tensor as the second operand."""
+
+    def __rand__(self, other: Any) -> Tensor:
+        """`bitwise_and` with the tensor as the second operand."""
+
+    def __reduce__(self) -> builtins.tuple[Any, ...]:
+        """For pickle: the elements as a NumPy array, and the device.  Raises GradientError within a graph."""
+
+    def __repr__(self) -> builtins.str:
+        """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        """`floor_divide` with the tensor as the second operand."""
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        """`matmul` with the tensor as the second operand."""
+
+    def __rmod__(self, other: Any) -> Tensor:
+        """`remainder` with the tensor as the second operand."""
+
+    def __rmul__(self, other: Any) -> Tensor:
+        """`mul` with the tensor as the second operand."""
+
+    def __ror__(self, other: Any) -> Tensor:
+        """`bitwise_or` with the tensor as the second operand."""
+
+    def __round__(self, ndigits: builtins.int | None = ...) -> Any:
+        """round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
+
+    def __rpow__(self, other: Any) -> Tensor:
+        """`pow` with the tensor as the second operand."""
+
+    def __rsub__(self, other: Any) -> Tensor:
+        """`sub` with the tensor as the second operand."""
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        """`div` with the tensor as the second operand."""
+
+    def __rxor__(self, other: Any) -> Tensor:
+        """`bitwise_xor` with the tensor as the second operand."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """x[index] = value, through the view that basic indices make, or where a mask holds."""
+
+    def __sub__(self, b: Any) -> Tensor:
+        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+
+    def __truediv__(self, b: Any) -> Tensor:
+        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+
+    def __trunc__(self) -> builtins.int:
+        """int(x) for one element, towards zero."""
+
+    def __xor__(self, b: Any) -> Tensor:
+        """Bits in exactly one; for bool `!=`."""
+
+    def abs(self, *, out: Any = ...) -> Tensor:
+        """|x|.  Gradient: g*sign(x), 0 at 0."""
+
+    def abs_(self) -> Tensor:
+        """`abs` in place.  Raises GradientError where a gradient would be lost."""
+
+    def absolute(self, *, out: Any = ...) -> Tensor:
+        """|x|.  Gradient: g*sign(x), 0 at 0."""
+
+    def acos(self, *, out: Any = ...) -> Tensor:
+        """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+
+    def acos_(self) -> Tensor:
+        """`acos` in place.  Raises GradientError where a gradient would be lost."""
+
+    def acosh(self, *, out: Any = ...) -> Tensor:
+        """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+
+    def acosh_(self) -> Tensor:
+        """`acosh` in place.  Raises GradientError where a gradient would be lost."""
+
+    def add(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Sum, element by element; shapes broadcast.  For bool it is `or`."""
+
+    def add_(self, b: Any) -> Tensor:
+        """`add` in place.  Raises GradientError where a gradient would be lost."""
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """beta * input + alpha * mat @ vec: see `addmm`."""
+
+    def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
+        """x * mul + add."""
+
+    def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Whether every element over `dim` is not zero; True of nothing."""
+
+    def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+
+    def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+
+    def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Whether some element over `dim` is not zero; False of nothing."""
+
+    def arccos(self, *, out: Any = ...) -> Tensor:
+        """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+
+    def arccosh(self, *, out: Any = ...) -> Tensor:
+        """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+
+    def arcsin(self, *, out: Any = ...) -> Tensor:
+        """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+
+    def arcsinh(self, *, out: Any = ...) -> Tensor:
+        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+
+    def arctan(self, *, out: Any = ...) -> Tensor:
+        """Arc tangent.  Gradient: g/(1 + x**2)."""
+
+    def arctan2(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The angle of the point (b, a), in (-pi, pi]."""
+
+    def arctanh(self, *, out: Any = ...) -> Tensor:
+        """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+
+    def argmax(self, dim: builtins.int | builtins.tuple[builtins.int, ...] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+
+    def argmax_keepdim(self, dim: Any = ...) -> Any:
+        """`argmax` with the folded dims kept as length 1."""
+
+    def argmin(self, dim: builtins.int | builtins.tuple[builtins.int, ...] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+
+    def argmin_keepdim(self, dim: Any = ...) -> Any:
+        """`argmin` with the folded dims kept as length 1."""
+
+    def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
+        """Positions of the elements along `dim` in their order; stable, nan last."""
+
+    def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
+        """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
+
+    def asin(self, *, out: Any = ...) -> Tensor:
+        """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+
+    def asin_(self) -> Tensor:
+        """`asin` in place.  Raises GradientError where a gradient would be lost."""
+
+    def asinh(self, *, out: Any = ...) -> Tensor:
+        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+
+    def asinh_(self) -> Tensor:
+        """`asinh` in place.  Raises GradientError where a gradient would be lost."""
+
+    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+
+    def atan(self, *, out: Any = ...) -> Tensor:
+        """Arc tangent.  Gradient: g/(1 + x**2)."""
+
+    def atan2(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The angle of the point (b, a), in (-pi, pi]."""
+
+    def atan2_(self, b: Any) -> Tensor:
+        """`atan2` in place.  Raises GradientError where a gradient would be lost."""
+
+    def atan_(self) -> Tensor:
+        """`atan` in place.  Raises GradientError where a gradient would be lost."""
+
+    def atanh(self, *, out: Any = ...) -> Tensor:
+        """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+
+    def atanh_(self) -> Tensor:
+        """`atanh` in place.  Raises GradientError where a gradient would be lost."""
+
+    def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ...) -> GradStore:
+        """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
+
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+
+    def bfloat16(self) -> Tensor:
+        """x as bfloat16."""
+
+    def bitwise_and(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Bits in both; for bool `and`."""
+
+    def bitwise_and_(self, b: Any) -> Tensor:
+        """`bitwise_and` in place.  Raises GradientError where a gradient would be lost."""
+
+    def bitwise_or(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Bits in either; for bool `or`."""
+
+    def bitwise_or_(self, b: Any) -> Tensor:
+        """`bitwise_or` in place.  Raises GradientError where a gradient would be lost."""
+
+    def bitwise_xor(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Bits in exactly one; for bool `!=`."""
+
+    def bitwise_xor_(self, b: Any) -> Tensor:
+        """`bitwise_xor` in place.  Raises GradientError where a gradient would be lost."""
+
+    def bmm(self, b: Tensor) -> Tensor:
+        """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+
+    def bool(self) -> Tensor:
+        """x as bool."""
+
+    def broadcast_add(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Sum, element by element; shapes broadcast.  For bool it is `or`."""
+
+    def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
+
+    def broadcast_div(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+
+    def broadcast_eq(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a == b."""
+
+    def broadcast_ge(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a >= b."""
+
+    def broadcast_gt(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a > b."""
+
+    def broadcast_le(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a <= b."""
+
+    def broadcast_lt(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a < b."""
+
+    def broadcast_matmul(self, b: Tensor) -> Tensor:
+        """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+
+    def broadcast_maximum(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+
+    def broadcast_minimum(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+
+    def broadcast_mul(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+
+    def broadcast_ne(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a != b."""
+
+    def broadcast_pow(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+
+    def broadcast_sub(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+
+    def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
+
+    def byte(self) -> Tensor:
+        """x as uint8."""
+
+    def ceil(self, *, out: Any = ...) -> Tensor:
+        """The smallest whole number not below x.  Gradient: 0."""
+
+    def ceil_(self) -> Tensor:
+        """`ceil` in place.  Raises GradientError where a gradient would be lost."""
+
+    def char(self) -> Tensor:
+        """x as int8."""
+
+    def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
+
+    def clamp(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x, not below min and not above max; either may be None, a number or a tensor."""
+
+    def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
+        """`clamp` in place.  Raises GradientError where a gradient would be lost."""
+
+    def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x, not below min and not above max; either may be None, a number or a tensor."""
+
+    def clone(self) -> Any:
+        """A row-major copy in storage of its own.  Gradient: g."""
+
+    def const_set(self, value: builtins.float) -> Tensor:
+        """Every element becomes `value`, in place."""
+
+    def contiguous(self) -> Tensor:
+        """x itself if its elements lie row-major without gaps, else a copy that does."""
+
+    def copy(self) -> Any:
+        """A row-major copy in storage of its own.  Gradient: g."""
+
+    def copy_(self, source: Any) -> Tensor:
+        """The elements of source, broadcast and cast, in place."""
+
+    def cos(self, *, out: Any = ...) -> Tensor:
+        """Cosine.  Gradient: -g*sin(x)."""
+
+    def cos_(self) -> Tensor:
+        """`cos` in place.  Raises GradientError where a gradient would be lost."""
+
+    def cosh(self, *, out: Any = ...) -> Tensor:
+        """Hyperbolic cosine.  Gradient: g*sinh(x)."""
+
+    def cosh_(self) -> Tensor:
+        """`cosh` in place.  Raises GradientError where a gradient would be lost."""
+
+    def cpu(self) -> Tensor:
+        """x on the CPU; x itself where it is there."""
+
+    def cummax(self, dim: builtins.int) -> Any:
+        """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
+
+    def cummin(self, dim: builtins.int) -> Any:
+        """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
+
+    def cumprod(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
+        """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+
+    def cumsum(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
+        """Sums of all elements up to each along `dim`."""
+
+    def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+        """A view of the diagonal of two dims, as the last dim."""
+
+    def dim(self, dim: builtins.int | None = ...) -> builtins.int:
+        """The number of dims; with an argument, as in candle, the length of that dim."""
+
+    @property
+    def dims(self) -> builtins.tuple[builtins.int, ...]:
+        """Lengths of the dims; `()` for a scalar."""
+
+    def div(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+
+    def div_(self, b: Any) -> Tensor:
+        """`div` in place.  Raises GradientError where a gradient would be lost."""
+
+    def divide(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+
+    def dot(self, b: Tensor) -> Tensor:
+        """The inner product of two vectors of one length."""
+
+    def double(self) -> Tensor:
+        """x as float64."""
+
+    def elem_count(self) -> builtins.int:
+        """Number of elements."""
+
+    def element_size(self) -> builtins.int:
+        """Bytes of an element."""
+
+    def elu(self, alpha: builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
+
+    def elu_(self, alpha: builtins.float = ...) -> Tensor:
+        """`elu` in place.  Raises GradientError where a gradient would be lost."""
+
+    def eq(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a == b."""
+
+    def eq_(self, b: Any) -> Tensor:
+        """`eq` in place.  Raises GradientError where a gradient would be lost."""
+
+    def erf(self, *, out: Any = ...) -> Tensor:
+        """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+
+    def erf_(self) -> Tensor:
+        """`erf` in place.  Raises GradientError where a gradient would be lost."""
+
+    def erfc(self, *, out: Any = ...) -> Tensor:
+        """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+
+    def erfc_(self) -> Tensor:
+        """`erfc` in place.  Raises GradientError where a gradient would be lost."""
+
+    def exp(self, *, out: Any = ...) -> Tensor:
+        """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+
+    def exp2(self, *, out: Any = ...) -> Tensor:
+        """2 to the x.  Gradient: g*2**x*ln(2)."""
+
+    def exp2_(self) -> Tensor:
+        """`exp2` in place.  Raises GradientError where a gradient would be lost."""
+
+    def exp_(self) -> Tensor:
+        """`exp` in place.  Raises GradientError where a gradient would be lost."""
+
+    def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """A view stretched to the shape of other; see `expand`."""
+
+    def expm1(self, *, out: Any = ...) -> Tensor:
+        """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
+
+    def expm1_(self) -> Tensor:
+        """`expm1` in place.  Raises GradientError where a gradient would be lost."""
+
+    def fill_(self, value: builtins.float) -> Tensor:
+        """Every element becomes `value`, in place."""
+
+    def fix(self, *, out: Any = ...) -> Tensor:
+        """x without its fraction.  Gradient: 0."""
+
+    def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
+        """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+
+    def flatten_all(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
+        """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+
+    def flatten_from(self, start_dim: builtins.int) -> Tensor:
+        """The dims from start_dim on as one."""
+
+    def flatten_to(self, end_dim: builtins.int) -> Tensor:
+        """The dims up to end_dim (included) as one."""
+
+    def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view reversed along `dims`."""
+
+    def float(self) -> Tensor:
+        """x as float32."""
+
+    def floor(self, *, out: Any = ...) -> Tensor:
+        """The largest whole number not above x.  Gradient: 0."""
+
+    def floor_(self) -> Tensor:
+        """`floor` in place.  Raises GradientError where a gradient would be lost."""
+
+    def floor_divide(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+
+    def floor_divide_(self, b: Any) -> Tensor:
+        """`floor_divide` in place.  Raises GradientError where a gradient would be lost."""
+
+    def force_contiguous(self) -> Any:
+        """A row-major copy in storage of its own.  Gradient: g."""
+
+    def gather(self, dim: builtins.int, index: Tensor) -> Tensor:
+        """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others."""
+
+    def ge(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a >= b."""
+
+    def ge_(self, b: Any) -> Tensor:
+        """`ge` in place.  Raises GradientError where a gradient would be lost."""
+
+    def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x times the normal distribution function of x; approximate="tanh" for the tanh form."""
+
+    def gelu_(self, approximate: builtins.str = ...) -> Tensor:
+        """`gelu` in place.  Raises GradientError where a gradient would be lost."""
+
+    def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x times the normal distribution function of x; approximate="tanh" for the tanh form."""
+
+    def get(self, index: builtins.int) -> Tensor:
+        """x[index] along the first dim."""
+
+    def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
+        """A view of one position along `dim`, which goes."""
+
+    def greater(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a > b."""
+
+    def greater_equal(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a >= b."""
+
+    def gt(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a > b."""
+
+    def gt_(self, b: Any) -> Tensor:
+        """`gt` in place.  Raises GradientError where a gradient would be lost."""
+
+    def half(self) -> Tensor:
+        """x as float16."""
+
+    def hypot(self, b: Any, *, out: Any = ...) -> Tensor:
+        """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is."""
+
+    def hypot_(self, b: Any) -> Tensor:
+        """`hypot` in place.  Raises GradientError where a gradient would be lost."""
+
+    def i(self, index: Any) -> Tensor:
+        """x[index]: ints, slices, None and Ellipsis give a view; one index tensor, list of ints or mask a copy."""
+
+    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
+        """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+
+    def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
+        """The slices of input along `dim` that the 1-d `index` names, in its order."""
+
+    def int(self) -> Tensor:
+        """x as int32."""
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """Whether it is on a CUDA device."""
+
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the dtype is a float."""
+
+    def isfinite(self, *, out: Any = ...) -> Tensor:
+        """Whether x is neither infinite nor nan."""
+
+    def isfinite_(self) -> Tensor:
+        """`isfinite` in place.  Raises GradientError where a gradient would be lost."""
+
+    def isinf(self, *, out: Any = ...) -> Tensor:
+        """Whether x is infinite, of either sign."""
+
+    def isinf_(self) -> Tensor:
+        """`isinf` in place.  Raises GradientError where a gradient would be lost."""
+
+    def isnan(self, *, out: Any = ...) -> Tensor:
+        """Whether x is nan."""
+
+    def isnan_(self) -> Tensor:
+        """`isnan` in place.  Raises GradientError where a gradient would be lost."""
+
+    def item(self) -> Any:
+        """The only element as a Python number.  Raises ShapeError for more or fewer."""
+
+    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
+        """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+
+    def le(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a <= b."""
+
+    def le_(self, b: Any) -> Tensor:
+        """`le` in place.  Raises GradientError where a gradient would be lost."""
+
+    def leaky_relu(self, negative_slope: builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+        """x above 0, else negative_slope * x.  inplace: in input's own memory, which is returned."""
+
+    def leaky_relu_(self, negative_slope: builtins.float = ...) -> Tensor:
+        """`leaky_relu` in place.  Raises GradientError where a gradient would be lost."""
+
+    def lerp(self, b: Tensor, weight: Any) -> Tensor:
+        """a + weight * (b - a)."""
+
+    def less(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a < b."""
+
+    def less_equal(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a <= b."""
+
+    def log(self, *, out: Any = ...) -> Tensor:
+        """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+
+    def log10(self, *, out: Any = ...) -> Tensor:
+        """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
+
+    def log10_(self) -> Tensor:
+        """`log10` in place.  Raises GradientError where a gradient would be lost."""
+
+    def log1p(self, *, out: Any = ...) -> Tensor:
+        """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
+
+    def log1p_(self) -> Tensor:
+        """`log1p` in place.  Raises GradientError where a gradient would be lost."""
+
+    def log2(self, *, out: Any = ...) -> Tensor:
+        """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
+
+    def log2_(self) -> Tensor:
+        """`log2` in place.  Raises GradientError where a gradient would be lost."""
+
+    def log_(self) -> Tensor:
+        """`log` in place.  Raises GradientError where a gradient would be lost."""
+
+    def log_sigmoid(self, *, out: Any = ...) -> Tensor:
+        """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+
+    def log_sigmoid_(self) -> Tensor:
+        """`log_sigmoid` in place.  Raises GradientError where a gradient would be lost."""
+
+    def log_softmax(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
+        """log(softmax(x)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+
+    def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ...) -> Tensor:
+        """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+
+    def logaddexp(self, b: Any, *, out: Any = ...) -> Tensor:
+        """log(exp(a) + exp(b)) without overflow.  Gradient: g times each operand's share."""
+
+    def logaddexp_(self, b: Any) -> Tensor:
+        """`logaddexp` in place.  Raises GradientError where a gradient would be lost."""
+
+    def logcumsumexp(self, dim: builtins.int) -> Tensor:
+        """log(cumsum(exp(x))) along `dim`, without overflow.  Floats only."""
+
+    def logical_and(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Whether both are not zero."""
+
+    def logical_and_(self, b: Any) -> Tensor:
+        """`logical_and` in place.  Raises GradientError where a gradient would be lost."""
+
+    def logical_not(self, *, out: Any = ...) -> Tensor:
+        """Whether x is zero."""
+
+    def logical_not_(self) -> Tensor:
+        """`logical_not` in place.  Raises GradientError where a gradient would be lost."""
+
+    def logical_or(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Whether one is not zero."""
+
+    def logical_or_(self, b: Any) -> Tensor:
+        """`logical_or` in place.  Raises GradientError where a gradient would be lost."""
+
+    def logical_xor(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Whether exactly one is not zero."""
+
+    def logical_xor_(self, b: Any) -> Tensor:
+        """`logical_xor` in place.  Raises GradientError where a gradient would be lost."""
+
+    def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ...) -> Tensor:
+        """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+
+    def long(self) -> Tensor:
+        """x as int64."""
+
+    def lt(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a < b."""
+
+    def lt_(self, b: Any) -> Tensor:
+        """`lt` in place.  Raises GradientError where a gradient would be lost."""
+
+    @property
+    def mT(self) -> Tensor:
+        """A view with the last two dims swapped."""
+
+    def masked_fill(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
+        """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
+
+    def masked_fill_(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
+        """`masked_fill` in place."""
+
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """x with the elements of `source`, in their order, where `mask` holds; the two broadcast."""
+
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+
+    def matmul(self, b: Tensor) -> Tensor:
+        """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+
+    def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ...) -> Any:
+        """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
+
+    def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+
+    def max_keepdim(self, dim: Any = ...) -> Any:
+        """`max` with the folded dims kept as length 1."""
+
+    def maximum(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+
+    def maximum_(self, b: Any) -> Tensor:
+        """`maximum` in place.  Raises GradientError where a gradient would be lost."""
+
+    def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+
+    def mean_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+
+    def mean_keepdim(self, dim: Any = ...) -> Any:
+        """`mean` with the folded dims kept as length 1."""
+
+    def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
+        """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
+
+    def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ...) -> Any:
+        """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+
+    def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+
+    def min_keepdim(self, dim: Any = ...) -> Any:
+        """`min` with the folded dims kept as length 1."""
+
+    def minimum(self, b: Any, *, out: Any = ...) -> Tensor:
+        """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+
+    def minimum_(self, b: Any) -> Tensor:
+        """`minimum` in place.  Raises GradientError where a gradient would be lost."""
+
+    def mm(self, b: Tensor) -> Tensor:
+        """Matrix times matrix, no batch dims."""
+
+    def moveaxis(self, source: builtins.int, destination: builtins.int) -> Tensor:
+        """A view with one dim moved to another place."""
+
+    def movedim(self, source: builtins.int, destination: builtins.int) -> Tensor:
+        """A view with one dim moved to another place."""
+
+    def msort(self) -> Tensor:
+        """The elements along the first dim in order."""
+
+    def mul(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+
+    def mul_(self, b: Any) -> Tensor:
+        """`mul` in place.  Raises GradientError where a gradient would be lost."""
+
+    def mul_scalar(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+
+    def multiply(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+
+    def mv(self, b: Tensor) -> Tensor:
+        """Matrix times vector."""
+
+    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """A view of `length` elements along `dim` from `start`."""
+
+    @property
+    def nbytes(self) -> builtins.int:
+        """Bytes of all elements that the tensor shows."""
+
+    def ndimension(self, dim: builtins.int | None = ...) -> builtins.int:
+        """The number of dims; with an argument, as in candle, the length of that dim."""
+
+    def ndtr(self, *, out: Any = ...) -> Tensor:
+        """The normal distribution function, with its negative tail to full relative accuracy."""
+
+    def ndtr_(self) -> Tensor:
+        """`ndtr` in place.  Raises GradientError where a gradient would be lost."""
+
+    def ne(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a != b."""
+
+    def ne_(self, b: Any) -> Tensor:
+        """`ne` in place.  Raises GradientError where a gradient would be lost."""
+
+    def neg(self, *, out: Any = ...) -> Tensor:
+        """-x; unsigned integers wrap."""
+
+    def neg_(self) -> Tensor:
+        """`neg` in place.  Raises GradientError where a gradient would be lost."""
+
+    def negative(self, *, out: Any = ...) -> Tensor:
+        """-x; unsigned integers wrap."""
+
+    def nelement(self) -> builtins.int:
+        """Number of elements."""
+
+    def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Memory as it comes, of the dtype and on the device of x; see `mg.empty`."""
+
+    def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """One value, of the dtype and on the device of x; see `mg.full`."""
+
+    def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Ones of the dtype and on the device of x; see `mg.ones`."""
+
+    def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """A copy of data in the dtype and on the device of x; see `mg.tensor`."""
+
+    def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+        """Zeros of the dtype and on the device of x; see `mg.zeros`."""
+
+    def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
+        """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+
+    def norm(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
+
+    def not_equal(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a != b."""
+
+    def numpy(self) -> Any:
+        """The elements as a NumPy array that shares memory: a write to either shows in both."""
+
+    def one_set(self) -> Tensor:
+        """Every element becomes 1, in place."""
+
+    def outer(self, b: Tensor) -> Tensor:
+        """The product of every element of a vector with every element of another."""
+
+    def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """A view with the dims in another order."""
+
+    def pow(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+
+    def pow_(self, b: Any) -> Tensor:
+        """`pow` in place.  Raises GradientError where a gradient would be lost."""
+
+    def powf(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+
+    def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+
+    @property
+    def rank(self) -> builtins.int:
+        """Number of dims."""
+
+    def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
+        """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+
+    def recip(self, *, out: Any = ...) -> Tensor:
+        """1/x.  Gradient: -g/x**2."""
+
+    def reciprocal(self, *, out: Any = ...) -> Tensor:
+        """1/x.  Gradient: -g/x**2."""
+
+    def reciprocal_(self) -> Tensor:
+        """`reciprocal` in place.  Raises GradientError where a gradient would be lost."""
+
+    def relu(self, *, out: Any = ...) -> Tensor:
+        """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+
+    def relu6(self, *, out: Any = ...) -> Tensor:
+        """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+
+    def relu6_(self) -> Tensor:
+        """`relu6` in place.  Raises GradientError where a gradient would be lost."""
+
+    def relu_(self) -> Tensor:
+        """`relu` in place.  Raises GradientError where a gradient would be lost."""
+
+    def remainder(self, b: Any, *, out: Any = ...) -> Tensor:
+        """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0."""
+
+    def remainder_(self, b: Any) -> Tensor:
+        """`remainder` in place.  Raises GradientError where a gradient would be lost."""
+
+    def repeat(self, *sizes: Any) -> Tensor:
+        """x repeated sizes[d] times along each dim; more sizes than dims add dims in front."""
+
+    def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
+        """Exists to say how: a tensor cannot become a leaf afterwards here."""
+
+    def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """x in the shape of other; see `reshape`."""
+
+    def roll(self, shifts: builtins.int, dims: builtins.int) -> Tensor:
+        """x moved by `shifts` along a dim; what falls off one end comes in at the other."""
+
+    def round(self, *, out: Any = ...) -> Tensor:
+        """The nearest whole number, halves to even: round(0.5) = 0, round(1.5) = 2.  Gradient: 0."""
+
+    def round_(self) -> Tensor:
+        """`round` in place.  Raises GradientError where a gradient would be lost."""
+
+    def rsqrt(self, *, out: Any = ...) -> Tensor:
+        """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+
+    def rsqrt_(self) -> Tensor:
+        """`rsqrt` in place.  Raises GradientError where a gradient would be lost."""
+
+    def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
+        """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+
+    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
+        """A view of one position along `dim`, which goes."""
+
+    def short(self) -> Tensor:
+        """x as int16."""
+
+    def sigmoid(self, *, out: Any = ...) -> Tensor:
+        """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+
+    def sigmoid_(self) -> Tensor:
+        """`sigmoid` in place.  Raises GradientError where a gradient would be lost."""
+
+    def sign(self, *, out: Any = ...) -> Tensor:
+        """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+
+    def sign_(self) -> Tensor:
+        """`sign` in place.  Raises GradientError where a gradient would be lost."""
+
+    def silu(self, *, out: Any = ...) -> Tensor:
+        """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+
+    def silu_(self) -> Tensor:
+        """`silu` in place.  Raises GradientError where a gradient would be lost."""
+
+    def sin(self, *, out: Any = ...) -> Tensor:
+        """Sine.  Gradient: g*cos(x)."""
+
+    def sin_(self) -> Tensor:
+        """`sin` in place.  Raises GradientError where a gradient would be lost."""
+
+    def sinh(self, *, out: Any = ...) -> Tensor:
+        """Hyperbolic sine.  Gradient: g*cosh(x)."""
+
+    def sinh_(self) -> Tensor:
+        """`sinh` in place.  Raises GradientError where a gradient would be lost."""
+
+    def size(self, dim: builtins.int | None = ...) -> Any:
+        """The shape, or the length of one dim."""
+
+    def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int = ...) -> Tensor:
+        """x with src in place of src.shape[dim] positions from `start` along `dim`; both are differentiated."""
+
+    def slice_set(self, source: Tensor, dim: builtins.int, offset: builtins.int) -> Tensor:
+        """Write source into x from position `offset` along `dim`, in place."""
+
+    def softmax(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
+        """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows."""
+
+    def softplus(self, beta: builtins.float = ..., threshold: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+        """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
+
+    def softplus_(self, beta: builtins.float = ..., threshold: builtins.float = ...) -> Tensor:
+        """`softplus` in place.  Raises GradientError where a gradient would be lost."""
+
+    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Any:
+        """The elements along `dim` in order, and where they stood: (values, indices)."""
+
+    def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+
+    def sqr(self, *, out: Any = ...) -> Tensor:
+        """x*x.  Gradient: 2*g*x."""
+
+    def sqrt(self, *, out: Any = ...) -> Tensor:
+        """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+
+    def sqrt_(self) -> Tensor:
+        """`sqrt` in place.  Raises GradientError where a gradient would be lost."""
+
+    def square(self, *, out: Any = ...) -> Tensor:
+        """x*x.  Gradient: 2*g*x."""
+
+    def square_(self) -> Tensor:
+        """`square` in place.  Raises GradientError where a gradient would be lost."""
+
+    def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
+        """A view without dims of length 1: all, or those named that have it."""
+
+    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.int = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+
+    def storage_offset(self) -> builtins.int:
+        """Position of the first element in the storage."""
+
+    def stride(self, dim: builtins.int | None = ...) -> Any:
+        """The steps of all dims in elements, or that of one."""
+
+    def sub(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+
+    def sub_(self, b: Any) -> Tensor:
+        """`sub` in place.  Raises GradientError where a gradient would be lost."""
+
+    def subtract(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+
+    def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Sum over `dim`."""
+
+    def sum_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Sum over `dim`."""
+
+    def sum_keepdim(self, dim: Any = ...) -> Any:
+        """`sum` with the folded dims kept as length 1."""
+
+    def sum_to(self, shape: builtins.tuple[builtins.int, ...]) -> Tensor:
+        """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+
+    def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """A view with two dims swapped."""
+
+    def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """A view with two dims swapped."""
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix; a view."""
+
+    def tan(self, *, out: Any = ...) -> Tensor:
+        """Tangent.  Gradient: g*(1 + tan(x)**2)."""
+
+    def tan_(self) -> Tensor:
+        """`tan` in place.  Raises GradientError where a gradient would be lost."""
+
+    def tanh(self, *, out: Any = ...) -> Tensor:
+        """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+
+    def tanh_(self) -> Tensor:
+        """`tanh` in place.  Raises GradientError where a gradient would be lost."""
+
+    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+
+    def to_device(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+
+    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+        """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+
+    def to_scalar(self) -> Any:
+        """The only element as a Python number.  Raises ShapeError for more or fewer."""
+
+    def to_vec0(self) -> Any:
+        """The only element as a Python number.  Raises ShapeError for more or fewer."""
+
+    def to_vec1(self) -> Any:
+        """The elements as nested Python lists; a number for shape ()."""
+
+    def to_vec2(self) -> Any:
+        """The elements as nested Python lists; a number for shape ()."""
+
+    def to_vec3(self) -> Any:
+        """The elements as nested Python lists; a number for shape ()."""
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists; a number for shape ()."""
+
+    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...) -> Any:
+        """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+
+    def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """A view with two dims swapped."""
+
+    def true_divide(self, b: Any, *, out: Any = ...) -> Tensor:
+        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+
+    def trunc(self, *, out: Any = ...) -> Tensor:
+        """x without its fraction.  Gradient: 0."""
+
+    def trunc_(self) -> Tensor:
+        """`trunc` in place.  Raises GradientError where a gradient would be lost."""
+
+    def type(self, dtype: Any = ...) -> Any:
+        """x in another dtype, as `to`; without one the name of its own, "float32"."""
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """x in the dtype of other, and on its device."""
+
+    def unbind(self, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """Views of all positions along `dim`, which goes."""
+
+    def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
+        """A view of all windows of `size` along a dim, one every `step`, as a last dim."""
+
+    def unsqueeze(self, dim: builtins.int) -> Tensor:
+        """A view with a dim of length 1 at `dim`."""
+
+    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.int = ..., keepdim: builtins.bool = ...) -> Tensor:
+        """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+
+    def var_keepdim(self, dim: Any = ...) -> Any:
+        """`var` with the folded dims kept as length 1."""
+
+    def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view in the shape of other; see `view`."""
+
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """x where the condition holds, else other.  `mg.where(condition, a, b)` has the condition first."""
+
+    def where_cond(self, a: Any, b: Any) -> Tensor:
+        """candle's order of `where`: the condition first."""
+
+    def zero_(self) -> Tensor:
+        """Every element becomes 0, in place."""
+
+    def zero_set(self) -> Tensor:
+        """Every element becomes 0, in place."""
+

@@ -1,0 +1,25 @@
+"""What a type checker and an editor read of Tensor's methods is what is attached to it."""
+
+from __future__ import annotations
+
+import ast
+
+from minigrad.cli import stubs
+
+
+def test_the_stub_file_is_what_would_be_written_now() -> None:
+    text = stubs.PATH.read_text(encoding="utf-8")
+    assert text == stubs.text(), "write it anew: python -m minigrad.cli.stubs"
+
+
+def test_every_attached_method_is_there_with_its_parameters() -> None:
+    tree = ast.parse(stubs.text())
+    (attached,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    found = {node.name: node for node in attached.body if isinstance(node, ast.FunctionDef)}
+    assert found.keys() == {name for name, _ in stubs.attached()}
+    assert {"exp", "exp_", "softmax", "T", "__radd__", "where_cond", "numpy"} <= found.keys()
+    assert "item" in found and "shape" not in found  # Tensor's own class body has `shape`
+    said = ast.unparse(found["cumsum"])
+    assert said.startswith("def cumsum(self, dim: builtins.int, ") and "-> Tensor" in said
+    assert "builtins.int | Sequence[builtins.int] | None" in ast.unparse(found["sum"].args)
+    assert ast.unparse(found["split"].returns) == "builtins.tuple[Tensor, ...]"  # type: ignore[arg-type]
