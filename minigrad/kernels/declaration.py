@@ -18,6 +18,7 @@ from typing import Any
 
 from minigrad.errors import DeclarationError
 
+HEAD = re.compile(r"^\s*def\s+(\w+)")  # one for all names: importing minigrad looks for a hundred
 CLOSING = 20  # lines of closing brackets that may follow the last line with code
 
 
@@ -54,8 +55,8 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     """The `def` among the lines of a file that some code was compiled from; None if that is not there."""
     # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
     name, free = code.co_name, code.co_freevars
-    first, head = code.co_firstlineno - 1, re.compile(rf"\s*def\s+{re.escape(name)}\b")
-    while first < len(lines) and not head.match(lines[first]):
+    first = code.co_firstlineno - 1
+    while first < len(lines) and name not in HEAD.findall(lines[first]):
         first += 1
     # The same text gives the same code inside of a function that knows the names of its closure.
     around = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n"

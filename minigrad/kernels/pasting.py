@@ -13,6 +13,8 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
+from functools import cache
+from keyword import iskeyword
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,17 +30,27 @@ Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}
-_sources: dict[Callable[..., Any], str] = {}
 
 
-def source_of(function: Callable[..., Any]) -> str:
-    """A template's source text, read once."""
-    text = _sources.get(function)
-    if text is None:
-        text = _sources[function] = textwrap.dedent(inspect.getsource(function))
-    return text.replace("  # type: ignore[no-untyped-def]", "")
+class Source(NamedTuple):
+    """The text of a template, the names in it, and how many of its lines stand above its body: the `def`, its words."""
+
+    text: str
+    names: frozenset[str]
+    start: int
+
+
+@cache
+def source_of(function: Callable[..., Any]) -> Source:
+    """A template's source, read once."""
+    text = textwrap.dedent(inspect.getsource(function)).replace("  # type: ignore[no-untyped-def]", "")
+    tree: Any = ast.parse(text).body[0]
+    told = ast.get_docstring(tree) is not None
+    names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return Source(text, names, tree.body[0].end_lineno if told else 1)
 
 
 def fold(node: ast.BinOp) -> ast.expr:
@@ -55,24 +67,35 @@ def fold(node: ast.BinOp) -> ast.expr:
 
 
 class Words(NamedTuple):
-    """What the words of a template stand for: how many operands there are, macros, constants, the names of numbers."""
+    """What the words of a template stand for: how many operands there are, macros, constants, the names of numbers; and
+    all of these words."""
 
     operands: int
     macros: dict[str, Expand]
     constants: dict[str, str]
     fields: Fields | None
+    known: frozenset[str]
+
+
+def parsed(text: str) -> ast.expr:
+    """An expression; most are a name or a number, which need no parser."""
+    if text.isdecimal() and (text == "0" or text[0] != "0"):
+        return ast.Constant(int(text))
+    if text.isidentifier() and not iskeyword(text):
+        return ast.Name(text)
+    return ast.parse(text, mode="eval").body
 
 
 class _Expander(ast.NodeTransformer):
     """Expands macros and constants in the expressions of one template line."""
 
     def __init__(self, words: Words, lines: list[str], used: set[str]) -> None:
-        self.operands, self.macros, self.constants, self.fields = words
+        self.operands, self.macros, self.constants, self.fields, _ = words
         self.lines, self.used = lines, used
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         text = "numbers" if node.id == "N" and self.fields else self.constants.get(node.id)
-        return node if text is None else ast.parse(text, mode="eval").body
+        return node if text is None else parsed(text)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if is_number(node) and self.fields:
@@ -93,13 +116,13 @@ class _Expander(ast.NodeTransformer):
         assert isinstance(inner, ast.Attribute)
         group = ""
         if inner.attr in self.fields.groups:
-            group = ast.unparse(self.visit(ast.parse(indices.pop(0), mode="eval").body))
+            group = ast.unparse(self.visit(parsed(indices.pop(0))))
         return self.number(inner.attr, "".join(indices), group)
 
     def number(self, name: str, index: str = "", group: str = "") -> ast.expr:
         """A number, an entry of a list, or one of a group."""
         assert self.fields is not None
-        place = self.visit(ast.parse(self.fields.place(name, index, group), mode="eval").body)
+        place = self.visit(parsed(self.fields.place(name, index, group)))
         return ast.Subscript(ast.Name("numbers"), place)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -117,11 +140,11 @@ class _Expander(ast.NodeTransformer):
 
     def spread(self, args: list[ast.expr]) -> list[ast.expr]:
         """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions _K, once per operand."""
-        texts: list[str] = []
+        spread: list[ast.expr] = []
         for arg in args:
             text = ast.unparse(arg)
-            texts += [text.replace("_K", f"_{k}") for k in range(self.operands)] if "_K" in text else [text]
-        return [ast.parse(text, mode="eval").body for text in texts]
+            spread += [parsed(text.replace("_K", f"_{k}")) for k in range(self.operands)] if "_K" in text else [arg]
+        return spread
 
 
 def is_number(node: ast.expr) -> bool:
@@ -163,16 +186,13 @@ def paste(
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too."""
-    words = Words(operands, macros, constants, fields)
-    text = source_of(template)
-    tree = ast.parse(text)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | RESERVED
-    first: ast.stmt = tree.body[0].body[0]  # type: ignore[attr-defined]
-    told = ast.get_docstring(tree.body[0]) is not None  # type: ignore[arg-type]
+    words = Words(operands, macros, constants, fields, frozenset({*macros, *constants, *(["N"] if fields else [])}))
+    text, names, start = source_of(template)
+    used = {*names, *RESERVED}
     result: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         code = line.split("  #")[0]
-        if told and first.lineno <= number <= (first.end_lineno or 0):
+        if 1 < number <= start:
             result.append(line)
         elif code.lstrip().startswith("walk("):
             indent = code[: len(code) - len(code.lstrip())]
@@ -186,7 +206,7 @@ def paste(
             result += _expand_line(line, words, used)
     result = chosen(result)
     if fields:
-        result = with_lengths(result, (first.end_lineno or 1) if told else 1, fields)
+        result = with_lengths(result, start, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
 
 
@@ -217,15 +237,13 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
         names = ", ".join(f"in_{k}" for k in range(words.operands))
         line = line.replace("in_K", names)
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
-    found = set(re.findall(r"\w+", code))
-    wanted = words.macros.keys() | words.constants.keys() | ({"N"} if words.fields else set())
-    counted = re.search(r"\b\d+ [+*] \d+\b", code)  # `K + 1` once K is a number
-    if not (found & wanted or counted) or code.startswith(("#", '"')):
+    counted = COUNTED.search(code)  # `K + 1` once K is a number
+    if (words.known.isdisjoint(WORD.findall(code)) and not counted) or code.startswith(("#", '"')):
         return [line]
     opener = code.endswith(":")
     tree = ast.parse(code + (" pass" if opener else "")).body[0]
     before: list[str] = []
-    new = ast.fix_missing_locations(_Expander(words, before, used).visit(tree))
+    new = _Expander(words, before, used).visit(tree)
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     above = [indent + text for text in before]
     # What a template leaves out of this kernel is a number by now, `0`, or nothing is assigned: `x = ...`.
@@ -236,7 +254,9 @@ def expression_macro(text: str) -> Expand:
     """A macro that wraps its argument in an expression such as `half_to_float({})`."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        return [], ast.parse(text.format(*(ast.unparse(a) for a in args)), mode="eval").body
+        if text in ("{}", "{0}"):
+            return [], args[0]
+        return [], parsed(text.format(*(ast.unparse(a) for a in args)))
 
     return expand
 

@@ -6,7 +6,6 @@ its dtypes, which `store.py` keeps and imports: the file that runs is the file a
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -71,7 +70,7 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     kind, _, dtype = name.partition(":")
     if kind == "saturate":
         return saturate_text(dtypes[dtype])
-    return source_of(getattr(half, kind, None) or getattr(integer, kind))
+    return source_of(getattr(half, kind, None) or getattr(integer, kind)).text
 
 
 # ---- modules --------------------------------------------------------------------------------------------------------
@@ -117,7 +116,7 @@ def write_kernel(
     body = target.guarded(paste(template, len(operands), all_macros, names, fields))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    body = as_task(body, arrays or (*operands, out), fields)
+    body = as_task(body, source_of(template).start, arrays or (*operands, out), fields)
     imports = target.natives() + imports
     above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
     pasted = "".join([imports, body, *above])
@@ -142,9 +141,9 @@ def element(dtype: DType | np.dtype[Any]) -> str:
     return "bool_" if stored.kind == "b" else str(stored)
 
 
-def as_task(text: str, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None) -> str:
-    """A kernel over arrays as a task over a table: it finds them by their place, where its text begins, and says what
-    the numbers are.
+def as_task(text: str, start: int, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None) -> str:
+    """A kernel over arrays as a task over a table: it finds them by their place, where its body begins after `start`
+    lines, and says what the numbers are.
 
     The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
     """
@@ -159,9 +158,6 @@ def as_task(text: str, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fi
     lines.append(f"{names[-1]} = numbers_of(table)")
     if "flag[0]" in rest:
         lines.insert(0, "flag = operand(table, 0, np.int64)")
-    body = ast.parse(text).body[0].body  # type: ignore[attr-defined]
-    told = ast.get_docstring(ast.parse(text).body[0]) is not None  # type: ignore[arg-type]
-    start = body[0].end_lineno if told else 1
     every = text.split("\n")
     return "\n".join(
         ["def kernel(first, last, table):", *every[1:start], *[f"    {line}" for line in lines], *every[start:]]

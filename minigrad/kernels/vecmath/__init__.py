@@ -144,6 +144,8 @@ ADDED = ("rare",)  # the names that `guarded` puts into a body
 def guarded(body: str) -> str:
     """A kernel's body in which each innermost loop that calls `NAME_any` is preceded by a loop that looks for arguments
     outside the range of the vectorised `NAME`, and stands a second time with `NAME` for when there are none."""
+    if "_any_" not in body:
+        return body
     lines = body.splitlines()
     result: list[str] = []
     while lines:
