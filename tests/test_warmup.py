@@ -103,7 +103,7 @@ def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
         pass
 
 
-# The large pieces are sixty parallel kernels: all of them with --full only.
+# All pieces, in the large size too, want kernels in float32 that no other test has: with --full only.
 @pytest.mark.shared(by=lambda names: len(names) == 2)
 @pytest.mark.parametrize("names", [("filling", "in place"), tuple(warmup.WORK)], ids=["two pieces", "all"])
 def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch, names):

@@ -1,7 +1,7 @@
 """Elementwise loops over more than one chunk: on all threads, and tile by tile where operands lie across the output.
 
-The op table is small, so it sees serial loops only and never a tile.  Here each kind of dtype meets both once, by an
-op that the table compiles in that dtype anyway.  `--full` takes every dtype.
+The op table is small, so one thread does its only chunk, and it never sees a tile.  Here each kind of dtype meets both
+once, by an op that the table compiles in that dtype anyway.  `--full` takes every dtype.
 """
 
 from __future__ import annotations
