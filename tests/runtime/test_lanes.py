@@ -1,0 +1,52 @@
+"""A lane does what the road does: the same value, layout and record, whichever of its operands track."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from op_support import arrays, operands
+from op_table import ROWS
+
+import minigrad as mg
+from minigrad.runtime import dispatch
+
+ELEMENTWISE = {
+    row.ops[0]: row for row in reversed(ROWS) if row.ops and mg.schema[row.ops[0]].kind == "elementwise" and row.domains
+}
+CASES = {name: row for name, row in ELEMENTWISE.items() if len(row.domains) == len(mg.schema[name].operands)}
+
+
+def record_of(y: mg.Tensor) -> Any:
+    """What a node says, but for its ids; saved values by where they lie, a saved result by its elements."""
+    node = y.op
+    if node is None:
+        return None
+    assert node.id < y.id and len(node.saved) == len(node.versions)
+    saved = [t.tolist() if t.storage is y.storage else id(t) for t in node.saved]
+    assert all(t.op is None or t.storage is not y.storage for t in node.saved), "a saved result would be a cycle"
+    parents = [p if p is None or isinstance(p, mg.Var) else id(p) for p in node.parents]
+    return node.op, node.plan, node.params, node.mask, parents, saved, node.versions, node.ids, node.hooks
+
+
+def test_most_elementwise_ops_are_among_these() -> None:
+    assert len(CASES) >= 50 and {len(mg.schema[name].operands) for name in CASES} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_lane_and_the_road_give_the_same_value_and_record(name: str) -> None:
+    op, row = mg.schema[name], CASES[name]
+    dtype = "float64" if "float64" in row.dtypes else row.dtypes[-1]
+    made = operands(row, arrays(row, ((2, 3),) * len(row.domains)), dtype, "reference")
+    lane = dispatch.lane(op)
+    for tracks in itertools.product((False, True), repeat=len(made)):
+        xs = [mg.Var(x) if track and x.dtype.is_float else x for x, track in zip(made, tracks, strict=True)]
+        # Once as leaves and constants, once as views of them: a view of a Var has a record, one of a constant none.
+        for given in (xs, [x.narrow(0, 0, 2) for x in xs]):
+            got, want = lane(*given), dispatch.apply(op, tuple(given))
+            assert got.tolist() == want.tolist()
+            assert (got.layout, got.dtype, got.device) == (want.layout, want.dtype, want.device)
+            assert record_of(got) == record_of(want)
+        with mg.no_grad():
+            assert lane(*xs).op is None and dispatch.apply(op, tuple(xs)).op is None
