@@ -17,8 +17,9 @@ from minigrad.errors import KernelError
 class Fields:
     """Names of numbers: single ones, then lists, then groups that stand once for the result and each operand.
 
-    numbers: "m n k rank".  lists: "sizes[rank] steps[rank]", each as long as the number in brackets says.
-    each: "offset step strides[rank]", of which `N.offset[0]` is the result's, `N.offset[1]` the first operand's.
+    numbers: "m n k rank".  lists: "sizes[rank] steps[rank]", each as long as the number in brackets says; the last may
+    be "runs", of any length, if no groups come behind it.  each: "offset step strides[rank]", of which `N.offset[0]` is
+    the result's, `N.offset[1]` the first operand's.
     """
 
     def __init__(self, numbers: str, lists: str = "", each: str = "") -> None:
@@ -29,7 +30,7 @@ class Fields:
         self.places = {name: (Place(k), "") for k, name in enumerate(self.numbers)}
         for name, length in self.lists:
             self.places[name] = (Place(len(self.numbers), before), length)
-            before.append(length)
+            before += [length] if length else []
         self.start = Place(len(self.numbers), before)
         self.groups: dict[str, tuple[Place, str]] = {}
         self.size = Place(0)
@@ -39,7 +40,7 @@ class Fields:
 
     def __str__(self) -> str:
         """What stands among the numbers, in order: for who reads a generated kernel."""
-        lists = [f"{name}[{length}]" if length else name for name, length in self.lists]
+        lists = [f"{name}[{length or '...'}]" for name, length in self.lists]
         each = [f"{name}[{length}]" if length else name for name, length in self.each]
         told = [*self.numbers, *lists]
         return ", ".join(told) + (f"; then of the result and each operand {', '.join(each)}" if each else "")
@@ -62,10 +63,16 @@ class Fields:
         return f"{whole} + {inner}" if inner else str(whole)
 
     def pack(self, *each: Sequence[Any], **values: Any) -> list[int]:
-        """The numbers in their places.  each: for the result and every operand, the values of a group in order.
+        """The numbers in their places.  each: for the result and every operand, the values of a group in order.  A
+        length that is not given is that of its first list.
 
-        Raises KernelError unless every name is given once and every list has the length that its number says.
+        Raises KernelError unless every other name is given once and every list has the length that its number says.
         """
+        lists = [(length, values[name]) for name, length in self.lists if name in values]
+        lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
+        for length, value in lists:
+            if length:
+                values.setdefault(length, len(value))
         if values.keys() != self.places.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.places.keys()))
             raise KernelError(f"a kernel is told {', '.join(self.places)}; {wrong} is missing or not among them")
@@ -80,7 +87,7 @@ class Fields:
     @staticmethod
     def entries(name: str, length: str, value: Sequence[int], values: Mapping[str, Any]) -> list[int]:
         """A list that is as long as it should be."""
-        if len(value) != values[length]:
+        if length and len(value) != values[length]:
             raise KernelError(f"the list {name} has {len(value)} entries, and {length} says {values[length]}")
         return [int(entry) for entry in value]
 

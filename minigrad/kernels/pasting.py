@@ -211,15 +211,19 @@ def paste(
 
 
 def chosen(lines: list[str]) -> list[str]:
-    """Without what stands under `if 0:`; what stands under another number is there without a condition."""
+    """Without what stands under `if 0:`; what stands under another number is there without a condition, and what stands
+    under its `else:` is not."""
     found: list[str] = []
     blocks: list[tuple[int, bool]] = []  # those that a line stands in: how far they are indented, and whether they stay
     for line in lines:
         depth = len(line) - len(line.lstrip())
+        left = None
         while blocks and line and depth <= blocks[-1][0]:
-            blocks.pop()
+            left = blocks.pop()
         number = re.fullmatch(r"if (\d+):", line.strip())
-        if number:
+        if left and left[0] == depth and line.strip() == "else:":
+            blocks.append((depth, not left[1]))
+        elif number:
             blocks.append((depth, number[1] != "0"))
         elif all(stays for _, stays in blocks):
             found.append(line[4 * len(blocks) :])

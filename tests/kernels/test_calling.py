@@ -1,6 +1,7 @@
 """Machine code called by its address: the table, the tasks, the flag, the end, and what goes wrong."""
 
 import ctypes
+import gc
 import sys
 import threading
 import time
@@ -125,6 +126,7 @@ def test_what_is_no_array_is_refused_before_anything_is_read(wrong):
 def test_a_call_keeps_no_reference_and_takes_none():
     call = calling.function(kernel_of(SQUARES), "alone")
     x, out, told = np.ones(5, np.float32), np.zeros(6, np.float32), numbers(1, chunk=5, n=5)
+    gc.collect()  # or what earlier tests left is collected meanwhile, with what it refers to
     before = [sys.getrefcount(each) for each in (x, out, told, False, True, TypeError)]
     for _ in range(1000):
         call(x, out, told)
@@ -163,6 +165,7 @@ def test_numbers_are_given_by_name_and_all_of_them():
     fields = Fields("n rank", "sizes[rank] steps[rank]", "offset strides[rank]")
     packed = fields.pack((7, (8, 9)), (10, (11, 12)), n=1, rank=2, sizes=(3, 4), steps=(5, 6))
     assert packed == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    assert packed == fields.pack((7, (8, 9)), (10, (11, 12)), n=1, sizes=(3, 4), steps=(5, 6)), "a list has its length"
     places = [fields.place("steps", "d"), fields.place("offset", group="1"), fields.place("strides", "d", "1")]
     assert [packed[eval(place, {"rank": 2, "d": 1})] for place in places] == [6, 10, 12]
     with pytest.raises(KernelError, match="steps is missing"):
@@ -171,6 +174,7 @@ def test_numbers_are_given_by_name_and_all_of_them():
         fields.pack(n=1, rank=1, sizes=(1, 2), steps=(1,))
     with pytest.raises(KernelError, match="no number 'm' among"):
         fields.place("m")
+    assert Fields("n", "sizes[n] runs").pack(sizes=(3, 4), runs=(5, 6, 7)) == [2, 3, 4, 5, 6, 7]
 
 
 def test_a_walk_takes_a_place_apart_with_the_last_dim_fastest():

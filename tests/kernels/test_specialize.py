@@ -60,6 +60,8 @@ def choosy(in_K, out, numbers):  # type: ignore[no-untyped-def]
             out[i] = in_0[i]  # noqa: F821
             if LINE:  # noqa: F821
                 line[i] = out[i]  # noqa: F821
+            else:
+                out[i] += 1
     if DONE:  # noqa: F821
         out[0] = numbers[0]
 
@@ -76,6 +78,11 @@ def test_what_stands_under_zero_is_left_out_and_what_stands_under_another_number
         "    for i in range(numbers[0]):",
         "        out[i] = in_0[i]",
         "        line[i] = out[i]",
+    ]
+    assert lines_of_choosy(SCRATCH="...", TWICE="1", LINE="0", DONE="0") == [
+        "    for i in range(numbers[0]):",
+        "        out[i] = in_0[i]",
+        "        out[i] += 1",
     ]
 
 

@@ -285,14 +285,12 @@ def numbers_of(
     phases = [p for f in fields for p in f.phases]
     steps = (*extra, *w.strides[3:])
     values: dict[str, Any] = {"b": 0, "b_group": 0, "b_out": 0, "biased": 0, "by_row": 0} | more
-    runs = offsets(fields, c, values["biased"])
     values |= {
-        "images": n, "groups": groups, "outs": m, "ins": c, "taps": len(taps), "kinds": len(phases), "runs": len(runs),
-        "table": len(conv.CONV.numbers) + len(phases) + len(taps),
+        "images": n, "groups": groups, "outs": m, "ins": c,
         "x": x.offset, "x_image": x.strides[0], "x_group": c * x.strides[1], "x_channel": x.strides[1],
         "y": y.offset, "y_image": y.strides[0], "y_group": m * y.strides[1], "y_channel": y.strides[1],
         "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1], "w_in": w.strides[2],
-        "phase": phases, "run": runs,
+        "phase": phases, "runs": offsets(fields, c, values["biased"]),
         "in_weight": [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps],
     }  # fmt: skip
     for d, field in enumerate(fields):
@@ -350,6 +348,7 @@ def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., An
         compute=dtype.compute,
         arrays=(dtype,) * arrays,
         imports=tile_header(dtype, template, *helpers),
+        constants={"RUNS": conv.CONV.place("runs")},
         helpers=helpers,
         fields=conv.CONV,
     )

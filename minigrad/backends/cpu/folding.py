@@ -40,7 +40,7 @@ class FoldPlan:
     unit_step: the innermost step is 1, so it is pasted into the kernel.
     tasks: how many there are.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name.
+    values: the numbers by name, but for the count of the whole fold.
     cols: outputs side by side that a "run" serves; else 1.
     """
 
@@ -57,9 +57,9 @@ class FoldPlan:
         """ "along1" or "along": the kind, and the step where it is pasted into the kernel."""
         return self.kind + ("1" if self.unit_step else "")
 
-    def numbers(self) -> list[int]:
-        """The numbers in their places."""
-        return FIELDS[self.kind].pack(**self.values)
+    def numbers(self, count: int) -> list[int]:
+        """The numbers in their places.  count: elements of the whole fold, by which a mean divides."""
+        return FIELDS[self.kind].pack(count=count, **self.values)
 
 
 def plan_fold(out: Layout, a: Layout, dims: Sequence[int], ordered: bool = False) -> list[FoldPlan]:
@@ -84,7 +84,7 @@ def plan_argfold(out: Layout, a: Layout, dim: int) -> tuple[FoldPlan, list[int]]
     among its pieces."""
     kept, folded = kept_axes(out, a, [dim]), axes([a], [dim], flip=False)
     choice = {
-        "rank": len(kept.dims), "outputs": out.numel, "step": a.strides[dim], "offset": a.offset + kept.shifts[0],
+        "outputs": out.numel, "step": a.strides[dim], "offset": a.offset + kept.shifts[0],
         "piece": kept.shifts[1], "to": out.offset + kept.shifts[2], "sizes": kept.dims, "steps": kept.strides[0],
         "piece_steps": kept.strides[1], "to_steps": kept.strides[2],
     }  # fmt: skip
@@ -98,7 +98,6 @@ def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
     first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)
     fold = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))
     values = {
-        "outputs": out.numel, "elements": fold.numel, "count": fold.numel,
         "to": list(out.offsets()), "at": list(first.offsets()), "far": list(fold.offsets()),
     }  # fmt: skip
     return FoldPlan("tiny", False, a.numel, 1, 0, values)
@@ -112,10 +111,10 @@ def plan_ordered(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
     rows, (step,) = folded.take(-1)
     chunk, chunks = pieces(out.numel, max(1, CHUNK // max(1, count)))
     values = {
-        "kept": len(kept.dims), "folded": len(folded.dims), "outputs": out.numel, "chunk": chunk, "chunks": chunks,
-        "units": units, "rows": rows, "step": step, "offset": a.offset + kept.shifts[0],
-        "to": out.offset + kept.shifts[2], "count": count, "sizes": kept.dims, "steps": kept.strides[0],
-        "to_steps": kept.strides[2], "fold_sizes": folded.dims, "fold_steps": folded.strides[0],
+        "outputs": out.numel, "chunk": chunk, "units": units, "rows": rows, "step": step,
+        "offset": a.offset + kept.shifts[0], "to": out.offset + kept.shifts[2],
+        "sizes": kept.dims, "steps": kept.strides[0], "to_steps": kept.strides[2],
+        "fold_sizes": folded.dims, "fold_steps": folded.strides[0],
     }  # fmt: skip
     return FoldPlan("ordered", False, a.numel, chunks, 0, values)
 
@@ -133,7 +132,7 @@ def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> Fo
     offset, out_offset = a.offset + kept.shifts[0] + folded.shifts[0], out.offset + kept.shifts[2]
     values = {
         "n": n, "cols": cols, "width": width, "piece": piece * width, "pieces": parts, "offset": offset,
-        "to": out_offset, "step": out_step, "count": count, "one": 1,
+        "to": out_offset, "step": out_step, "one": 1,
     }  # fmt: skip
     return FoldPlan("run", True, n, parts, 0, values, cols)
 
@@ -156,10 +155,10 @@ def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int, by_r
     offset = a.offset + kept.shifts[0] + folded.shifts[0]
     to, out_offset = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])
     values = {
-        "kept": len(kept.dims), "folded": len(folded.dims), "groups": groups, "chunk": chunk, "chunks": chunks,
-        "units": units, "piece": piece, "pieces": parts, "rows": rows, "block": block, "blocks": blocks,
+        "groups": groups, "chunk": chunk, "units": units, "piece": piece, "pieces": parts, "rows": rows,
+        "block": block, "blocks": blocks,
         "row_step": row_step, "cols": cols, "col_block": col_block, "col_blocks": col_blocks, "col_step": steps[0],
-        "to_step": steps[to], "offset": offset, "to": out_offset, "copy": out.numel, "count": count, "one": 1,
+        "to_step": steps[to], "offset": offset, "to": out_offset, "copy": out.numel, "one": 1,
         "sizes": kept.dims, "steps": kept.strides[0], "to_steps": kept.strides[to], "fold_sizes": folded.dims,
         "fold_steps": folded.strides[0],
     }  # fmt: skip

@@ -84,7 +84,7 @@ class Indexing(Family):
         axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
         numbers = indexing.LINES.pack(
             *zip(offsets, strides, strict=True), count=index.layout.shape[dim], fresh=fresh, size=out.layout.shape[dim],
-            axis=axis, step=step, src_step=src_step, index_step=index_step, rank=len(dims), sizes=dims,
+            axis=axis, step=step, src_step=src_step, index_step=index_step, sizes=dims,
         )  # fmt: skip
         kind = kind_of(index.layout.numel, prod(dims))
         kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, kind=kind)
@@ -111,7 +111,7 @@ class Indexing(Family):
         numbers = indexing.COLUMNS.pack(
             *[(offset, step, steps[:-1]) for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
             blocks=blocks, block=block, cols=cols, size=size, axis=axis, count=count, src_step=src.layout.strides[dim],
-            index_step=index.layout.strides[dim], rank=len(dims[:-1]), sizes=dims[:-1],
+            index_step=index.layout.strides[dim], sizes=dims[:-1],
         )  # fmt: skip
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
         kind = kind_of(index.layout.numel, tasks)
@@ -141,7 +141,7 @@ class Indexing(Family):
         dims, (steps,) = merge_dims(layout.shape, [layout.strides])
         cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
         numbers = indexing.BOUNDS.pack(
-            rows=prod(dims[:-1]), cols=cols, rank=len(dims[:-1]), offset=layout.offset, step=step, to=out.layout.offset,
+            rows=prod(dims[:-1]), cols=cols, offset=layout.offset, step=step, to=out.layout.offset,
             sizes=dims[:-1], steps=steps[:-1],
         )  # fmt: skip
         kernel = self.kernel(write_bounds, index.dtype, kind=kind_of(layout.numel, 1))
@@ -174,7 +174,7 @@ def strips_of(
         *[(offset, step, steps[-2] if len(steps) > 1 else 0, steps[:-2])
           for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
         blocks=blocks, block=block, cols=cols, strips=strips, strip=strip, rows=rows, size=size, axis=axis,
-        rank=len(outer), sizes=outer,
+        sizes=outer,
     )  # fmt: skip
     return blocks * strips * prod(outer), numbers
 
@@ -198,7 +198,7 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
     last = order.pop()
     units, rows = prod(dims[d] for d in safe), prod(dims[d] for d in rest[:-1])
     numbers = indexing.VIEW.pack(
-        rows=rows, cols=dims[last], rank=len(order), to=view.offset, to_step=to[last], g=g.offset, g_step=of[last],
+        rows=rows, cols=dims[last], to=view.offset, to_step=to[last], g=g.offset, g_step=of[last],
         sizes=[dims[d] for d in order], to_steps=[to[d] for d in order], g_steps=[of[d] for d in order],
     )  # fmt: skip
     return units, numbers
@@ -211,8 +211,11 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
         indexing.gather,
         out=dtype,
         compute=dtype.compute,
-        constants={"ROWS": str(way == "rows"), "DENSE": str(way in ("dense", "line")), "LINE": str(way == "line"),
-                   "LINE_OF_CACHE": str(64 // dtype.itemsize)},
+        constants={
+            "ROWS": str(int(way == "rows")), "DENSE": str(int(way in ("dense", "line"))),
+            "LINE": str(int(way == "line")), "LOOSE": str(int(way == "any")),
+            "LINE_OF_CACHE": str(64 // dtype.itemsize),
+        },
         arrays=(dtype, index, dtype),
         imports=moving_header() if way == "rows" else "",
         fields=indexing.GATHER,
@@ -234,7 +237,7 @@ def write_scatter_add(dtype: DType, src: DType, index: DType, way: str) -> Any:
         out=dtype,
         compute=dtype.compute,
         macros={"ADD": expression_macro(sum_text(dtype))},
-        constants={"ROWS": str(way == "rows")},
+        constants={"ROWS": str(int(way == "rows"))},
         arrays=(src, index, dtype),
         fields=indexing.COLUMNS,
     )

@@ -41,8 +41,7 @@ class Joining(Family):
         tasks = -(-whole // chunk)
         kernel = self.kernel(write_join, kind=kind_of(out.layout.numel, tasks))
         numbers = joining.JOIN.pack(
-            chunk=chunk, whole=whole, row=ends[-1], parts=len(parts), items=len(parts) + 1, starts=[0, *ends],
-            offsets=offsets,
+            chunk=chunk, whole=whole, row=ends[-1], ends=ends, offsets=offsets,
         )  # fmt: skip
         return bind(kernel, headed(tasks, numbers), 0)
 

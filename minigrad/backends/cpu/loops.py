@@ -61,7 +61,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
     chunk, chunks = pieces(units, max(1, CHUNK // block))
     numbers = NEST.pack(
         *[(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)],
-        rank=len(outer), cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
+        cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
     )  # fmt: skip
     return LoopPlan("rows" if unit_steps else "strided", inner[1:], chunks, numbers)
 
@@ -90,7 +90,7 @@ def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d:
     meet = any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
     numbers = TILED.pack(
         *[(offset, s[d], s[-1], [s[k] for k in outer]) for offset, s in zip(offsets, strides, strict=True)],
-        rank=len(outer), rows=rows, cols=cols, strips=strips, units=units, chunk=chunk, wide=TILE[meet],
+        rows=rows, cols=cols, strips=strips, units=units, chunk=chunk, wide=TILE[meet],
         shape=[dims[k] for k in outer],
     )  # fmt: skip
     return LoopPlan("tiled", tuple(s[-1] for s in strides[1:]), chunks, numbers)

@@ -47,7 +47,7 @@ def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
     return masks.MASK.pack(
-        n=n, length=-(-n // parts), units=parts, cols=cols, rank=len(dims[:-1]), offset=mask.layout.offset, step=step,
+        n=n, length=-(-n // parts), units=parts, cols=cols, offset=mask.layout.offset, step=step,
         limit=limit, sizes=dims[:-1], strides=steps[:-1],
     )  # fmt: skip
 

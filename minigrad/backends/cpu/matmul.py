@@ -118,7 +118,7 @@ class Matmul(Family):
         placed = pieces == 1 and c is None and factors == self._bits(1, 0, dtype)
         numbers = matmul.VECTOR.pack(
             rows=size, length=p.k, high=high, deep=deep, to=p.out if placed else 0, matrix=start,
-            sm=along[0], sk=along[1], x=second, step=step, batches=p.batches, rank=len(p.sizes),
+            sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
             sizes=p.sizes, steps=matrix, x_steps=other,
         )  # fmt: skip
         tasks = p.batches * -(-size // high) * pieces
@@ -135,7 +135,7 @@ class Matmul(Family):
         kernel = self.kernel(write_add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
         numbers = matmul.ADD_PIECES.pack(
             pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
-            batches=p.batches, rank=len(p.sizes), alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
+            batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
         )  # fmt: skip
         steps.then(kernel, sums, out if c is None else c, out, steps.numbers(headed(1, numbers)))
 
@@ -163,7 +163,7 @@ class Matmul(Family):
         numbers = matmul.MULTIPLY.pack(
             rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, to=p.out if pieces == 1 else 0,
             a=p.a, am=p.am, ak=p.ak, b=b_from, panel=panel, bk=bk, whole=panels is not None, c=p.c, cm=p.cm, cn=p.cn,
-            mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches, rank=len(p.sizes),
+            mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
             alpha=alpha, beta=beta, sizes=p.sizes, a_steps=p.steps[0], c_steps=p.steps[2],
             b_steps=panels.steps if panels else p.steps[1],
         )  # fmt: skip

@@ -58,10 +58,6 @@ class Problem:
     def batches(self) -> int:
         return int(np.prod(self.sizes, dtype=np.int64))
 
-    @property
-    def lists(self) -> list[int]:
-        return [*self.sizes, *self.steps[0], *self.steps[1], *self.steps[2]]
-
 
 class Panels:
     """A right operand in panels: the numbers and tasks of `pack`, the elements of one matrix and of all, strides of the
@@ -76,7 +72,7 @@ class Panels:
         self.tasks = places.numel * -(-p.n // nr)
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
         self.numbers = PACK.pack(
-            cols=p.n, length=p.k, b=p.b, bn=p.bn, bk=p.bk, batches=places.numel, rank=len(sizes), sizes=sizes,
+            cols=p.n, length=p.k, b=p.b, bn=p.bn, bk=p.bk, sizes=sizes,
             steps=p.steps[1],
         )  # fmt: skip
 

@@ -43,14 +43,15 @@ class Reduction(Family):
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
             goal = target if last else steps.work((plan.partial,), wide)
-            plan.values["count"] = count  # of the whole fold, for a mean
             step = replace(fold, mean=fold.mean and last, scalar=fold.combine if k and fold.combine else fold.scalar)
-            self._fold(steps, plan, step, compute, source, goal)
+            self._fold(steps, plan, step, compute, source, goal, count)
             source = goal
         return steps.launch
 
-    def _fold(self, steps: Steps, plan: FoldPlan, fold: Fold, compute: np.dtype[Any], a: Value, out: Value) -> None:
-        """One stage of a fold."""
+    def _fold(
+        self, steps: Steps, plan: FoldPlan, fold: Fold, compute: np.dtype[Any], a: Value, out: Value, count: int
+    ) -> None:
+        """One stage of a fold of count elements to one."""
         form = form_of(fold, compute, plan.label, a.dtype) if plan.cols == 1 else ""
         kind = kind_of(plan.numel, plan.tasks, fold.scalar.cost)
         kernel = self.kernel(write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
@@ -59,7 +60,7 @@ class Reduction(Family):
             # One piece keeps nothing: any memory stands for the work that is not touched.
             room = (1 if form else plan.values["width"]) * plan.tasks
             values.insert(1, out if plan.tasks == 1 else steps.work((room,), as_dtype(compute)))
-        numbers = headed(plan.tasks, plan.numbers(), end=plan.kind == "run" and plan.tasks > 1)
+        numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
         steps.then(kernel, *values, steps.numbers(numbers))
 
     @serves(requests.ArgReduce)
@@ -89,7 +90,7 @@ class Reduction(Family):
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
         found = steps.work((plan.partial,), int64) if plan.partial else places
         # What is not asked for is not written: any memory stands for it.
-        steps.then(search, a, values or found, found, steps.numbers(headed(plan.tasks, plan.numbers())))
+        steps.then(search, a, values or found, found, steps.numbers(headed(plan.tasks, plan.numbers(a.shape[dim]))))
         if plan.partial:
             kind = kind_of(plan.partial, 1, better.cost)
             choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)

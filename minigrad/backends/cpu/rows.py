@@ -65,7 +65,7 @@ class Rows(Family):
         steps = [x.layout.strides[dim] for x in (out, *operands)]
         numbers = rows.COLUMNS.pack(
             *[(offset, step, s[-1], s[:-1]) for offset, step, s in zip(offsets, steps, strides, strict=True)],
-            blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value), rank=len(dims) - 1,
+            blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value),
             shape=dims[:-1],
         )  # fmt: skip
         dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
@@ -134,7 +134,7 @@ def along_numbers(
     line0, line1 = [*lines, 0, 0][:2]
     numbers = rows.ROWS.pack(
         *zip(offsets, steps, strides, strict=True), rows=prod(dims), chunk=share[0], chunks=share[1], n=out.shape[dim],
-        value=bits(value), line0=line0, line1=line1, rank=len(dims), shape=dims,
+        value=bits(value), line0=line0, line1=line1, shape=dims,
     )  # fmt: skip
     return numbers, tuple(is_direct(x, out, dim) for x in operands)
 
@@ -154,7 +154,7 @@ def pick_numbers(out: Layout, step: int, x: Spec, others: Sequence[Layout], igno
     offsets = [layout.offset for layout in (out, x.layout, *others)]
     numbers = rows.PICK.pack(
         *zip(offsets, steps, strides, strict=True), rows=count, chunk=chunk, chunks=chunks, n=n, ignore=ignore,
-        rank=len(dims), shape=dims,
+        shape=dims,
     )  # fmt: skip
     return numbers, chunks, kind_of(count * n, chunks, PICK_COST)
 

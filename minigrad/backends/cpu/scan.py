@@ -94,9 +94,7 @@ def scan_numbers(
         block, blocks = pieces(dims[-1], COLUMNS)
         units = blocks * prod(dims[:-1])
         groups = [(*place, each[-1], each[:-1]) for *place, each in zip(offsets, steps, strides, strict=True)]
-        numbers = scan.COLUMNS.pack(
-            *groups, blocks=blocks, block=block, cols=dims[-1], n=n, rank=len(dims) - 1, shape=dims[:-1]
-        )
+        numbers = scan.COLUMNS.pack(*groups, blocks=blocks, block=block, cols=dims[-1], n=n, shape=dims[:-1])
         return tuple(s[-1] == 1 for s in strides[1:]), numbers, units, 0
     rows = prod(dims)
     block, blocks = pieces(n, max(BLOCK, n // BLOCKS)) if cut and rows < FEW and n >= 2 * BLOCK else (n, 1)
@@ -105,7 +103,7 @@ def scan_numbers(
     chunks = -(-rows * blocks // chunk)
     numbers = scan.ALONG.pack(
         *zip(offsets, steps, strides, strict=True), rows=rows, n=n, block=block, blocks=blocks, chunk=chunk,
-        rank=len(dims), shape=dims,
+        shape=dims,
     )  # fmt: skip
     return None, numbers, chunks, rows * blocks if blocks > 1 else 0
 

@@ -55,7 +55,7 @@ class Sorting(Family):
         rows = prod(dims)
         chunk, chunks = pieces(rows, CHUNK // n)
         groups = [(offset, x.layout.strides[dim], s) for x, offset, s in zip((out, a), offsets, strides, strict=True)]
-        numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, rank=len(dims), sizes=dims)
+        numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, sizes=dims)
         kind = kind_of(rows * n, chunks, COST)
         some = wanted * PART <= n and a.dtype.itemsize <= 4
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide

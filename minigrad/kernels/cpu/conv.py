@@ -8,14 +8,15 @@ are computed and not kept.  `pack_weight` lays out the weight as the tile reads 
 gradient of the image is both once per phase of the stride.  `correlate_weight` sums over outputs for the weight's
 gradient, with the image on the left of the tile, and `add_slabs` adds what its tasks have summed.
 
-Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables.
+Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables, and `RUNS`, where among the
+numbers the runs of channels and taps are.
 
 Numbers of three dims end in 0, 1 and 2.  images, groups, outs and ins: channels of the output and of the image in a
 group; size, block: of the outputs; low: the lowest position that output 0 sees; slots, phases, image: sizes of what a
 block sees, and of the image.  x, y, w, b: where image, output, weight and bias begin, with their strides.  share:
-panels of a task, or chunks.  phase: where each phase begins; in_weight: where each tap is; table: where in the numbers
-the runs of channels and taps are.  by_row: whether tiles end with each row of outputs, which is better where a tile is
-done sooner than what is not kept of it can be sorted out.
+panels of a task, or chunks.  phase: where each phase begins; in_weight: where each tap is; runs: where each channel and
+tap begins.  by_row: whether tiles end with each row of outputs, which is better where a tile is done sooner than what
+is not kept of it can be sorted out.
 """
 
 # ruff: noqa: F821
@@ -26,8 +27,8 @@ from minigrad.kernels.fields import Fields
 CONV = Fields(
     "images groups outs ins taps size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 low0 low1 low2 "
     "slots0 slots1 slots2 phases0 phases1 phases2 image0 image1 image2 x x_image x_group x_channel x0 x1 x2 "
-    "y y_image y_group y_channel y0 y1 y2 w w_group w_out w_in b b_group b_out biased share table by_row kinds runs",
-    "phase[kinds] in_weight[taps] run[runs]",
+    "y y_image y_group y_channel y0 y1 y2 w w_group w_out w_in b b_group b_out biased share by_row kinds",
+    "phase[kinds] in_weight[taps] runs",
 )
 
 
@@ -122,7 +123,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
     by_row = N.by_row > 0
     step = N.y2
-    runs = (N, N.table)
+    runs = (N, RUNS)
     # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
     ones = size + added * N.slots0 * P1 * P2
     image = room(ones + NR, T)
@@ -262,7 +263,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                 for k in range(0, K, MR):
                     z = task * K * pitch + k * pitch + panel * NR
                     h = min(MR, K - k)
-                    runs = (N, N.table + k)
+                    runs = (N, RUNS + k)
                     for o0 in range(c0):
                         for o1 in range(c1):
                             to = ((panel * c0 + o0) * c1 + o1) * c2 * NR

@@ -2,8 +2,8 @@
 
 Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE` and `ADD` (bools: or) for the sums, and
 `ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
-and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LINE_OF_CACHE`: its
-elements.  `fetch` is that of `moving.py`.
+and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LOOSE`: none of
+these; `LINE_OF_CACHE`: its elements.  `fetch` is that of `moving.py`.
 
 Negative indices count from the end.  Each index is read once and looked at before it is used; for one that is out of
 range nothing is read or written, and the flag is raised.  So nobody who changes the index meanwhile can lead it
@@ -37,7 +37,8 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
     a_row = N.row[1]
     index_col = N.col[2]
     index_row = N.row[2]
-    places = room(block if DENSE else 0, np.uint64)
+    if DENSE:
+        places = room(block, np.uint64)
     for unit in range(first, last):
         above = unit // blocks
         left = (unit - above * blocks) * block
@@ -83,7 +84,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
                         z[c] = a[places[c]]
                 else:
                     flag[0] = 1
-            if not (ROWS or DENSE):
+            if LOOSE:
                 for c in range(count):
                     k = np.int64(index[np.uint64(pi + c * index_col)])
                     if -size <= k < size:
@@ -94,7 +95,8 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
             to += to_row
             pa += a_row
             pi += index_row
-    leave(places)
+    if DENSE:
+        leave(places)
 
 
 LINES = Fields("count fresh size axis step src_step index_step rank", "sizes[rank]", "offset strides[rank]")

@@ -6,12 +6,12 @@
 # ruff: noqa: F821
 from minigrad.kernels.fields import Fields
 
-JOIN = Fields("chunk whole row parts items", "starts[items] offsets[items]")
+JOIN = Fields("chunk whole row parts", "ends[parts] offsets")
 
 
 def join(addresses, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of the `whole` bytes of the result.  starts: where in a row each of the parts begins, and the
-    end of the row.  offsets: how far the elements of each, and those of the result, lie behind their address."""
+    """A task is a chunk of the `whole` bytes of the result.  ends: where in a row each of the parts ends.  offsets: how
+    far the elements of each, and those of the result, lie behind their address."""
     parts = N.parts
     to = addresses[parts] + N.offsets[parts]
     for chunk in range(first, last):
@@ -20,11 +20,11 @@ def join(addresses, N):  # type: ignore[no-untyped-def]
         line = at // N.row
         within = at - line * N.row
         k = 0
-        while N.starts[k + 1] <= within:
+        while N.ends[k] <= within:
             k += 1
         while at < stop:
-            begin = N.starts[k]
-            end = N.starts[k + 1]
+            begin = N.ends[k - 1] if k > 0 else 0
+            end = N.ends[k]
             n = min(end - within, stop - at)
             source = addresses[k] + N.offsets[k]
             move(to + at, source + line * (end - begin) + within - begin, n)

@@ -85,7 +85,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                     tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more)
 
 
-PACK = Fields("cols length b bn bk batches rank", "sizes[rank] steps[rank]")
+PACK = Fields("cols length b bn bk rank", "sizes[rank] steps[rank]")
 
 
 def pack(source, panels, N):  # type: ignore[no-untyped-def]

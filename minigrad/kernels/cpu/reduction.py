@@ -20,12 +20,12 @@ RUN = Fields("n cols width piece pieces offset to step count one")
 # one piece for a chunk of groups.  copy: from the result of one piece to that of the next.  count: what a mean divides
 # by.  one: 1, which the compiler does not know.
 WALK = Fields(
-    "kept folded groups chunk chunks units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
+    "kept folded groups chunk units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
     "to_step offset to copy count one",
     "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
 )
 ORDERED = Fields(
-    "kept folded outputs chunk chunks units rows step offset to count",
+    "kept folded outputs chunk units rows step offset to count",
     "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
 )
 CHOOSE = Fields(
