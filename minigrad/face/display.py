@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import bool_, default_float, int64
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, host_array
 
 _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
@@ -43,6 +44,8 @@ def printoptions(
 
 def represent(x: Tensor) -> str:
     """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
+    if isinstance(x, Wrapped):
+        return f"{type(x).__name__}({x.dtype}, shape={x.shape}, in a transform)"
     kind = "Var" if x.is_variable else "tensor"
     array = host_array(x)
     if x.dtype.itemsize == 2 and x.dtype.is_float:

@@ -15,7 +15,7 @@ from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
 from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
-from minigrad.errors import DTypeError, MinigradError, ShapeError
+from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.compare import ne, where
@@ -27,6 +27,7 @@ from minigrad.ops.rules import index_dtype
 from minigrad.ops.scan import cumsum
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 PART = 8192  # elements that are counted at once
@@ -50,7 +51,12 @@ def locate(backend, out, mask, starts, *, count: Size):
 
 
 def tallied(mask: Tensor) -> tuple[Tensor, int]:
-    """The tally of a mask, and how many elements hold."""
+    """The tally of a mask, and how many elements hold.  Raises GradientError for a mask that carries a transform."""
+    if isinstance(mask, Wrapped):
+        raise GradientError(
+            f"how many elements a mask chooses depends on its values, and {describe(mask)} belongs to a transform, "
+            f"which needs shapes that do not; choose with mg.where"
+        )
     parts = _parts(mask)
     starts = tally(mask, parts=parts)
     # A tally is dense and begins its buffer: one element is read without a look at its layout.

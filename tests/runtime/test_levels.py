@@ -107,6 +107,18 @@ def test_a_wrapped_value_has_no_memory_to_look_at() -> None:
         mg.exp(x, out=mg.zeros(1, device="reference"))
 
 
+def test_a_wrapped_value_prints_what_it_is() -> None:
+    _, x = both(mg.ones(2, 3, device="reference"))
+    assert repr(x) == "Counted(float32, shape=(2, 3), in a transform)"
+
+
+def test_what_a_mask_chooses_is_refused_by_name() -> None:
+    _, x = both(mg.ones(2, 3, device="reference"))
+    for choose in (lambda: x[x > 0.0], lambda: mg.nonzero(x), lambda: mg.masked_select(x, x > 0.0)):
+        with pytest.raises(GradientError, match=r"depends on its values, and bool\(2, 3\) belongs to a transform"):
+            choose()
+
+
 def test_a_value_that_outlives_its_transform_says_so() -> None:
     level, x = both(mg.ones(2, device="reference"))
     level.alive = False

@@ -1,4 +1,4 @@
-"""Elementwise loops and copies, one element at a time: what a kernel computes, in three lines of Python.
+"""Elementwise loops and copies, one element at a time: what a kernel computes, in two lines of Python.
 
 `read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` puts results
 back.  `python_function` makes a Python function of an op's scalar function, in which every step rounds to that dtype.
