@@ -2,9 +2,9 @@
 
 A request (`core/requests.py`) says what is wanted of operands and results, given as `Spec`s: layout and dtype, no data.
 `prepare` chooses or compiles a kernel once, and returns a `Launch`: a callable that takes the operands' storage buffers
-and then the results', and runs.  `dispatch` keeps the launch with the call plan, so the next call with the same layouts
-is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes, broadcasts or allocates
-results.  What a backend does not serve is made of simpler requests, by `lowering/`, or is a DeviceError.
+and then the results', and runs.  A call plan keeps the launch (`runtime/plans.py`), so the next call with the same
+layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes, broadcasts or
+allocates results.  What a backend does not serve is made of simpler requests, by `lowering/`, or is a DeviceError.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
-Launch = Callable[..., None]
-IndexLaunch = Callable[..., Any]  # its result is true if an index was out of range
+Launch = Callable[..., Any]  # its result is true if an index was out of range
+IndexLaunch = Launch
 Ints = tuple[int, ...]
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,9 +1,9 @@
-"""Launching parallel kernels where threads and forks would kill the process.
+"""Launching kernels on all threads where threads and forks would kill the process.
 
-Two facts of Numba's wheels: the layer `workqueue` aborts when two Python threads run parallel kernels at once, and
-the layer `omp` kills a child that was forked after the parent ran one.  So every parallel launch holds one lock, and
-a child forked after an omp launch runs each kernel on one thread.  It is the same machine code, and chunks come from
-shapes, so the results are the same bits.
+Two facts of Numba's wheels: the layer `workqueue` aborts when two Python threads are in a parallel loop at once, and
+the layer `omp` kills a child that was forked after the parent was in one.  All kernels share one such loop, the team of
+`kernels/calling.py`.  So every launch that is shared holds one lock, and a child forked after an omp launch runs each
+kernel on one thread.  It is the same machine code, and tasks come from shapes, so the results are the same bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A launch of a kernel on all threads; `serial` gives it on one, when a forked child needs that."""
+    """A launch that threads share; `serial` gives it on one thread, when a forked child needs that."""
 
     def launch(*args: Any) -> Any:
         global _launched
@@ -48,7 +48,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
 
 
 def threading_layer() -> str:
-    """The layer that runs parallel kernels, or "none yet": Numba chooses it at the first launch."""
+    """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
     numba = sys.modules.get("numba")
     if numba is None:
         return "none yet"
@@ -59,12 +59,12 @@ def threading_layer() -> str:
 
 
 def get_num_threads() -> int:
-    """Threads that a parallel kernel uses."""
+    """Threads that share a kernel."""
     return int(whole_numba().get_num_threads())
 
 
 def set_num_threads(n: int) -> None:
-    """Use n threads for parallel kernels from this Python thread on.  Raises ArgumentError out of range."""
+    """Share kernels between n threads from this Python thread on.  Raises ArgumentError out of range."""
     numba = whole_numba()
     limit = int(numba.config.NUMBA_NUM_THREADS)
     if not isinstance(n, int) or not 1 <= n <= limit:

@@ -159,10 +159,7 @@ class Steps:
 
     @property
     def launch(self) -> Launch:
-        """The function that runs all steps; true if one of them met an index out of range.
-
-        It carries what it was made of: `steps` and `rooms`.
-        """
+        """The function that runs all steps; true if one of them met an index out of range."""
         if len(self.steps) == 1 and self.steps[0][1] == tuple(range(self.given)):
             return self.steps[0][0]
         names = [f"b{k}" for k in range(self.given)]
@@ -182,8 +179,7 @@ class Steps:
         if len(calls) != 1:
             head += ["    wrong = False", *[f"    if {call}:\n        wrong = True" for call in calls]]
         exec("\n".join([*head, f"    return {'wrong' if len(calls) != 1 else calls[0]}"]), bound)
-        launch: Any = bound["launch"]
-        launch.steps, launch.rooms = self.steps, self.rooms
+        launch: Launch = bound["launch"]
         return launch
 
 

@@ -18,7 +18,6 @@ import numpy as np
 class Target:
     """One kind of processor, for the writer of kernels.
 
-    name: as the device is called.
     header: the first lines of every module.
     natives: the lines that give a kernel its operands and its memory.
     kernel: the line above a kernel.
@@ -29,7 +28,6 @@ class Target:
     halves: the lines that give a kernel `half_to_float` and `float_to_half`.
     """
 
-    name: str
     header: str
     natives: Callable[[], str]
     kernel: str

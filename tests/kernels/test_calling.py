@@ -2,9 +2,11 @@
 
 import ctypes
 import gc
+import mmap
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +40,18 @@ def greedy(out, N):  # type: ignore[no-untyped-def]
         leave(mine)
 
 
+def hoarding(out, N):  # type: ignore[no-untyped-def]
+    """Asks for 16 MB, and for as much again as it is told to."""
+    for t in range(first, last):
+        mine = room(1 << 22, np.float32)
+        more = room(N.n, np.float32)
+        mine[0] = t
+        more[0] = mine[0] + 1
+        out[t] = more[0]
+        leave(mine)
+        leave(more)
+
+
 def patient(in_K, out, N):  # type: ignore[no-untyped-def]
     """Counts in out[0] until in_0[1] is not 0, at most to n: both are one array, so each turn reads it anew."""
     if first < last:
@@ -53,6 +67,7 @@ def text_of(template, operands, out=f32):
 
 SQUARES = text_of(squares, (f32,))
 GREEDY = text_of(greedy, ())
+HOARDING = text_of(hoarding, ())
 PATIENT = text_of(patient, (i64,), i64)
 
 
@@ -134,6 +149,22 @@ def test_a_call_keeps_no_reference_and_takes_none():
             call(x, None, told)
     after = [sys.getrefcount(each) for each in (x, out, told, False, True, TypeError)]
     assert all(abs(a - b) < 50 for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read from Linux")
+def test_a_kernel_that_ends_without_memory_gives_back_what_it_has():
+    call, out = calling.function(kernel_of(HOARDING, "hoarding"), "alone"), np.zeros(2, np.float32)
+
+    def pages():
+        return int(Path("/proc/self/statm").read_text().split()[0])
+
+    before = pages()
+    for _ in range(100):
+        with pytest.raises(MemoryError):
+            call(out, numbers(2, chunk=1, n=1 << 60))
+    assert (pages() - before) * mmap.PAGESIZE < 100 << 20
+    call(out, numbers(2, chunk=1, n=1))
+    assert out.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("kind", "beside"), [("alone", True), ("shared", True), ("brief", False)])

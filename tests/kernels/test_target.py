@@ -23,7 +23,6 @@ from minigrad.runtime.tensor import host_array
 
 # A processor without a compiler: Python reads its kernels, and a table is a tuple of arrays.
 PLAIN = Target(
-    name="plain",
     header="import math\n\nimport numpy as np\n\nfrom minigrad.kernels import half\n\ndef marked(f):\n    return f\n",
     natives=lambda: "\noperand = lambda table, k, dtype: table[k]\nnumbers_of = lambda table: table[1][2:]\n",
     kernel="@marked\n",

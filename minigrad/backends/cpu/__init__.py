@@ -1,6 +1,7 @@
 """The CPU backend: Numba loops over host memory, one module a kernel family.
 
-It holds no loops: they are in `kernels/cpu`, the walks in `core/plan.py`.  Here the two are bound to a launch.
+It holds no loops: they are in `kernels/cpu`, one file a family as here.  A family says how the work is cut, which
+kernel does it and what numbers that reads; the two are bound to a launch.
 """
 
 from __future__ import annotations

@@ -25,14 +25,17 @@ BRIEF = 1 << 15  # additions
 class Family(HostMemory):
     """Base of the kernel families.
 
-    compiled: kernels by (writer, arguments).  kernels, files: how they are called, and their texts, by those and a
-    kind.
+    compiled: kernels by (writer, arguments).  kernels: how they are called, by those and a kind.
     """
 
     def __init__(self) -> None:
         self.kernels: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
-        self.files: dict[Any, str] = {}
+
+    @property
+    def files(self) -> dict[Any, str]:
+        """The texts of `kernels`."""
+        return {key: file_of(self.compiled[key[:2]]) for key in self.kernels}
 
     def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
         """How to call the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
@@ -45,13 +48,12 @@ class Family(HostMemory):
             kernel = self.compiled.get((writer, args))
             if kernel is None:
                 kernel = self.compiled[writer, args] = writer(*args)
-            self.files[key] = file_of(kernel)
             call = function(kernel, kind)
             if kind == "shared":
                 call = guarded(call, lambda: self.kernel(writer, *args, kind="alone"))
             self.kernels[key] = call
         for seen in watchers:
-            seen.append(self.files[key])
+            seen.append(file_of(self.compiled[writer, args]))
         return call
 
 
@@ -62,7 +64,7 @@ def nothing(*buffers: Any) -> None:
 def bind(kernel: Callable[..., Any], numbers: NDArray[np.int64], operands: int) -> Launch:
     """A launch with its numbers bound; written out by arity, because *args costs more than the call.
 
-    It tells what it binds, so that `dispatch` can call the kernel without it.
+    It tells what it binds, so that a lane can call the kernel without it.
     """
     launch: Any
     if operands == 1:

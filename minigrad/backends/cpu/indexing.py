@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import IndexLaunch, Launch, serves
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import moving_header
@@ -38,7 +38,7 @@ class Indexing(Family):
     """The preparers of everything that takes an index tensor."""
 
     @serves(requests.Gather)
-    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
+    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
         if out.layout.numel == 0:
             return nothing
         size, axis = a.layout.shape[dim], a.layout.strides[dim]
@@ -55,11 +55,11 @@ class Indexing(Family):
         return bind(kernel, headed(tasks, numbers), 2)
 
     @serves(requests.Select)
-    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
+    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
         return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim=dim)
 
     @serves(requests.ScatterAdd)
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         if index.layout.numel == 0:
             return self._copied(out, a, index, src).launch
         if out.layout.shape[dim] == 0:
@@ -72,10 +72,10 @@ class Indexing(Family):
         return self._columns(out, a, index, src, dim, (dims, strides, offsets))
 
     @serves(requests.SelectAdd)
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
-    def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> IndexLaunch:
+    def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
         whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
         fresh = whole and a.dtype == out.dtype
         start = a if fresh else out
@@ -100,7 +100,7 @@ class Indexing(Family):
         steps.copy(steps.outs[0], steps.operands[0])
         return steps
 
-    def _columns(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, walked: Walk) -> IndexLaunch:
+    def _columns(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, walked: Walk) -> Launch:
         dims, strides, offsets = walked
         size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
         cols = dims[-1] if dims else 1

@@ -1,6 +1,6 @@
 """Folds on the CPU: from specs to the stages of a plan, kernel files and a launch.
 
-The loops are in `kernels/cpu/reduction.py`, the walks in `core/fold.py`.  A fold that is cut into pieces writes their
+The loops are in `kernels/cpu/reduction.py`, the plans in `folding.py`.  A fold that is cut into pieces writes their
 results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  What may be
 assumed of a fold is what it declares: nothing is read from its source.
 """

@@ -1,6 +1,6 @@
 """Sorting on the CPU: the keys of each dtype, rows shared between threads, the first few of an order on their own.
 
-The loops are in `kernels/cpu/sorting.py`.  They give positions; values are gathered by them.
+The loops are in `kernels/cpu/sorting.py`.  They give positions, and what stands there where it is asked for.
 """
 
 from __future__ import annotations

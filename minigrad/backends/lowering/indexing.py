@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from minigrad.backends.base import Backend, IndexLaunch, Launch
+from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, DIFFERENCE, LARGEST, SMALLEST, SUM
 from minigrad.backends.steps import Specs, Steps, lowers, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
@@ -14,14 +14,14 @@ from minigrad.core.requests import Bounds, Gather, Locate, PutBack, Scan, Scatte
 
 
 @lowers(Select)
-def select(backend: Backend, request: Select, outs: Specs, operands: Specs) -> IndexLaunch:
+def select(backend: Backend, request: Select, outs: Specs, operands: Specs) -> Launch:
     """A gather whose index is the same for all elements of a slice."""
     (out,), (a, index), dim = outs, operands, request.dim
     return backend.prepare(Gather(dim), out, a, Spec(along(index.layout, out.shape, dim), index.dtype))
 
 
 @lowers(SelectAdd)
-def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Specs) -> IndexLaunch:
+def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Specs) -> Launch:
     """A scatter whose index is the same for all elements of a slice."""
     (out,), (a, index, src), dim = outs, operands, request.dim
     return backend.prepare(ScatterAdd(dim), out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.backends.base import IndexLaunch, Launch, serves
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.reference.elements import INT64, Buffer, places, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
@@ -17,7 +17,7 @@ class Indexing(HostMemory):
     """The preparers of gathers, scatters and index checks."""
 
     @serves(requests.Gather)
-    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
+    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
         def launch(x: Buffer, i: Buffer, z: Buffer) -> bool:
             chosen = picked(a.layout, index, i, dim)
             if chosen is None:
@@ -28,7 +28,7 @@ class Indexing(HostMemory):
         return launch
 
     @serves(requests.ScatterAdd)
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         compute = out.dtype.compute
         number, row_major = compute_type(compute), Layout.contiguous(out.shape)
 
@@ -45,11 +45,11 @@ class Indexing(HostMemory):
         return quiet(launch)
 
     @serves(requests.Select)
-    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> IndexLaunch:
+    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
         return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim=dim)
 
     @serves(requests.SelectAdd)
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> IndexLaunch:
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
     @serves(requests.PutBack)

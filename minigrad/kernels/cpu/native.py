@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from llvmlite import ir
@@ -25,6 +26,7 @@ I64 = ir.IntType(64)
 END = 1 << 60  # bytes that an operand seems to have: a kernel knows how far it may go, an address does not
 ALIGNED = 64
 I8P = ir.IntType(8).as_pointer()
+_rooms: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
 def natives() -> tuple[Callable[..., Any], ...]:
@@ -32,12 +34,18 @@ def natives() -> tuple[Callable[..., Any], ...]:
 
     operand: entry k of the table as a flat array without an end.  numbers_of: the numbers behind their HEAD.
     entries: the addresses of the operands and results.
-    room: n elements of memory, aligned and uninitialised, until `leave` gives them back.  With NUMBA_DISABLE_JIT=1 the
-    table is a tuple of arrays, and all of it plain Python.
+    room: n elements of memory, aligned and uninitialised, until `leave` gives them back.  Where there are none the
+    kernel's other rooms are given back, and it ends with a MemoryError.  With NUMBA_DISABLE_JIT=1 the table is a tuple
+    of arrays, and all of it plain Python.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_natives()
     return tuple(intrinsic(function) for function in (_operand, _numbers_of, _entries, _room, _leave))
+
+
+def rooms_of(builder: Any) -> list[Any]:
+    """Where a kernel keeps the addresses of its rooms, one place for each `room` in its text; null if it has left."""
+    return _rooms.setdefault(builder.function, [])
 
 
 def python_natives() -> tuple[Callable[..., Any], ...]:
@@ -107,8 +115,13 @@ def _room(typingctx, n, dtype):  # type: ignore[no-untyped-def]
         malloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I8P, [I64]), "malloc")
         wanted = builder.mul(args[0], I64(size_of(context, array.dtype)))
         block = builder.call(malloc, [builder.add(wanted, I64(2 * ALIGNED))])
+        rooms = rooms_of(builder)
         with cgutils.if_unlikely(builder, cgutils.is_null(builder, block)):
+            for place in rooms:
+                release(builder, builder.load(place))
             context.call_conv.return_user_exc(builder, MemoryError, ())
+        rooms.append(cgutils.alloca_once(builder, I8P))
+        builder.store(block, rooms[-1])
         # The block's own address is kept in front of what is handed out.
         behind = builder.add(builder.ptrtoint(block, I64), I64(2 * ALIGNED - 1))
         start = builder.and_(behind, I64(-ALIGNED))
@@ -121,12 +134,22 @@ def _room(typingctx, n, dtype):  # type: ignore[no-untyped-def]
 
 def _leave(typingctx, x):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [I8P]), "free")
         start = builder.ptrtoint(context.make_array(x)(context, builder, args[0]).data, I64)
-        builder.call(free, [builder.load(builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))])
+        block = builder.load(builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))
+        for place in rooms_of(builder):
+            held = builder.load(place)
+            left = builder.icmp_unsigned("==", held, block)
+            builder.store(builder.select(left, ir.Constant(I8P, None), held), place)
+        release(builder, block)
         return context.get_dummy_value()
 
     return types.void(x), codegen
+
+
+def release(builder: Any, block: Any) -> None:
+    """Give a block back; null is none."""
+    free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [I8P]), "free")
+    builder.call(free, [block])
 
 
 def team_mates() -> tuple[Callable[..., int], ...]:

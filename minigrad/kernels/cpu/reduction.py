@@ -2,12 +2,12 @@
 and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
-done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1
-or the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has
-elements of its own and began at `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators
-stand in a row that is combined at the end, so the loops vectorise without a licence to re-associate.  The forms named
-`_whole` fold neighbours in registers instead: sums and products with that licence, extremes as integers, which need
-none.  The order is the same for any number of threads.
+done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
+the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has elements of its own and began at
+`IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators stand in a row that is combined at
+the end, so the loops vectorise without a licence to re-associate.  The forms named `_whole` fold neighbours in
+registers instead: sums and products with that licence, extremes as integers, which need none.  The order is the same
+for any number of threads.
 """
 
 import numpy as np
@@ -261,8 +261,8 @@ def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """Most elements do not beat the best so far, so a block is first asked
-    whether any does, which vectorises; only then its elements are visited one by one."""
+    """Most elements do not beat the best so far, so a block is first asked whether any does, which vectorises; only
+    then its elements are visited one by one."""
     step = N.row_step
     size = N.piece * N.block
     for t in range(first, last):

@@ -4,8 +4,8 @@ Every dtype has unsigned keys in its own order, nan above all and the two zeros 
 around and leaves ties as they stand.  A key of up to 32 bits and the position share one 64-bit word, so that equal keys
 differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
 Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free names, filled in by
-`specialize`: `KEY` the dtype's key, `BITS` its length;
-`KEEP(place, x)` puts an element into `values`, where they are asked for.
+`specialize`: `KEY` the dtype's key, `BITS` its length; `KEEP(place, x)` puts an element into `values`, where they are
+asked for.
 """
 
 # ruff: noqa: F821

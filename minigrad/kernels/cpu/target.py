@@ -54,7 +54,6 @@ def functions(text: str) -> list[str]:
 
 
 CPU = Target(
-    name="cpu",
     header="import math\n\nimport numpy as np\nfrom numba import njit\n",
     natives=natives,
     # Eager, cached on disk, IEEE division; nobody calls it but by its address, so it needs no wrapper.
