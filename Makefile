@@ -28,6 +28,7 @@ test: $(STAMP)-test
 
 lint: $(STAMP)-lint
 	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 
 # What the installer says goes to a log; a failure shows it with addresses left out, for they may hold credentials.

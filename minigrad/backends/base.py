@@ -23,7 +23,6 @@ from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
 Launch = Callable[..., Any]  # its result is true if an index was out of range
-IndexLaunch = Launch
 Ints = tuple[int, ...]
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -31,6 +31,7 @@ def leaf(dtype: Any, *shape: int) -> mg.Tensor:
 
 def unary(*names: str) -> Work:
     """Functions of one operand, each with its gradient."""
+
     def work(dtype: Any, shape: tuple[int, int]) -> None:
         for name in names:
             x = leaf(dtype, *shape)

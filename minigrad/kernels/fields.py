@@ -93,7 +93,7 @@ class Fields:
 
 
 def parsed(word: str) -> tuple[str, str]:
-    """"sizes[rank]" as ("sizes", "rank"), "offset" as ("offset", "")."""
+    """ "sizes[rank]" as ("sizes", "rank"), "offset" as ("offset", "")."""
     found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", word)
     assert found is not None, word
     return found[1], found[2] or ""

@@ -240,5 +240,3 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
     if op.result is None:
         return found.reshape(()) if found.shape == (1,) else found
     return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
-
-

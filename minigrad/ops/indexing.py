@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Backend, IndexLaunch, Launch
+from minigrad.backends.base import Backend, Launch
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
@@ -37,7 +37,7 @@ def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
 
-def watched(op: Callable[..., Any], backend: Backend, launch: IndexLaunch, x: Spec, index: Spec, dim: int) -> Launch:
+def watched(op: Callable[..., Any], backend: Backend, launch: Launch, x: Spec, index: Spec, dim: int) -> Launch:
     """A launch over (x, index, ..., out) that raises where the backend's says that a position does not exist."""
     size, label = x.shape[dim], op.op.label  # type: ignore[attr-defined]
     if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):

@@ -116,8 +116,11 @@ def _expect_room(name: str, kind: DType, **numbers: float) -> None:
 
 
 def rand(
-    *shape: int | Sequence[int], generator: Generator | None = None,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *shape: int | Sequence[int],
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Uniform in [0, 1)."""
     kind = _floating("rand", dtype, generator)
@@ -125,8 +128,11 @@ def rand(
 
 
 def randn(
-    *shape: int | Sequence[int], generator: Generator | None = None,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *shape: int | Sequence[int],
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normal with mean 0 and deviation 1."""
     kind = _floating("randn", dtype, generator)

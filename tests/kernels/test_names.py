@@ -129,9 +129,7 @@ def test_the_names_of_a_running_fold_may_be_every_name_of_the_templates(plain):
         for dim in (0, 1):
             agree(
                 backend,
-                lambda b, f=line, dim=dim: b.scan(
-                    f, np.dtype(np.float32), columns[1], [s for _, s in rows], dim
-                ),
+                lambda b, f=line, dim=dim: b.scan(f, np.dtype(np.float32), columns[1], [s for _, s in rows], dim),
                 columns,
                 *rows,
             )

@@ -15,9 +15,7 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-GATHER = Fields(
-    "blocks block cols strips strip rows size axis rank", "sizes[rank]", "offset col row strides[rank]"
-)
+GATHER = Fields("blocks block cols strips strip rows size axis rank", "sizes[rank]", "offset col row strides[rank]")
 
 
 def gather(a, index, out, N):  # type: ignore[no-untyped-def]

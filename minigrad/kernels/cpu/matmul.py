@@ -134,9 +134,7 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
                         z[j] = T(0)
 
 
-VECTOR = Fields(
-    "rows length high deep to matrix sm sk x step batches rank", "sizes[rank] steps[rank] x_steps[rank]"
-)
+VECTOR = Fields("rows length high deep to matrix sm sk x step batches rank", "sizes[rank] steps[rank] x_steps[rank]")
 
 
 def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]

@@ -50,6 +50,7 @@ def rooms_of(builder: Any) -> list[Any]:
 
 def python_natives() -> tuple[Callable[..., Any], ...]:
     """What `natives` mean, over a tuple of arrays."""
+
     def entries(table: Any) -> Any:
         return np.array([array.ctypes.data for array in table[OPERANDS:]], np.int64)
 

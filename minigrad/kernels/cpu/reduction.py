@@ -28,9 +28,7 @@ ORDERED = Fields(
     "kept folded outputs chunk units rows step offset to count",
     "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
 )
-CHOOSE = Fields(
-    "rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]"
-)
+CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]")
 
 
 def stretch(x, acc, one):  # type: ignore[no-untyped-def]
