@@ -32,7 +32,7 @@ def watched(
     Raises GradientError, ShapeError, DTypeError or DeviceError for anything but a gradient of that operand.
     """
     partial = without_writing(node.op, rule, k, fn, heads, given, facts)
-    check_partial(node, rule, k, partial)
+    check_partial(node, who(node.op, rule, k), k, partial)
     result: Tensor = partial
     return result
 
@@ -52,7 +52,7 @@ def watched_joint(
     asked = facts.get("asked", (True,) * expected)
     for k, partial in enumerate(partials):
         if asked[k]:
-            check_partial(node, rule, k, partial)
+            check_partial(node, who(node.op, rule, k, joint=True), k, partial)
     return tuple(partials)
 
 
@@ -72,7 +72,7 @@ def without_writing(
         result = fn(*values, **facts)
     except Unfusable:
         result = rule.fn(*values, **facts)
-    names = ["g"] if len(heads) == 1 else [f"g{i}" for i in rule.gradients]
+    names = ["g"] if op.result is None else [f"g{i}" for i in rule.gradients]
     check_unwritten(op, who(op, rule, k), (*names, *rule.saves), values, before)
     return result
 
@@ -95,8 +95,11 @@ def check_unwritten(
             )
 
 
-def check_partial(node: BackpropOp, rule: Rule, k: int, partial: Any) -> None:
-    """Raise unless `partial` is a gradient of operand k: a float tensor on its device that sums to its shape."""
+def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
+    """Raise unless `partial` is a gradient of operand k: a float tensor on its device that sums to its shape.
+
+    whose: the rule that gave it, as messages name it.
+    """
     op, plan = node.op, node.plan
     spec, device = plan.specs[k], plan.source
     error: type[MinigradError]
@@ -113,7 +116,7 @@ def check_partial(node: BackpropOp, rule: Rule, k: int, partial: Any) -> None:
     got = f"{describe(partial)} on {partial.device}" if error is DeviceError else describe(partial)
     hint = "; where there is no gradient, give mg.zeros_like of the operand" if partial is None else ""
     expected = f"expected a tensor {spec!r} on {device}, as the operand"
-    raise error(f"{who(op, rule, k)} gave {got}; {expected}{hint}", op=op.label)
+    raise error(f"{whose} gave {got}; {expected}{hint}", op=op.label)
 
 
 def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> bool:
@@ -128,10 +131,10 @@ def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> 
         return False
 
 
-def who(op: Op, rule: Rule, k: int | None) -> str:
-    """The rule as messages name it, with the line where it was written."""
-    what = "the joint derivative rule" if k is None else f"the derivative rule for {operand_name(op, k)!r}"
-    return f"{op.label}: {what} at {place(op, rule.fn)}"
+def who(op: Op, rule: Rule, k: int | None, joint: bool = False) -> str:
+    """The rule as messages name it, with the line where it was written.  k: the operand, None for all of them."""
+    what = "the joint derivative rule" if joint or k is None else "the derivative rule"
+    return f"{op.label}: {what}{'' if k is None else f' for {operand_name(op, k)!r}'} at {place(op, rule.fn)}"
 
 
 def place(op: Op, fn: Callable[..., Any]) -> str:

@@ -158,10 +158,11 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
 
     more: the dtype of what the loop has behind its output; of `pooled` the counts that make it a mean.
     """
-    name, image, mean = template.__name__, operands[-1], bool(more)
+    name, image, pooled = template.__name__, operands[-1], template is pool.pooled
+    mean = pooled and bool(more)
     lowest = neutral_text("lowest", image.compute)
     join, finish = MEAN if mean else LARGEST
-    if template is pool.pooled:
+    if pooled:
         name = "avg_pool" if mean else "max_pool"
     text = write_kernel(
         f"pooling: {', '.join(map(str, operands))} -> {out}, {name}.",
@@ -178,7 +179,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean))},
         arrays=(*operands, out, *more),
         helpers=(pool.search,) if "search" in template.__code__.co_names else (),
-        results="out, counts" if template is pool.pooled and mean else "out",
+        results="out, counts" if mean else "out",
     )
     return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text).kernel
 
