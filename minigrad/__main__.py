@@ -1,5 +1,5 @@
-"""`python -m minigrad demo | doctor | warmup | kernel NAME`: the main job, a report on this machine, compiling
-beforehand, and generated sources."""
+"""`python -m minigrad demo | doctor | warmup | pack | kernel NAME`: the main job, a report on this machine, compiling
+beforehand, here or for others, and generated sources."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
@@ -42,6 +43,10 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     warmup = commands.add_parser("warmup", help="compile the common kernels now, in several processes")
     warmup.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
     warmup.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
+    pack = commands.add_parser("pack", help="compile the common kernels for a wheel to carry")
+    pack.add_argument("--cpu", nargs="+", required=True, choices=LEVELS, help="levels of processors, a pack for each")
+    pack.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
+    pack.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
     kernel.add_argument("name", help="an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
@@ -60,6 +65,10 @@ def run(given: argparse.Namespace) -> int:
         from minigrad.cli.warmup import run as run_warmup
 
         return run_warmup(tuple(given.dtype or FLOATS[:1]), given.jobs)
+    if given.command == "pack":
+        from minigrad.cli.pack import run as run_pack
+
+        return run_pack(given.cpu, given.dtype or list(FLOATS[:1]), given.jobs)
     from minigrad.cli.doctor import print_kernel, print_report
 
     if given.command == "doctor":

@@ -7,7 +7,6 @@ The sum is held whether or not the cache was warm; what others compile into the 
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from typing import Any
 import pytest
 
 from minigrad.config import settings
+from minigrad.kernels import store
 
 LIMIT = 900
-PREFIX = "minigrad_kernels_"
 BUDGET = pytest.StashKey["Budget"]()
 
 
@@ -38,7 +37,7 @@ class Budget:
 
     def look(self, file: str) -> None:
         """Write the kernels that have come since the last look down as those of a test file."""
-        here = {name.removeprefix(PREFIX) for name in list(sys.modules) if name.startswith(PREFIX)}
+        here = {Path(name).stem for name in list(store.loaded)}
         self.loaded.setdefault(file, []).extend(sorted(here - self.known))
         self.known |= here
 

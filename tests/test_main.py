@@ -1,5 +1,6 @@
 """The command line: what `kernel` and `doctor` print, and how they refuse."""
 
+import re
 import subprocess
 import sys
 
@@ -51,6 +52,8 @@ def test_doctor_reports_that_kernels_run(capsys):
     lines = {line[:18].rstrip(): line[18:].strip() for line in capsys.readouterr().out.splitlines()}
     assert lines["kernel"] == "runs" and "cores, layer" in lines["threads"]
     assert "no CUDA backend yet" in lines["cuda"]
+    assert lines["pack"].startswith(("none", "not used")) or " kernels for x86-64-v" in lines["pack"]
+    assert re.fullmatch(r"(\d+ (compiled|from the cache|from the pack|as Python)(, )?)+", lines["kernels here"])
 
 
 def test_a_reader_who_leaves_early_is_no_error():

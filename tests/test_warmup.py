@@ -1,6 +1,7 @@
 """Compiling beforehand, waiting with a word, and never twice."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,7 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.cli import warmup
-from minigrad.kernels import notice, store
+from minigrad.kernels import notice, objects, store
 
 
 # In the dtype whose kernels the op table has; which ones a program needs does not depend on it.
@@ -39,18 +40,23 @@ def test_a_warm_program_compiles_nothing(tmp_path, monkeypatch):
     files = []
     for _ in range(2):
         subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-        files.append({f: f.stat().st_mtime_ns for f in Path(tmp_path).rglob("*.nbc")})
+        files.append({f: f.stat().st_mtime_ns for f in Path(tmp_path).rglob("*.o")})
     assert files[0] and files[0] == files[1]
 
 
 def test_two_processes_that_want_one_kernel_compile_it_once(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIGRAD_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("NUMBA_DEBUG_CACHE", "1")  # Numba says what it saves
-    program = "import minigrad as mg; x = mg.ones(64, 64) * 2.0; assert (x @ x).sum().item() == 64 ** 3 * 4"
+    program = textwrap.dedent("""
+        import minigrad as mg
+        from minigrad.kernels import store
+        x = mg.ones(64, 64) * 2.0
+        assert (x @ x).sum().item() == 64 ** 3 * 4
+        print(*[kernel.path for kernel in store.loaded.values() if kernel.origin == "compiled"])
+    """)
     both = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    saved = [line for p in both for line in p.communicate(timeout=240)[0].splitlines() if "data saved" in line]
+    compiled = [path for p in both for path in p.communicate(timeout=240)[0].split()]
     assert [p.returncode for p in both] == [0, 0]
-    assert saved and len(saved) == len(set(saved)), "a kernel was compiled twice"
+    assert compiled and len(compiled) == len(set(compiled)), "a kernel was compiled twice"
 
 
 def slow(monkeypatch, seconds):
@@ -80,7 +86,7 @@ def test_nothing_is_said_of_a_short_compile_nor_where_nobody_watches(monkeypatch
     assert capsys.readouterr().err == ""
 
 
-def test_a_kernel_that_was_compiled_has_its_index_where_it_is_looked_for(tmp_path, monkeypatch):
+def test_a_kernel_that_was_compiled_has_its_object_code_beside_it(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIGRAD_CACHE_DIR", str(tmp_path))
     program = (
         "import minigrad as mg; (mg.ones(3) * 2.0).sum()\n"
@@ -90,17 +96,17 @@ def test_a_kernel_that_was_compiled_has_its_index_where_it_is_looked_for(tmp_pat
     sources = list((tmp_path / "kernels").glob("*.py"))
     assert len(sources) >= 5
     for path in sources:
-        assert store.index_of(path, path.read_text()).exists(), path.name
+        assert objects.read(objects.path_for(path), path.read_text()) is not None, path.name
 
 
 def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
-    path, text = tmp_path / "k.py", "import numba\n\n@njit\ndef kernel(x):\n    pass\n"
-    index = store.index_of(path, text)
-    index.parent.mkdir()
-    index.touch()
-    monkeypatch.setattr(store, "patience", None)  # calling it would raise, and so would opening the file
-    with store.compiling(path, "k", text):
-        pass
+    text = "from numba import njit\n\n@njit('void(int64, int64, int64)')\ndef kernel(first, last, table):\n    pass\n"
+    with mg.override(cache_dir=tmp_path):
+        store.load("k", text)
+        store.loaded.pop(store.file_of("k", text))
+        monkeypatch.setattr(store, "patience", None)  # calling them would raise
+        monkeypatch.setattr(store, "alone", None)
+        assert store.load("k", text).origin == "cache"
 
 
 # All pieces, in the large size too, want kernels in float32 that no other test has: with --full only.
@@ -168,3 +174,35 @@ def test_whoever_says_what_is_compiled_silences_the_word_on_it(monkeypatch, caps
     with notice.patience("mul_f32"):
         time.sleep(0.2)
     assert capsys.readouterr().err == ""
+
+
+ROOT = Path(mg.__file__).parents[1]
+PROGRAM = """
+import contextlib, io, runpy, sys
+from minigrad.kernels import store
+sys.argv = [sys.argv[1]]
+with contextlib.redirect_stdout(io.StringIO()):
+    if sys.argv[0] == "demo":
+        from minigrad.cli.demo import run
+        run(1)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+print(*[kernel.path for kernel in store.loaded.values() if kernel.origin == "compiled"])
+"""
+# Ops that these programs declare themselves, which nobody can have compiled before.
+THEIR_OWN = ("mish", "forgetful", "bump", "careless_bump")
+
+
+def test_after_warmup_the_demo_the_examples_and_the_tour_compile_nothing(tmp_path):
+    environment = {**os.environ, "MINIGRAD_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-m", "minigrad", "warmup"], env=environment, check=True, capture_output=True)
+    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    (tmp_path / "tour.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", tour, re.DOTALL)))
+    programs = ["demo", tmp_path / "tour.py", ROOT / "notebooks" / "00_tour.py", *sorted(ROOT.glob("examples/*.py"))]
+    for program in programs:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, program], env=environment, cwd=tmp_path, check=True, capture_output=True,
+            text=True,
+        )  # fmt: skip
+        names = [Path(path).name for path in done.stdout.split()]
+        assert not [name for name in names if not name.startswith(THEIR_OWN)], program

@@ -49,7 +49,7 @@ def evaluate(name, *operands):
         with mg.override(parallel_threshold=1 << 60):
             return op.public(*map(mg.from_numpy, operands)).numpy()
     bits = 8 * operands[0].dtype.itemsize
-    kernel = calling.function(store.load(f"{name}_{bits}_loop", text_of(name, bits)).kernel, "alone")
+    kernel = calling.function(store.load(f"{name}_{bits}_loop", text_of(name, bits)), "alone")
     out = np.empty_like(operands[0])
     kernel(*operands, out, np.array([1, 0, out.size], np.int64))
     return out

@@ -7,6 +7,7 @@ import inspect
 import os
 import platform
 import sys
+from collections import Counter
 from importlib import metadata, util
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
-from minigrad.kernels.calling import file_of, team
-from minigrad.kernels.store import cache_folder, source
+from minigrad.kernels.calling import team
+from minigrad.kernels.cpu.processor import level
+from minigrad.kernels.objects import settings as settings_of_numba
+from minigrad.kernels.store import cache_folder, loaded, source
 from minigrad.ops.record import schema
 from minigrad.viz.explain import kernel_files
 
@@ -48,6 +51,8 @@ def report() -> dict[str, str]:
     except (MinigradError, ImportError) as error:
         lines["kernel error"] = str(error)
     lines["kernel cache"] = cache_text()
+    lines["pack"] = pack_text()
+    lines["kernels here"] = ", ".join(f"{count} {origin}" for origin, count in sorted(origins().items())) or "none"
     lines["parallel from"] = f"{settings.parallel_threshold} elements"
     lines["cuda"] = cuda_text()
     return lines
@@ -82,6 +87,26 @@ def cache_text() -> str:
     files = [f for f in folder.rglob("*") if f.is_file()]
     kernels = sum(1 for f in files if f.suffix == ".py")
     return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
+
+
+def pack_text() -> str:
+    """The object code that came with the package for this processor, and why not."""
+    from minigrad.kernels import packs
+
+    name = level()
+    if not name:
+        return "none: packs are for levels of x86-64"
+    pack = packs.opened()
+    if pack is None:
+        told = settings_of_numba()
+        return f"not used: {', '.join(told)}" if told else f"none for {name}; `python -m minigrad pack` writes one"
+    return f"{packs.path_of(name)}: {len(pack.namelist())} kernels for {name}"
+
+
+def origins() -> Counter[str]:
+    """Where the kernels of this process are from."""
+    words = {"cache": "from the cache", "pack": "from the pack", "python": "as Python"}
+    return Counter(words.get(kernel.origin, kernel.origin) for kernel in loaded.values())
 
 
 def cuda_text() -> str:
@@ -119,7 +144,7 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
     specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]
     files = kernel_files(op, specs, mg.default_device(), sample_params(op.name, op.params, shape))
     # Large operands run the same kernel, and the loop that shares its tasks.
-    return [*files, file_of(team())] if parallel else files
+    return [*files, team().path] if parallel else files
 
 
 def find_op(name: str) -> Op:

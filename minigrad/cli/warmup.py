@@ -122,6 +122,31 @@ def filling(dtype: Any, shape: tuple[int, int]) -> None:
     mg.ones(shape, dtype=mg.int64).to(dtype)
 
 
+def training(dtype: Any, shape: tuple[int, int]) -> None:
+    """A step of a classifier, and how often it is right: batches in a new order, its guesses, means of what is lost."""
+    images, weight = mg.ones(shape, dtype=dtype), leaf(dtype, shape[1], 10)
+    labels = mg.arange(shape[0]) % 10
+    batch = mg.randperm(shape[0])[: shape[0] // 2]
+    scores = images[batch] @ weight
+    (-scores.log_softmax(1).gather(1, labels[batch].unsqueeze(1))).mean().backward(retain_graph=True)
+    for guesses in (scores.argmax(1), scores.max(1).indices):
+        (guesses == labels[batch]).to(dtype).mean()
+    scores.square().mean().backward()
+
+
+def proofs(dtype: Any, shape: tuple[int, int]) -> None:
+    """Gradients held against differences, which is done in float64 whatever the dtype."""
+    x = mg.Var([3.0, 1.0, 4.0], dtype=mg.float64)
+    mg.testing.gradcheck(lambda x: x * x + x * 5.0 + 4.0, x)
+    mg.testing.gradcheck(lambda x: x * mg.tanh(mg.nn.functional.softplus(x)) * (1.0 - mg.sigmoid(-x)), x)
+    mg.uniform((3,), 0.5, 1.0, dtype=mg.float64)
+    x = leaf(dtype, *shape)
+    (x == x).all()
+    (x * 2.0).sum().backward()
+    (leaf(dtype) * leaf(dtype)).square().backward()
+    mg.arange(3).clone()
+
+
 WORK: dict[str, Work] = {
     "matrix products": products,
     "convolution and pooling": images,
@@ -135,6 +160,8 @@ WORK: dict[str, Work] = {
     "sines and errors": unary("sin", "cos", "erf", "abs"),
     "in place": in_place,
     "filling": filling,
+    "training": training,
+    "proofs": proofs,
 }
 
 

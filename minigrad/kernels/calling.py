@@ -23,17 +23,26 @@ from typing import Any
 import numpy as np
 
 from minigrad.errors import KernelError
+from minigrad.kernels import objects
 from minigrad.kernels.cpu.target import version
-from minigrad.kernels.store import load
+from minigrad.kernels.store import Kernel, kept, load
 
 Call = Callable[..., bool]
 METH_FASTCALL = 0x80
-_made: list[tuple[Any, dict[str, Any]]] = []  # the trampoline, once there is one
 _lock = threading.RLock()
 OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
 
-# Words in capitals and functions of Python stand for places that are known at run time.
+# TYPE_AT and DATA_AT are where an array keeps them; other names in capitals are objects of Python.
 TRAMPOLINE = """
+@ARRAY = external global i8
+@TYPE_ERROR = external global i8
+@MEMORY_ERROR = external global i8
+declare void @PyErr_SetString(ptr, ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyBool_FromLong(i64)
+
 @team = global ptr null
 @words = private constant [45 x i8] c"a kernel takes NumPy arrays and nothing else\\00"
 @empty = private constant [58 x i8] c"there is no memory for what a kernel keeps while it works\\00"
@@ -56,7 +65,7 @@ next:
   %arg = load ptr, ptr %arg_at
   %type_at = getelementptr i8, ptr %arg, i64 TYPE_AT
   %type = load ptr, ptr %type_at
-  %fits = icmp eq ptr %type, ARRAY
+  %fits = icmp eq ptr %type, @ARRAY
   br i1 %fits, label %taken, label %refuse
 taken:
   %data_at = getelementptr i8, ptr %arg, i64 DATA_AT
@@ -67,10 +76,10 @@ taken:
   %more = icmp slt i64 %k1, %n
   br i1 %more, label %next, label %ready
 refuse:
-  call void PyErr_SetString(ptr TYPE_ERROR, ptr @words)
+  call void @PyErr_SetString(ptr @TYPE_ERROR, ptr @words)
   ret ptr null
 ready:
-  %code = call i64 PyLong_AsLongLong(ptr %self)
+  %code = call i64 @PyLong_AsLongLong(ptr %self)
   %kernel = inttoptr i64 %code to ptr
   %numbers = inttoptr i64 %data to ptr
   %second = getelementptr i64, ptr %table, i64 1
@@ -83,7 +92,7 @@ ready:
   %held = and i1 %one, %brief
   br i1 %held, label %work, label %release
 release:
-  %released = call ptr PyEval_SaveThread()
+  %released = call ptr @PyEval_SaveThread()
   br label %work
 work:
   %state = phi ptr [ null, %ready ], [ %released, %release ]
@@ -91,9 +100,10 @@ work:
 together:
   %driver = load ptr, ptr @team
   %whole = call i32 %driver(ptr %result, ptr %error, i64 %code, i64 %tasks, i64 %where)
-  %count = load i64, ptr %result
-  %counted = trunc i64 %count to i32
-  %status_together = or i32 %whole, %counted
+  %seen = load i64, ptr %flag
+  %no_room = icmp eq i64 %seen, -1
+  %told = zext i1 %no_room to i32
+  %status_together = or i32 %whole, %told
   br label %worked
 alone:
   %status_alone = call i32 %kernel(ptr %result, ptr %error, i64 0, i64 %tasks, i64 %where)
@@ -113,17 +123,17 @@ done:
   %was_released = icmp ne ptr %state, null
   br i1 %was_released, label %restore, label %tell
 restore:
-  call void PyEval_RestoreThread(ptr %state)
+  call void @PyEval_RestoreThread(ptr %state)
   br label %tell
 tell:
   %bad = icmp ne i32 %all, 0
   br i1 %bad, label %memory, label %answer
 memory:
-  call void PyErr_SetString(ptr MEMORY_ERROR, ptr @empty)
+  call void @PyErr_SetString(ptr @MEMORY_ERROR, ptr @empty)
   ret ptr null
 answer:
   %raised = load i64, ptr %flag
-  %truth = call ptr PyBool_FromLong(i64 %raised)
+  %truth = call ptr @PyBool_FromLong(i64 %raised)
   ret ptr %truth
 }
 define ptr @brief(ptr %self, ptr %args, i64 %n) {
@@ -153,14 +163,12 @@ from minigrad.kernels.cpu.native import team_mates
 call, threads = team_mates()
 
 
-@njit("int64(int64, int64, int64)", parallel=True, cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit("void(int64, int64, int64)", parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def kernel(code, tasks, table):
-    """Each thread does one run of neighbouring tasks.  Not 0 if one of them had no memory."""
+    """Each thread does one run of neighbouring tasks.  The flag is -1 if one of them had no memory."""
     workers = min(tasks, threads())
-    failed = 0
     for w in prange(workers):
-        failed += call(code, tasks * w // workers, tasks * (w + 1) // workers, table)
-    return failed
+        call(code, tasks * w // workers, tasks * (w + 1) // workers, table)
 '''
 
 
@@ -172,40 +180,18 @@ class Method(ctypes.Structure):
     )  # fmt: skip
 
 
-def trampoline() -> tuple[Any, dict[str, Method]]:
-    """The engine that holds the compiled TRAMPOLINE, and its functions as CPython describes them; made once, since what
-    it holds is called for as long as the process lives."""
-    with _lock:
-        if not _made:
-            _made.append(make_trampoline())
-        return _made[0]
-
-
-def make_trampoline() -> tuple[Any, dict[str, Method]]:
-    """Compile the TRAMPOLINE."""
-    import llvmlite.binding as llvm
-
+@cache
+def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
+    """The addresses of the compiled TRAMPOLINE, and its functions as CPython describes them; made once, since what they
+    hold is called for as long as the process lives."""
     check_layout()
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-    module = llvm.parse_assembly(placed(TRAMPOLINE))
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
     names = ("brief", "alone", "shared")
-    return engine, {
-        name: Method(name.encode(), engine.get_function_address(name), METH_FASTCALL, b"") for name in names
-    }
-
-
-def placed(text: str) -> str:
-    """The trampoline with the places of this process in it: whatever is far away is called by its address."""
     places = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError), "MEMORY_ERROR": id(MemoryError)}
-    for name in re.findall(r"\b(Py\w+)\(", text):
+    for name in re.findall(r"^declare .*@(Py\w+)", TRAMPOLINE, re.MULTILINE):
         places[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-    for name, place in places.items():
-        text = re.sub(rf"\b{name}\b", f"inttoptr (i64 {place} to ptr)", text)
-    return text.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
+    text = TRAMPOLINE.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
+    found = objects.link(kept("trampoline", text, (*names, "team")), places)
+    return found, {name: Method(name.encode(), found[name], METH_FASTCALL, b"") for name in names}
 
 
 def check_layout() -> None:
@@ -224,35 +210,25 @@ def maker() -> Callable[..., Any]:
     return make
 
 
-def function(kernel: Any, kind: str) -> Call:
+def function(kernel: Kernel, kind: str) -> Call:
     """What Python calls to run a kernel, given its arrays and then its numbers.
 
     kind: "brief" keeps the GIL if there is one task, "alone" never, "shared" gives the tasks to threads.
     """
-    if not hasattr(kernel, "overloads"):
-        return plain(kernel)
-    engine, methods = trampoline()
-    if kind == "shared":
-        ctypes.c_void_p.from_address(engine.get_global_value_address("team")).value = address(team())
-    call: Call = maker()(ctypes.addressof(methods[kind]), address(kernel), None)
+    if kernel.python is not None:
+        return plain(kernel.python)
+    with _lock:
+        places, methods = trampoline()
+        if kind == "shared":
+            ctypes.c_void_p.from_address(places["team"]).value = team().address
+    call: Call = maker()(ctypes.addressof(methods[kind]), kernel.address, None)
     return call
 
 
-def address(kernel: Any) -> int:
-    """Where the machine code of a compiled kernel begins."""
-    (compiled,) = kernel.overloads.values()
-    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
-
-
 @cache
-def team() -> Any:
+def team() -> Kernel:
     """The compiled loop that shares tasks."""
-    return load("team", TEAM.format(hash=version("native.py"))).kernel
-
-
-def file_of(kernel: Any) -> str:
-    """Where the text of a kernel is, compiled or not."""
-    return str(getattr(kernel, "py_func", kernel).__code__.co_filename)
+    return load("team", TEAM.format(hash=version("native.py")))
 
 
 def _after_fork_in_child() -> None:

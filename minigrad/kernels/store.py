@@ -1,10 +1,9 @@
 """The kernel cache: from the source of a kernel to machine code that was compiled once.
 
-`load` names a text by its hash, puts it into the cache and runs it, so Numba's disk cache always hits or is always
-right.  The text at hand is what runs: a file that differs from it is replaced, and machine code that does not load is
-made again.  One process at a time compiles a kernel, and the others find its machine code.  Where there can be no
-cache, kernels live in memory, and that is said once.  With NUMBA_DISABLE_JIT=1 the same file runs as plain Python.
-`specialize.py` writes the texts.
+`load` names a text by its hash, puts it into the cache and looks for its object code beside it (`objects.py`); where
+there is none that fits and is whole, Numba is imported and compiles the text.  One process at a time compiles a kernel,
+and the others find its object code.  Where there can be no cache, kernels live in memory, and that is said once.  With
+NUMBA_DISABLE_JIT=1 the same text runs as plain Python.  `specialize.py` writes the texts.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import re
 import signal
 import stat
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, ModuleType
+from typing import Any
 
 try:
     import fcntl
@@ -31,6 +30,7 @@ except ImportError:  # not POSIX: two processes may compile one kernel, and the 
 
 from minigrad.config import settings
 from minigrad.errors import KernelError
+from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo, patience
 
 watchers: list[list[str]] = []  # lists that want the files of kernels while a plan is prepared: see `watch`
@@ -116,27 +116,49 @@ def uninterrupted() -> Iterator[None]:
             handler(*waiting[0])
 
 
-def load(name: str, text: str) -> ModuleType:
-    """A kernel module, from the cache or put there; in memory where there can be no cache.
+class Kernel:
+    """A compiled kernel.
+
+    path: its text, which may be in memory.  address: where its machine code begins.  python: the function itself, where
+    nothing is compiled.  origin: "compiled" now, from the "cache" or a "pack", or "python".
+    """
+
+    __slots__ = ("address", "origin", "path", "python")
+
+    def __init__(self, path: str, address: int, origin: str, python: Callable[..., Any] | None = None) -> None:
+        self.path, self.address, self.origin, self.python = path, address, origin, python
+
+
+loaded: dict[str, Kernel] = {}  # by the name of the file
+
+
+def load(name: str, text: str) -> Kernel:
+    """A kernel, from the cache or put there; in memory where there can be no cache.
 
     name: readable, such as "mul_f32_f32_dense11"; the hash of the text makes the file name unique.
     """
     file = file_of(name, text)
-    full = f"minigrad_kernels_{file.removesuffix('.py')}"
     with _lock, uninterrupted():
-        module = sys.modules.get(full)
-        if module is not None:
-            return module
+        found = loaded.get(file)
+        if found is None:
+            found = loaded[file] = make(name, file, text)
+        return found
+
+
+def make(name: str, file: str, text: str) -> Kernel:
+    """The kernel of a text that this process has not met."""
+    try:
+        folder = cache_folder()
+    except KernelError as error:
+        forgo(str(error))
+    else:
         try:
-            folder = cache_folder()
-        except KernelError as error:
-            forgo(str(error))
-        else:
-            try:
-                return from_cache(full, folder / file, name, text)
-            except OSError as error:  # a full disk
-                forgo(f"the kernel cache {folder} cannot be used: {error}")
-        return from_memory(full, file, name, text)
+            return from_cache(folder / file, name, text)
+        except OSError as error:  # a full disk
+            forgo(f"the kernel cache {folder} cannot be used: {error}")
+    place = f"<minigrad {file}>"
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    return from_pack(place, file, text) or fresh(place, name, text, None)
 
 
 def file_of(name: str, text: str) -> str:
@@ -145,54 +167,89 @@ def file_of(name: str, text: str) -> str:
     return f"{readable}_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
 
 
-def from_cache(full: str, path: Path, name: str, text: str) -> ModuleType:
-    """Run a text from its file, where Numba finds or keeps its machine code.  Raises OSError where it cannot."""
+def from_cache(path: Path, name: str, text: str) -> Kernel:
+    """A kernel whose object code is kept, or will be.  Raises OSError where it cannot."""
     publish(path, text)
-    found = index_of(path, text).exists()
+    if without_compiler():
+        return fresh(str(path), name, text, None)
+    kept = objects.path_for(path)
+    found = linked(str(path), objects.read(kept, text), "cache") or from_pack(str(path), path.name, text)
+    if found is None:
+        with alone(path):
+            found = linked(str(path), objects.read(kept, text), "cache") or fresh(str(path), name, text, kept)
+    return found
+
+
+def from_pack(place: str, file: str, text: str) -> Kernel | None:
+    """A kernel that came with the package; None where there is none."""
+    if without_compiler():
+        return None
+    from minigrad.kernels import packs  # not every start needs one
+
+    return linked(place, packs.find(file, text), "pack")
+
+
+def linked(place: str, found: objects.ObjectCode | None, origin: str) -> Kernel | None:
+    """A kernel by its object code, which must be there and link; else None."""
+    if found is None:
+        return None
     try:
-        with compiling(path, name, text):
-            return run(full, str(path), name, text)
-    except (KernelError, OSError):
-        if not found:
-            raise
-        discard(path)  # the text is right, so the machine code that was found is at fault
-    with compiling(path, name, text):
-        return run(full, str(path), name, text)
+        (address,) = objects.link(found).values()
+    except KernelError:
+        return None
+    return Kernel(place, address, origin)
 
 
-def from_memory(full: str, file: str, name: str, text: str) -> ModuleType:
-    """Compile a text for this process alone."""
-    place, text = f"<minigrad {file}>", text.replace("cache=True, ", "")
-    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
+    """Compile a text, and keep its object code in a file if one is named."""
     with patience(name):
-        return run(full, place, name, text)
+        function = run(place, name, text).kernel
+        if not hasattr(function, "overloads"):
+            return Kernel(place, 0, "python", function)
+        found = objects.compiled(function)
+        (address,) = objects.link(found).values()
+    if kept is not None:
+        objects.write(kept, objects.packed(found, text))
+    return Kernel(place, address, "compiled")
 
 
-def run(full: str, place: str, name: str, text: str) -> ModuleType:
+def kept(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCode:
+    """Object code of LLVM's own language, from the cache or put there if it can be."""
+    try:
+        path = objects.path_for(cache_folder() / file_of(name, text))
+        found = objects.read(path, text)
+    except (KernelError, OSError):
+        return objects.assembled(text, symbols)
+    if found is None:
+        found = objects.assembled(text, symbols)
+        with suppress(OSError):
+            objects.write(path, objects.packed(found, text))
+    return found
+
+
+def without_compiler() -> bool:
+    """Whether kernels run as Python: NUMBA_DISABLE_JIT=1, read as Numba reads it."""
+    numba = sys.modules.get("numba")
+    if numba is not None:
+        return bool(numba.config.DISABLE_JIT)
+    with suppress(ValueError):
+        return bool(int(os.environ.get("NUMBA_DISABLE_JIT") or 0))
+    return False
+
+
+def run(place: str, name: str, text: str) -> ModuleType:
     """Execute a text as a module."""
-    module = ModuleType(full)
+    module = ModuleType(f"minigrad_kernels_{Path(place).stem}")
     module.__file__ = place
-    sys.modules[full] = module
+    sys.modules[module.__name__] = module
     try:
         with collector_paused():
             exec(compile(text, place, "exec"), vars(module))
-            check_origin(module)
-    except BaseException as error:
-        # Also when the user interrupts a compile: the next call must not find half a module.
-        del sys.modules[full]
-        if isinstance(error, OSError) or not isinstance(error, Exception):
-            raise
-        if isinstance(error, RuntimeError) and "cannot cache function" in str(error):
-            raise OSError(str(error)) from error
+    except Exception as error:
         raise KernelError(f"{name} does not compile: {error} (source: {place})", path=place) from error
+    finally:
+        del sys.modules[module.__name__]
     return module
-
-
-def check_origin(module: ModuleType) -> None:
-    """Raise ValueError if the machine code was made from another module's text."""
-    for code in getattr(getattr(module, "kernel", None), "overloads", {}).values():
-        if code.fndesc.modname != module.__name__:
-            raise ValueError(f"its machine code is that of {code.fndesc.modname}")
 
 
 def source(place: str) -> str:
@@ -200,40 +257,17 @@ def source(place: str) -> str:
     return "".join(linecache.getlines(place)) if place.startswith("<") else Path(place).read_text(encoding="utf-8")
 
 
-def index_of(path: Path, text: str) -> Path:
-    """Where Numba keeps the index of a kernel's machine code, by the line of its decorator and Python's version.
-
-    One look-up: a listing of a folder with thousands of kernels takes longer than to load one of them.
-    """
-    line = text.partition("\ndef kernel(")[0].count("\n") + 1
-    version = f"py{sys.version_info.major}{sys.version_info.minor}{getattr(sys, 'abiflags', '')}"
-    return path.parent / "__pycache__" / f"{path.stem}.kernel-{line}.{version}.nbi"
-
-
 @contextmanager
-def compiling(path: Path, name: str, text: str) -> Iterator[None]:
-    """Around an import that may compile: one process at a time does, and the others find its machine code.
+def alone(path: Path) -> Iterator[None]:
+    """One process at a time compiles a kernel, and the others find its object code.
 
     The lock is the kernel file's own, and goes with the process that holds it.
     """
-    if index_of(path, text).exists():
-        yield
-        return
-    with path.open() as file, patience(name):
+    with path.open() as file:
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        except KeyboardInterrupt:
-            discard(path, ".tmp.*")
-            raise
-
-
-def discard(path: Path, ending: str = "") -> None:
-    """Remove the machine code of a kernel, or the files of it with some ending."""
-    for file in path.parent.glob(f"__pycache__/{path.stem}.*{ending}"):
-        file.unlink(missing_ok=True)
+        yield
 
 
 def _after_fork_in_child() -> None:
@@ -246,23 +280,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def publish(path: Path, text: str) -> None:
-    """Make sure that a file holds a text.  It is written under a temporary name: two processes cannot see half a file,
-    and the first of them keeps its own, so that machine code is not taken for older than its text."""
+    """Make sure that a file holds a text."""
     content = text.encode()
     with suppress(FileNotFoundError):
         if path.read_bytes() == content:
             return
-        path.unlink()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".py")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            pass
-        except OSError:  # a file system without hard links
-            os.replace(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+    objects.write(path, content)

@@ -72,7 +72,7 @@ PATIENT = text_of(patient, (i64,), i64)
 
 
 def kernel_of(text, name="called"):
-    return store.load(name, text).kernel
+    return store.load(name, text)
 
 
 def numbers(tasks, end=False, **named):

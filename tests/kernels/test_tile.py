@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from minigrad.kernels.cpu import tile as module
-from minigrad.kernels.cpu.tile import register_tile, tile_shape, transpose_block
+from minigrad.kernels.cpu import processor
+from minigrad.kernels.cpu.processor import tile_shape
+from minigrad.kernels.cpu.tile import register_tile, transpose_block
 
 SHAPES = {"avx512": (64, 8, 2), "avx2": (32, 6, 2), "neon": (16, 8, 2), "sse": (16, 4, 2)}
 DTYPES = ["float32", "float64", "int8", "int32"]
@@ -89,11 +90,30 @@ def test_a_square_is_turned_around_in_registers(machine: str, dtype: str) -> Non
 
 @pytest.mark.parametrize(
     ("features", "shape"),
-    [({"avx512f": True, "avx2": True}, (16, 8, 2)), ({"avx2": True}, (8, 6, 2)), ({"neon": True}, (4, 8, 2)),
-     ({}, (4, 4, 2))],
+    [("avx512f avx2", (16, 8, 2)), ("avx2", (8, 6, 2)), ("neon", (4, 8, 2)), ("", (4, 4, 2))],
 )  # fmt: skip
 def test_the_shape_follows_the_machine(
-    features: dict[str, bool], shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+    features: str, shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.binding, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(processor, "features", lambda: frozenset(features.split()))
     assert tile_shape("float32") == shape
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "found"),
+    [("haswell", "+avx2,-avx512f,+fma", {"avx2", "fma"}), ("generic", "", set())],
+)
+def test_the_features_are_those_that_numba_is_told(
+    name: str, told: str, found: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CPU_NAME", name)
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", told)
+    assert processor.features.__wrapped__() == found
+
+
+def test_the_level_of_a_processor_is_the_highest_that_it_has_all_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, wanted in processor.LEVELS.items():
+        monkeypatch.setattr(processor, "features", lambda wanted=wanted: wanted | {"sse2"})
+        assert processor.level.__wrapped__() == name
+        monkeypatch.setattr(processor, "features", lambda wanted=wanted: wanted - {"popcnt"})
+        assert processor.level.__wrapped__() == ""

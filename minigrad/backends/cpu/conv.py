@@ -352,7 +352,7 @@ def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., An
         helpers=helpers,
         fields=conv.CONV,
     )
-    return load(f"conv_{name}_{dtype.short}", text).kernel
+    return load(f"conv_{name}_{dtype.short}", text)
 
 
 PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

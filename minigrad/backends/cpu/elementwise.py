@@ -68,7 +68,7 @@ def write_elementwise(
         constants=places(label[len(kind) :], len(dtypes), same),
         fields=fields,
     )
-    return load(name, text).kernel
+    return load(name, text)
 
 
 def places(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
 from minigrad.config import settings
-from minigrad.kernels.calling import Call, file_of, function
+from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import watchers
 
 BRIEF = 1 << 15  # additions
@@ -35,7 +35,7 @@ class Family(HostMemory):
     @property
     def files(self) -> dict[Any, str]:
         """The texts of `kernels`."""
-        return {key: file_of(self.compiled[key[:2]]) for key in self.kernels}
+        return {key: self.compiled[key[:2]].path for key in self.kernels}
 
     def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
         """How to call the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
@@ -53,7 +53,7 @@ class Family(HostMemory):
                 call = guarded(call, lambda: self.kernel(writer, *args, kind="alone"))
             self.kernels[key] = call
         for seen in watchers:
-            seen.append(file_of(self.compiled[writer, args]))
+            seen.append(self.compiled[writer, args].path)
         return call
 
 

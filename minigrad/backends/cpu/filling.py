@@ -80,7 +80,7 @@ def write_arange(compute: np.dtype[Any], out: DType) -> Any:
         arrays=(as_dtype(compute), as_dtype(compute), out),
         fields=filling.ARANGE,
     )
-    return load(f"arange_{out.short}", text).kernel
+    return load(f"arange_{out.short}", text)
 
 
 def write_random(kind: str, out: DType) -> Any:
@@ -101,4 +101,4 @@ def write_random(kind: str, out: DType) -> Any:
         arrays=(int64, limits, out),
         fields=filling.RANDOM,
     )
-    return load(f"random_{kind}_{out.short}", text).kernel
+    return load(f"random_{kind}_{out.short}", text)

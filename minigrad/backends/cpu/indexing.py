@@ -220,7 +220,7 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
         imports=moving_header() if way == "rows" else "",
         fields=indexing.GATHER,
     )  # fmt: skip
-    return load(f"gather_{dtype.short}_{index.short}_{way}", text).kernel
+    return load(f"gather_{dtype.short}_{index.short}_{way}", text)
 
 
 def sum_text(dtype: DType) -> str:
@@ -241,7 +241,7 @@ def write_scatter_add(dtype: DType, src: DType, index: DType, way: str) -> Any:
         arrays=(src, index, dtype),
         fields=indexing.COLUMNS,
     )
-    return load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{way}", text).kernel
+    return load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{way}", text)
 
 
 def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
@@ -256,7 +256,7 @@ def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:
         arrays=(dtype, src, index, dtype),
         fields=indexing.LINES,
     )
-    return load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}", text).kernel
+    return load(f"scatter_lines_{src.short}_{dtype.short}_{index.short}", text)
 
 
 def write_view_add(dtype: DType) -> Any:
@@ -270,7 +270,7 @@ def write_view_add(dtype: DType) -> Any:
         macros={"ADD": expression_macro(sum_text(dtype))},
         fields=indexing.VIEW,
     )
-    return load(f"view_add_{dtype.short}", text).kernel
+    return load(f"view_add_{dtype.short}", text)
 
 
 def write_bounds(index: DType) -> Any:
@@ -283,4 +283,4 @@ def write_bounds(index: DType) -> Any:
         arrays=(index, int64),
         fields=indexing.BOUNDS,
     )
-    return load(f"bounds_{index.short}", text).kernel
+    return load(f"bounds_{index.short}", text)

@@ -57,4 +57,4 @@ def write_join() -> Any:
         fields=joining.JOIN,
         imports=moving_header(),
     )
-    return load("join", text).kernel
+    return load("join", text)

@@ -64,4 +64,4 @@ def write_masks(template: Callable[..., Any]) -> Any:
         arrays=arrays,
         fields=masks.MASK,
     )
-    return load(f"mask_{template.__name__}", text).kernel
+    return load(f"mask_{template.__name__}", text)

@@ -246,4 +246,4 @@ def write(template: Callable[..., Any], dtype: DType, fields: Fields, imports: s
         imports=imports,
         **more,
     )
-    return load(f"matmul_{name}_{dtype.short}", text).kernel
+    return load(f"matmul_{name}_{dtype.short}", text)

@@ -181,7 +181,7 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
         helpers=(pool.search,) if "search" in template.__code__.co_names else (),
         results="out, counts" if mean else "out",
     )
-    return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text).kernel
+    return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)
 
 
 MAX_PARTS: dict[str, Callable[..., Launch]] = {

@@ -156,7 +156,7 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: 
         fastmath=LIBERTIES.get(form, ()),
         fields=FIELDS[kind],
     )
-    return load(f"{scalar.name}_{a.short}_{out.short}_{label}", text).kernel
+    return load(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
 
 
 def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
@@ -222,4 +222,4 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
         arrays=(*operands, a, int64),
         fields=FIELDS[kind],
     )
-    return load(f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", text).kernel
+    return load(f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", text)

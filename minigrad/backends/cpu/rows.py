@@ -303,7 +303,7 @@ def kernel_of(
         fields=fields,
         results=", ".join(arrays),
     )
-    return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text).kernel
+    return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text)
 
 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:

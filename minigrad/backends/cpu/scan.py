@@ -133,7 +133,7 @@ def write(
         fields=fields,
         results="work, out" if work else "out",
     )
-    return load(f"{name}_{'_'.join(d.short for d in dtypes)}", text).kernel
+    return load(f"{name}_{'_'.join(d.short for d in dtypes)}", text)
 
 
 def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool) -> Any:

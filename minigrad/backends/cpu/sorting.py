@@ -101,4 +101,4 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, ke
         helpers=(key, *CALLED[template]),
         fields=sorting.ORDER,
     )
-    return load(f"{template.__name__}_{dtype.short}_{way}{'_kept' if kept else ''}", text).kernel
+    return load(f"{template.__name__}_{dtype.short}_{way}{'_kept' if kept else ''}", text)

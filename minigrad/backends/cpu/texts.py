@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype
+from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.pasting import Expand
-from minigrad.kernels.store import collector_paused, uninterrupted
 
 DEPTH = 256  # of a block of a product: up to it operands stay in the nearest caches
 
@@ -90,15 +90,14 @@ def tile_header(dtype: DType, *functions: Callable[..., Any]) -> str:
     }
     wanted = [line for name, line in lines.items() if name in read]
     tile = ["register_tile"] if read & {"tile", "by_depth", "by_rows"} else []
-    makers = [*tile, "tile_shape", *(["transpose_block"] if "transpose" in read else [])]
+    makers = [*tile, *(["transpose_block"] if "transpose" in read else [])]
     shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
-    return imported("tile", ", ".join(makers), *shape, *wanted)
+    sizes = imported("processor", "tile_shape", *shape)
+    return sizes + (imported("tile", ", ".join(makers), *wanted) if makers else "\n".join([*wanted, ""]))
 
 
 @cache
 def tile_size(dtype: DType) -> tuple[int, int]:
     """Rows and columns of the tile, as `tile_header` gives them to a kernel."""
-    with uninterrupted(), collector_paused():
-        from minigrad.kernels.cpu.tile import tile_shape  # which imports the compiler
     lanes, rows, vectors = tile_shape(str(dtype))
     return rows, vectors * lanes

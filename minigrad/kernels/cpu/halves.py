@@ -2,8 +2,7 @@
 
 Numba has no half arithmetic on a CPU, but LLVM converts: F16C and AVX-512 on x86, and every 64-bit Arm, do a vector of
 halves in one instruction, where the integer arithmetic of `kernels/half.py` takes twenty.  Only generated modules
-import this file; they carry its hash, because Numba's cache does not see a change in it.  Elsewhere that arithmetic is
-compiled.
+import this file; they carry its hash, because a kernel is known by its text.  Elsewhere that arithmetic is compiled.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from numba import config, njit, types
 from numba.extending import intrinsic
 
 from minigrad.kernels import half
+from minigrad.kernels.cpu.processor import features
 
 
 def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
@@ -50,4 +50,4 @@ def has_instructions() -> bool:
     """Whether this machine converts halves itself.  Not with NUMBA_DISABLE_JIT=1, where Python is to be seen."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return False
-    return bool(binding.get_host_cpu_features().get("f16c")) or binding.get_default_triple().startswith("aarch64")
+    return "f16c" in features() or binding.get_default_triple().startswith("aarch64")

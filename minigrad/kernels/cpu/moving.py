@@ -2,7 +2,7 @@
 
 A join has any number of operands of any dtype: a kernel over addresses serves them all.  Rows in no order are not
 foreseen by the machine: a kernel that knows the next ones asks for them.  Only generated modules import this file; they
-carry its hash, because Numba's cache does not see a change in it.
+carry its hash, because a kernel is known by its text.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A kernel is a task, `kernel(first, last, table)`: it does the tasks first to last - 1 of a launch.  `table` holds the
 address of the flag, then those of the numbers, of the operands and of the results (`kernels/calling.py` makes it).
 So every kernel has one signature, a driver can run it without knowing what it does, and Numba compiles no wrapper that
-takes arrays apart.  Only generated modules import this file; they carry its hash, because Numba's cache does not see a
-change in it.
+takes arrays apart.  Only generated modules import this file; they carry its hash, because a kernel is known by its
+text.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ def release(builder: Any, block: Any) -> None:
     builder.call(free, [block])
 
 
-def team_mates() -> tuple[Callable[..., int], ...]:
-    """call(code, first, last, table): run a kernel by its address; 0, or not if it had no memory.  threads(): how many
-    a parallel loop is shared by, which Numba's own function says too, in a form that its cache does not keep."""
+def team_mates() -> tuple[Callable[..., Any], ...]:
+    """call(code, first, last, table): run a kernel by its address; the flag becomes -1 if it had no memory.  threads():
+    how many a parallel loop is shared by, which Numba's own function says too, by way of Python."""
     return intrinsic(_call), intrinsic(_threads)
 
 
@@ -164,9 +164,12 @@ def _call(typingctx, code, first, last, table):  # type: ignore[no-untyped-def]
         places = [cgutils.alloca_once(builder, I8P) for _ in range(2)]
         kind = ir.FunctionType(ir.IntType(32), [I8P.as_pointer()] * 2 + [I64] * 3)
         status = builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*places, *args[1:]])
-        return builder.sext(status, I64)
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):
+            flag = builder.load(builder.inttoptr(args[3], I64.as_pointer()))
+            builder.store(I64(-1), builder.inttoptr(flag, I64.as_pointer()))
+        return context.get_dummy_value()
 
-    return types.int64(types.int64, types.int64, types.int64, types.int64), codegen
+    return types.void(types.int64, types.int64, types.int64, types.int64), codegen
 
 
 def _threads(typingctx):  # type: ignore[no-untyped-def]

@@ -2,7 +2,7 @@
 
 An ordinary store reads its line of memory first.  A row that is made in a scratch row and then streamed spares that
 read, which is a third of what softmax moves.  The order of such stores is loose: `settle` ends a thread's share.  Only
-generated modules import this file; they carry its hash, because Numba's cache does not see a change in it.
+generated modules import this file; they carry its hash, because a kernel is known by its text.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 @cache
 def version(*files: str) -> str:
-    """What tells versions of files apart: Numba's cache does not see a change in what a kernel imports."""
+    """What tells versions of files apart: a kernel is known by its text, and what it imports is not in it."""
     return hashlib.sha256(b"".join((FOLDER / file).read_bytes() for file in files)).hexdigest()[:16]
 
 
@@ -38,7 +38,9 @@ def natives() -> str:
 @cache
 def halves() -> str:
     """The machine's own conversions of float16: see `halves.py`."""
-    return imported("halves", "converters", "half_to_float, float_to_half = converters()", beside=["../half.py"])
+    return imported(
+        "halves", "converters", "half_to_float, float_to_half = converters()", beside=["../half.py", "processor.py"]
+    )
 
 
 def helper(liberties: Sequence[str]) -> str:
@@ -56,10 +58,8 @@ def functions(text: str) -> list[str]:
 CPU = Target(
     header="import math\n\nimport numpy as np\nfrom numba import njit\n",
     natives=natives,
-    # Eager, cached on disk, IEEE division; nobody calls it but by its address, so it needs no wrapper.
-    # One line, which is how `store.index_of` finds what Numba keeps of it.
-    kernel='@njit("void(int64, int64, int64)", cache=True, error_model="numpy", '
-    "no_cpython_wrapper=True, no_cfunc_wrapper=True)\n",
+    # Eager, IEEE division; nobody calls it but by its address, so it needs no wrapper.
+    kernel='@njit("void(int64, int64, int64)", error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)\n',
     helper=helper,
     calls=vecmath.calls,
     functions=functions,

@@ -5,8 +5,8 @@ it loads a row of B once, spreads an element of each row of A over a vector, and
 It reads both operands where they are, in any strides of A and with B's rows dense; `by` gives the start of each row of
 A, or of each row of B, from a table instead of a stride, which is how a convolution reads an image.  Tiles at an edge
 load and store under a mask.  `transpose_block` turns a square of elements around in registers, for packing.
-`tile_shape` fits the tile to the host's registers.  Generated modules import this file, and carry its hash, because
-Numba's cache does not see a change in it; nobody else does but for the shape.
+How large the tile is, `processor.py` says.  Only generated modules import this file; they carry its hash, because a
+kernel is known by its text.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the split
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
@@ -18,28 +18,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 Emit = Callable[[Any], Any]
-
-
-def tile_shape(dtype: str) -> tuple[int, int, int]:
-    """(lanes of a vector, rows, vectors a row) for a dtype on this machine.
-
-    16 of 32 registers accumulate with AVX-512 and NEON, which hides four cycles of latency on two units and divides
-    the sizes that people use; 12 of 16 with AVX2, 8 of 16 with SSE.  The rest hold the row of B and an element of A.
-    """
-    features = binding.get_host_cpu_features()
-    size = np.dtype(dtype).itemsize
-    if features.get("avx512f"):
-        return 64 // size, 8, 2
-    if features.get("avx2"):
-        return 32 // size, 6, 2
-    return 16 // size, 8 if features.get("neon") else 4, 2
 
 
 def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "") -> Callable[..., None]:

@@ -1,0 +1,70 @@
+"""`python -m minigrad pack --cpu x86-64-v3 x86-64-v4`: the common kernels' object code, for a wheel to carry.
+
+For each level the kernels are compiled in processes of their own, into a cache of their own, as for a processor of just
+that level; they run there, so this machine must have all that the level has.  What is compiled is what `warmup`
+compiles.  `python -m build` puts packs into the wheel.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from minigrad.kernels import objects, packs
+from minigrad.kernels.cpu.processor import LEVELS, features
+
+# LLVM's own tuning for the highest level shuns its widest registers.
+WIDE = {"x86-64-v4": ",-prefer-256-bit"}
+
+
+def run(levels: list[str], dtypes: list[str], jobs: int | None) -> int:
+    """Write a pack for each level; returns the exit status."""
+    for level in levels:
+        missing = LEVELS[level] - features()
+        if missing:
+            print(
+                f"pack: this processor has no {', '.join(sorted(missing))}, so it cannot run what is compiled for "
+                f"{level}; write that pack on one that can", file=sys.stderr,
+            )  # fmt: skip
+            return 2
+        if status := fill(level, dtypes, jobs):
+            return status
+        path = packs.path_of(level)
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
+    """Compile the common kernels for a level and pack them, in a process for which the processor is of that level."""
+    told = ",".join(f"+{name}" for name in sorted(LEVELS[level])) + WIDE.get(level, "")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {
+            "NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": told, "MINIGRAD_CACHE_DIR": folder
+        }  # fmt: skip
+        more = [word for dtype in dtypes for word in ("--dtype", dtype)] + (["--jobs", str(jobs)] if jobs else [])
+        for command in (["minigrad", "warmup", *more], ["minigrad.cli.pack", level]):
+            done = subprocess.run([sys.executable, "-m", *command], env=environment)
+            if done.returncode:
+                return done.returncode
+    return 0
+
+
+def gather(level: str, folder: Path) -> None:
+    """Pack all kernels of a cache."""
+    found = {}
+    for source in sorted(folder.glob("[!.]*.py")):
+        text = source.read_text(encoding="utf-8")
+        kept = objects.read(objects.path_for(source), text)
+        if kept is not None:
+            found[source.name] = text, kept
+    packs.write(packs.path_of(level), level, found)
+    print(f"{len(found)} kernels for {level}")
+
+
+if __name__ == "__main__":
+    from minigrad.kernels.store import cache_folder
+
+    gather(sys.argv[1], cache_folder())

@@ -1,0 +1,228 @@
+"""Object code: what a kernel was compiled to, kept beside its text and linked without the compiler.
+
+Numba is a compiler; what it has compiled needs it no more.  A file of object code says for which processor, by which
+versions and from which text it was made, and is read only where all of that is so and its content has the hash that it
+says.  LLVM links one in a fifth of a millisecond, where importing Numba takes half a second.
+
+A name that the object code asks for and the process does not know means importing Numba, which brings such names; one
+that Numba does not know either is an error, never a wrong call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from minigrad.errors import KernelError
+
+MAGIC = b"minigrad object code 1\n"
+NOTHING: Mapping[str, int] = MappingProxyType({})
+# Settings of Numba that say how a kernel runs, not what it is compiled to.
+RUNNING = {"NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY", "NUMBA_CACHE_DIR",
+           "NUMBA_DISABLE_JIT", "NUMBA_DEBUG_CACHE"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """code: an object file.  symbols: the functions and numbers in it that are asked for.  needs: the names of others
+    that the text it was made from mentions, more than it may need."""
+
+    symbols: tuple[str, ...]
+    needs: tuple[str, ...]
+    code: bytes
+
+
+# ---- what it is made for --------------------------------------------------------------------------------------------
+
+
+@cache
+def fits() -> str:
+    """What object code of this process is made for and by, in words: processor, versions, Numba's settings."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    return "; ".join([made_by(), llvm.get_host_cpu_name(), features.flatten() if features else "", *settings()])
+
+
+@cache
+def made_by() -> str:
+    """The kind of machine, and the versions of what compiles for it."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    return "; ".join([
+        llvm.get_default_triple(), f"Python {sys.version_info.major}.{sys.version_info.minor}",
+        f"Numba {metadata.version('numba')}", f"llvmlite {llvmlite.__version__}",
+    ])  # fmt: skip
+
+
+def settings() -> list[str]:
+    """What the environment tells Numba of how to compile."""
+    told = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name not in RUNNING}
+    return [f"{name}={told[name]}" for name in sorted(told)]
+
+
+def path_for(source: Path) -> Path:
+    """Where the object code of a kernel's text is kept, for this processor and these versions."""
+    return source.with_suffix(f".{hashlib.sha256(fits().encode()).hexdigest()[:8]}.o")
+
+
+# ---- keeping --------------------------------------------------------------------------------------------------------
+
+
+def packed(found: ObjectCode, text: str, made_for: str = "") -> bytes:
+    """The content of a file: a line that says what it is, the hash of all that follows, a line of facts, the code.
+
+    made_for: as `fits`, which it is where nothing else is said.
+    """
+    facts = {"fits": made_for or fits(), "text": digest(text), "symbols": found.symbols, "needs": found.needs}
+    body = json.dumps(facts).encode() + b"\n" + found.code
+    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None:
+    """The object code in a file's content; None unless it is whole, and made for this process and from this text."""
+    magic, _, rest = content.partition(b"\n")
+    said, _, body = rest.partition(b"\n")
+    if magic + b"\n" != MAGIC or hashlib.sha256(body).hexdigest().encode() != said:
+        return None
+    head, _, code = body.partition(b"\n")
+    facts = json.loads(head)
+    if facts["fits"] != (made_for or fits()) or facts["text"] != digest(text):
+        return None
+    return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
+
+
+def digest(text: str) -> str:
+    """The hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read(path: Path, text: str) -> ObjectCode | None:
+    """What a file keeps of a text; None where there is none that fits.  Raises OSError for one that cannot be read."""
+    try:
+        return unpacked(path.read_bytes(), text)
+    except FileNotFoundError:
+        return None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Keep a file, under a temporary name until it is whole.  Raises OSError where that is not possible."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+# ---- making ---------------------------------------------------------------------------------------------------------
+
+
+def compiled(kernel: Any) -> ObjectCode:
+    """What Numba has compiled an eager function of one signature to."""
+    (only,) = kernel.overloads.values()
+    library = only.library
+    outside = [f.name for f in library._final_module.functions if f.is_declaration]
+    needs = sorted(name for name in outside if not name.startswith("llvm."))
+    return ObjectCode((only.fndesc.llvm_func_name,), tuple(needs), library._get_compiled_object())
+
+
+def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
+    """Object code of LLVM's own language."""
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text)
+    return ObjectCode(symbols, (), machine(opt=2, reloc="pic").emit_object(module))
+
+
+# ---- linking --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def linker() -> Any:
+    """LLVM's linker of object code in memory."""
+    import llvmlite.binding as llvm
+
+    return llvm.create_lljit_compiler(machine(), suppress_errors=True)
+
+
+def machine(**options: Any) -> Any:
+    """The host as LLVM compiles for it."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(jit=True, **options)
+
+
+def link(found: ObjectCode, known: Mapping[str, int] = NOTHING) -> dict[str, int]:
+    """The addresses of the symbols, valid as long as the process lives.  known: addresses of what the code asks for.
+
+    Raises KernelError for code that asks for what nobody knows.
+    """
+    try:
+        return linked(found, {**never_called(), **known})
+    except RuntimeError:
+        pass  # it asks for more
+    try:
+        return linked(found, {**never_called(), **of_numba(found.needs), **known})
+    except RuntimeError as error:
+        raise KernelError(f"object code does not link: {error!s:.200}") from error
+
+
+def linked(found: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
+    """One attempt.  Raises RuntimeError for names that neither `known` nor the process has."""
+    import llvmlite.binding as llvm
+
+    builder = llvm.JITLibraryBuilder().add_object_img(found.code).add_current_process()
+    for name, address in known.items():
+        builder.import_symbol(name, address)
+    for name in found.symbols:
+        builder.export_symbol(name)
+    tracker = builder.link(linker(), f"kernel {next_number()}")
+    tracker.detach()  # or its end would unload the code, which may run as long as the process lives
+    return {name: tracker[name] for name in found.symbols}
+
+
+_numbers = iter(range(sys.maxsize))
+
+
+def next_number() -> int:
+    """Each library of the linker has a name of its own."""
+    return next(_numbers)
+
+
+@cache
+def never_called() -> dict[str, int]:
+    """What Numba mentions for arrays that own memory; those of kernels own none.  A call would end the process."""
+    return {"NRT_MemInfo_call_dtor": ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value or 0}
+
+
+def of_numba(names: tuple[str, ...]) -> dict[str, int]:
+    """The addresses of what Numba brings with it, and where it is asked for of its threading layer."""
+    import llvmlite.binding as llvm
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(cpu_target.target_context)  # both register names with LLVM
+    if "numba_parallel_for" in names:
+        from numba.np.ufunc.parallel import _launch_threads
+
+        _launch_threads()
+    found = {name: llvm.address_of_symbol(name) for name in names}
+    return {name: address for name, address in found.items() if address}
