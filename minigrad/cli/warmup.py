@@ -140,9 +140,9 @@ def proofs(dtype: Any, shape: tuple[int, int]) -> None:
     mg.testing.gradcheck(lambda x: x * x + x * 5.0 + 4.0, x)
     mg.testing.gradcheck(lambda x: x * mg.tanh(mg.nn.functional.softplus(x)) * (1.0 - mg.sigmoid(-x)), x)
     mg.uniform((3,), 0.5, 1.0, dtype=mg.float64)
-    x = leaf(dtype, *shape)
-    (x == x).all()
-    (x * 2.0).sum().backward()
+    y = leaf(dtype, *shape)
+    (y == y).all()
+    (y * 2.0).sum().backward()
     (leaf(dtype) * leaf(dtype)).square().backward()
     mg.arange(3).clone()
 

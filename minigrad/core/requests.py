@@ -20,19 +20,28 @@ from minigrad.core.rows import RowFn
 Ints = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Request:
-    """Base of the records."""
+    """Base of the records.  What they share is written here once: a dataclass would compile it for each of them."""
 
     def fields(self) -> dict[str, Any]:
         """The fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and type(self) is type(other) and self.fields() == other.fields()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.fields().values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.fields().items())})"
+
 
 # ---- element by element ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Elementwise(Request):
     """out[i] = scalar(operands[i]...) in `compute`; operands, any number, are expanded to the shape of out.
 
@@ -43,12 +52,12 @@ class Elementwise(Request):
     compute: np.dtype[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Copy(Request):
     """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Join(Request):
     """out = the operands one after another along dim, cast."""
 
@@ -58,7 +67,7 @@ class Join(Request):
 # ---- along dims -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Request):
     """Fold a over dims in `compute`; `out` has the shape of a with length 1 at each of them."""
 
@@ -67,7 +76,7 @@ class Reduce(Request):
     dims: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArgReduce(Request):
     """out (int64, of length 1 at `dim`) = index along `dim` of the first element for which better(best, x) never holds
     later."""
@@ -76,7 +85,7 @@ class ArgReduce(Request):
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scan(Request):
     """out[i] = the fold of out[i - 1] and operands[i]... along `dim` in `compute`, from the identity on.
 
@@ -88,7 +97,7 @@ class Scan(Request):
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArgScan(Request):
     """out (int64) = where the best element so far is along `dim`: an element x takes its place if better(best, x)."""
 
@@ -96,7 +105,7 @@ class ArgScan(Request):
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sort(Request):
     """out (int64) = positions along `dim` of the elements in their order: stable, nan the greatest, -0.0 equal to 0.0.
 
@@ -107,7 +116,7 @@ class Sort(Request):
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Request):
     """`ArgReduce` with two results: the elements that were found, and their places."""
 
@@ -115,7 +124,7 @@ class Extreme(Request):
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunningExtreme(Request):
     """`ArgScan` with two results: the elements that were found, and their places."""
 
@@ -123,7 +132,7 @@ class RunningExtreme(Request):
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ordered(Request):
     """`Sort` with two results: the elements in their order, and their places."""
 
@@ -134,7 +143,7 @@ class Ordered(Request):
 # ---- products -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Product(Request):
     """out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c; batch dims and c have been expanded to out's.
 
@@ -146,7 +155,7 @@ class Product(Request):
     beta: float = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Convolve(Request):
     """y * x * w meet where position of x = position of y * stride - padding + tap * dilation; beyond x are zeros.
 
@@ -166,7 +175,7 @@ class Convolve(Request):
 # ---- by index -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
@@ -178,28 +187,28 @@ class Gather(Request):
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScatterAdd(Request):
     """out = a, then out[i, index[i, j, k], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
 
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Select(Request):
     """out[i, j, k] = a[i, index[j], k] for dim 1; operands: a, index."""
 
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SelectAdd(Request):
     """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
 
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PutBack(Request):
     """out (contiguous) = 0, then the operand is added into it through the layout `view`, overlaps summed.
 
@@ -212,7 +221,7 @@ class PutBack(Request):
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MapRows(Request):
     """Each element of out from the elements of its row along `dim`, in the compute dtype of out.
 
@@ -224,7 +233,7 @@ class MapRows(Request):
     value: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SumColumns(Request):
     """fn's rows along the last dim, dense, if it makes any, and for each of its terms a dense line, whose elements are
     sums over all rows: each a result of its own.  The sum of no rows is 0."""
@@ -233,7 +242,7 @@ class SumColumns(Request):
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pick(Request):
     """Minus fn's result at the element of each row (last dim) that a target names, 0 where it is `ignore`.
 
@@ -246,7 +255,7 @@ class Pick(Request):
     reduction: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PickBack(Request):
     """dy * (fn's result - 1 at the element that the target names) in each row; for a mean, over the rows that count.
 
@@ -262,7 +271,7 @@ class PickBack(Request):
 # ---- pooling --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class MaxPool(Request):
     """Windows begin at position of out * stride - padding, and what of them lies outside of the image is left out.
 
@@ -280,7 +289,7 @@ class MaxPool(Request):
     dilation: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AvgPool(Request):
     """Windows as in `MaxPool`.
 
@@ -299,17 +308,17 @@ class AvgPool(Request):
 # ---- out of nothing, and out of values ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fill(Request):
     """Every element of out = the one of the operand, which has its dtype."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Arange(Request):
     """out[i] = start + i * step, 1-d; operands: start and step, float64 for floats, else int64."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Random(Request):
     """Philox4x32-10 numbers; operands: a key and a counter (int64, the bits of unsigned ones), and three limits.
 
@@ -321,7 +330,7 @@ class Random(Request):
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tally(Request):
     """Of a mask, how many elements hold: out (int64, `1 + parts` elements) = how many there are before each of equal
     parts of it, row-major, and at the end how many there are."""
@@ -329,11 +338,11 @@ class Tally(Request):
     parts: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Locate(Request):
     """Row-major positions (int64) of the elements of a mask that hold; operands: the mask, and what `Tally` says."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Request):
     """out (int64, 2 elements) = the lowest and the highest element of an index tensor; 0 and -1 where it has none."""

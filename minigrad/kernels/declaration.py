@@ -19,6 +19,7 @@ from typing import Any
 from minigrad.errors import DeclarationError
 
 HEAD = re.compile(r"^\s*def\s+(\w+)")  # one for all names: importing minigrad looks for a hundred
+IMPORT = ast.parse("import math").body[0]
 CLOSING = 20  # lines of closing brackets that may follow the last line with code
 
 
@@ -59,26 +60,32 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     while first < len(lines) and name not in HEAD.findall(lines[first]):
         first += 1
     # The same text gives the same code inside of a function that knows the names of its closure.
-    around = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n"
+    head = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n if True:\n"
     last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
     for end in range(last, min(last + CLOSING, len(lines)) + 1):
         text = "".join(lines[first:end])
-        source = around + f" if True:\n{text if text[:2].isspace() else textwrap.indent(text, '  ')}"
+        source = head + (text if text[:2].isspace() else textwrap.indent(text, "  "))
         try:
-            outer: Any = ast.parse(source).body[0]
+            tree: Any = ast.parse(source)
         except SyntaxError:
             continue
-        node = outer.body[1].body[0]
-        # Python compiles a call of math.exp otherwise where math is imported in the same file.
-        if isinstance(node, ast.FunctionDef) and any(is_text(text + source, code) for text in ("import math\n", "")):
+        node = tree.body[0].body[1].body[0]
+        if isinstance(node, ast.FunctionDef) and is_text(tree, code):
             return ast.increment_lineno(node, first - 3)
         return None
     return None
 
 
-def is_text(source: str, code: CodeType) -> bool:
+def is_text(tree: ast.Module, code: CodeType) -> bool:
     """Whether some code comes from the text of a function that stands inside of another."""
-    (outer,) = (value for value in compile(source, "", "exec").co_consts if isinstance(value, CodeType))
+    # Python compiles a call of math.exp otherwise where math is imported in the same file.
+    imported = ast.Module([IMPORT, *tree.body], [])
+    return is_code(imported, code) or is_code(tree, code)
+
+
+def is_code(tree: ast.Module, code: CodeType) -> bool:
+    """Whether some code is what Python makes of it."""
+    (outer,) = (value for value in compile(tree, "", "exec").co_consts if isinstance(value, CodeType))
     inner = (value for value in outer.co_consts if isinstance(value, CodeType) and value.co_name == code.co_name)
     return any(fingerprint(value) == fingerprint(code) for value in inner)
 

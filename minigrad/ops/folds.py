@@ -9,9 +9,11 @@ partial results.  `core/fold.py` has the record, `docs/decisions/013-what-a-fold
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable
 from functools import reduce
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ CHOICES = (
 ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
 ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
 CLOSE = 1e-6
+OURS = f"{Path(__file__).parent}{os.sep}"
 
 
 def declared(
@@ -66,10 +69,16 @@ def declared(
         for function in (scalar, fold.combine):
             if len(function.args) != 2:
                 raise refuse(f"needs two arguments for {function.name}, not ({', '.join(function.args)})")
-        wrong = no_extreme(fold) if order == "extreme" else disagreement(fold)
+        # Our own are tried by a test: it takes a tenth of the time of importing them.
+        wrong = "" if scalar.where.startswith(OURS) else untrue(fold)
         if wrong:
             raise refuse(wrong)
     return fold
+
+
+def untrue(fold: Fold) -> str:
+    """What a fold says of itself and is not so, or ""."""
+    return no_extreme(fold) if fold.order == "extreme" else disagreement(fold)
 
 
 def disagreement(fold: Fold) -> str:

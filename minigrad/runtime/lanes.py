@@ -9,6 +9,8 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable
+from functools import cache
+from types import CodeType
 from typing import Any
 
 # Lines with {x} stand once for each operand; {xs}, {keys}, {buffers} and {tracks} join what there is of all operands.
@@ -134,13 +136,20 @@ def write(template: str, names: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
-def build(template: str, operands: tuple[str, ...], names: dict[str, Any]) -> Callable[..., Any]:
-    """The function that a template makes for some operands, in a module's names."""
+@cache
+def compiled(template: str, operands: tuple[str, ...]) -> tuple[str, CodeType]:
+    """The name of the function that a template makes for some operands, and the code that defines it."""
     text = write(template, operands)
     kind = text[4 : text.index("(")]
     path = f"<minigrad {kind}({', '.join(operands)})>"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
-    exec(compile(text, path, "exec"), names)
+    return kind, compile(text, path, "exec")
+
+
+def build(template: str, operands: tuple[str, ...], names: dict[str, Any]) -> Callable[..., Any]:
+    """The function that a template makes for some operands, in a module's names."""
+    kind, code = compiled(template, operands)
+    exec(code, names)
     function: Callable[..., Any] = names[kind]
     return function
 

@@ -5,6 +5,7 @@ Most kernels run as plain Python here, with pieces, blocks and lanes cut so shor
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from minigrad.core import fold
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32, f64, i32, i64
 from minigrad.errors import DeclarationError
+from minigrad.ops import folds
 from minigrad.ops.folds import declared
 from minigrad.ops.record import schema
 
@@ -230,3 +232,14 @@ def test_a_refused_fold_leaves_no_op_behind():
             return acc + x * x
 
     assert not [name for name in schema if "half_declared" in name]
+
+
+def test_what_our_own_folds_say_is_so():
+    # At import only the folds of users are tried.
+    ours = {name: op.fold for name, op in schema.items() if op.fold is not None and op.where.startswith(folds.OURS)}
+    assert {"sum", "mean", "amax", "amin", "any", "all", "prod"} <= ours.keys()
+    assert not {
+        name: folds.untrue(fold) for name, fold in ours.items() if fold.combine is not None and folds.untrue(fold)
+    }
+    assert 'says order="sum"' in folds.untrue(replace(ours["sum"], identity="one"))
+    assert 'says order="extreme"' in folds.untrue(replace(ours["amax"], identity="highest"))
