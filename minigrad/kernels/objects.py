@@ -15,12 +15,10 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -59,6 +57,8 @@ def fits() -> str:
 @cache
 def made_by() -> str:
     """The kind of machine, and the versions of what compiles for it."""
+    from importlib import metadata  # which imports twenty modules
+
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -120,6 +120,8 @@ def read(path: Path, text: str) -> ObjectCode | None:
 
 def write(path: Path, content: bytes) -> None:
     """Keep a file, under a temporary name until it is whole.  Raises OSError where that is not possible."""
+    import tempfile  # which imports twenty modules, and a warm start writes nothing
+
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
