@@ -77,16 +77,16 @@ def family(name: str) -> dict[str, Any]:
     from minigrad.cli.warmup import SIZES, WORK
     from minigrad.kernels import store
 
-    unit, kernels, run = yardstick(), {}, store.run
+    unit, kernels, fresh = yardstick(), {}, store.fresh
 
-    def timed(full: str, place: str, kernel: str, text: str) -> Any:
+    def timed(place: str, kernel: str, text: str, kept: Any) -> Any:
         start = time.process_time()
         try:
-            return run(full, place, kernel, text)
+            return fresh(place, kernel, text, kept)
         finally:
             kernels[kernel] = kernels.get(kernel, 0.0) + time.process_time() - start
 
-    store.run = timed
+    store.fresh = timed
     for shape in SIZES:
         WORK[name](mg.float32, shape)
     return {"unit": unit, "kernels": kernels}
