@@ -33,7 +33,9 @@ LAZY_INSIDE = {"minigrad.backends.cuda"}
 # Compilers are heavy to import. Only code that is itself compiled has them at its top; four modules ask
 # them about threads, processors and object code, inside functions.
 COMPILERS = {"numba", "llvmlite"}
-COMPILERS_AT_TOP = {f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "stream", "tile")}
+COMPILERS_AT_TOP = {
+    f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "short", "stream", "tile")
+}
 COMPILERS_INSIDE = {
     f"minigrad.{name}" for name in ("backends.parallel", "kernels.objects", "kernels.cpu.processor", "cli.doctor")
 }
@@ -251,7 +253,9 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
     (tree / "backends" / "parallel.py").write_text(f"{text}\n")
     (sentence,) = violations(tree)
     assert sentence.startswith("minigrad.backends.parallel, line 1: ")
-    names = ", ".join(f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "stream", "tile"))
+    names = ", ".join(
+        f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "short", "stream", "tile")
+    )
     assert sentence.endswith(f"may be imported only by {names}")
 
 

@@ -29,6 +29,7 @@ class Fold:
         row-major.
     combine: joins two partial results, each of which began at the identity; None where there may be one only.
     mean: the result is divided by the number of elements before it is stored.
+    linear: it is linear in its elements; with the order "sum" it is their sum and nothing else.
     """
 
     scalar: ScalarFn
@@ -36,6 +37,7 @@ class Fold:
     order: str
     combine: ScalarFn | None
     mean: bool = False
+    linear: bool = False
 
 
 @dataclass(slots=True)

@@ -98,7 +98,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
         body = parse(function)
-        fold = declared(body, identity, order=order, combine=combine, mean=mean)
+        fold = declared(body, identity, order=order, combine=combine, mean=mean, linear=linear is not False)
         op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
         op.scalar, op.fold = body, fold

@@ -45,6 +45,7 @@ def declared(
     order: str | None = None,
     combine: Callable[..., Any] | ScalarFn | None = None,
     mean: bool = False,
+    linear: bool = False,
 ) -> Fold:
     """The fold of a declaration.  Raises DeclarationError if it does not say how partial results become one, or if what
     it says is not so for some numbers."""
@@ -61,10 +62,10 @@ def declared(
         raise refuse(f"says order={order!r}{' and combine=' if combine is not None else ''}; write one of {CHOICES}")
     if combine is not None:
         join = combine if isinstance(combine, ScalarFn) else parse(combine)
-        fold = Fold(scalar, identity, "any", join, mean)
+        fold = Fold(scalar, identity, "any", join, mean, linear)
     else:
         assert order is not None
-        fold = Fold(scalar, identity, order, None if order == "sequential" else scalar, mean)
+        fold = Fold(scalar, identity, order, None if order == "sequential" else scalar, mean, linear)
     if fold.combine is not None:
         for function in (scalar, fold.combine):
             if len(function.args) != 2:
@@ -78,7 +79,9 @@ def declared(
 
 def untrue(fold: Fold) -> str:
     """What a fold says of itself and is not so, or ""."""
-    return no_extreme(fold) if fold.order == "extreme" else disagreement(fold)
+    if fold.order == "extreme":
+        return no_extreme(fold)
+    return disagreement(fold) or (no_sum(fold) if fold.order == "sum" and fold.linear else "")
 
 
 def disagreement(fold: Fold) -> str:
@@ -97,6 +100,18 @@ def disagreement(fold: Fold) -> str:
             except TypeError:  # a body for integers alone, such as acc | x
                 continue
         return ""
+    return ""
+
+
+def no_sum(fold: Fold) -> str:
+    """Where a fold that says order="sum" and linear=True does not add its elements, or ""."""
+    f, _ = both(fold, np.dtype(np.float64))
+    for acc, x in product((-2.0, 0.0, 0.75, 3.0), repeat=2):
+        if not close(f(np.float64(acc), np.float64(x)), np.float64(acc + x)):
+            return (
+                f'says order="sum" and linear=True, which only a sum is, but of {acc:g} and {x:g} it makes '
+                f"{f(np.float64(acc), np.float64(x)):g}; leave one of them out"
+            )
     return ""
 
 

@@ -61,7 +61,9 @@ def sum(acc, x):
     """Sum over `dim`.
 
     DTypes: bool and integers give int64; float16 and bfloat16 accumulate in float32, float32 in float64.
-    Order: floats are re-associated, in a way that depends on the shape and the layout alone.
+    Order: floats are re-associated, in a way that depends on the shape, the layout and the processor alone.
+    Error: of a float32 sum before it is rounded at most 8 * 2**-24 times the sum of magnitudes, whatever the length:
+    up to eight elements are added as float32 before float64 goes on, and none where that would overflow.
     Gradient: g for every element.  The sum of nothing is 0.
     """
     return acc + x

@@ -71,6 +71,12 @@ def moving_header() -> str:
     return imported("moving", "movers", "move, fetch = movers()")
 
 
+def short_header() -> str:
+    """The lines that give a kernel short sums in the vectors of the processor."""
+    lanes = imported("processor", "tile_shape")
+    return lanes + imported("short", "short_sums", 'short_sum = short_sums(tile_shape("float32")[0])')
+
+
 def stream_header(itemsize: int) -> str:
     """The lines that give a kernel stores past the caches."""
     return imported("stream", "streams", f"stream, settle = streams({itemsize})")

@@ -10,6 +10,8 @@ registers instead: sums and products with that licence, extremes as integers, wh
 for any number of threads.
 """
 
+import math
+
 import numpy as np
 
 from minigrad.kernels.fields import Fields
@@ -36,8 +38,13 @@ def stretch(x, acc, one):  # type: ignore[no-untyped-def]
     registers; the order depends on the number of elements alone.
 
     A sum of converted elements multiplies them by `one`, which the compiler does not know: conversions and lone
-    additions wait for the same units of a processor, and an addition that is part of a product has others.
+    additions wait for the same units of a processor, and an addition that is part of a product has others.  A SHORT sum
+    adds a few elements before it converts; where that overflows it is done again without.
     """
+    if SHORT:
+        total = short_sum(x)
+        if math.isfinite(total):
+            return ACC(acc + total)
     for j in range(len(x)):
         acc = ACC(F(acc, LOAD_0(x[j])))
     return acc
