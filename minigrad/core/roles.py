@@ -112,6 +112,13 @@ def _shift_shape(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ..
     return (size, *as_shape((value,)))
 
 
+WHOLE = (None, None, None)  # of an index: all of a dim
+
+
+def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> tuple[Any, ...]:
+    return (WHOLE, *value)
+
+
 Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim, _shift_dim)]
 Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims, _shift_folded)]
 Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", _shape, _shift_shape)]
@@ -127,6 +134,7 @@ ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count 
 ViewDims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _any, _shift_dims)]
 Order = Annotated[Any, Role("Order", "every dim once, in a new order", _any, _shift_order)]
 ViewShape = Annotated[Any, Role("Shape", "sizes of dims", _any, _shift_shape)]
+Index = Annotated[Any, Role("Index", "ints, (start, stop, step) and None, one after another", _any, _shift_index)]
 Along = Annotated[Any, Role("Int", "an int, of what lies along a dim", _any)]
 
 

@@ -12,21 +12,25 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import bool_
+from minigrad.core.op import Op
+from minigrad.core.roles import WHOLE
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, StorageError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose, count_true, put
-from minigrad.ops.views import select, slice_, unsqueeze
+from minigrad.ops.views import index_with
 from minigrad.runtime.data import host_numbers, nested_shape
-from minigrad.runtime.dispatch import write
+from minigrad.runtime.dispatch import run_view, write
+from minigrad.runtime.plans import plan_for
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
+INDEX: Op = index_with.op  # type: ignore[attr-defined]
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:
@@ -34,10 +38,47 @@ def get_item(x: Tensor, index: Any) -> Tensor:
 
     Raises IndexOutOfRange for too many indices or a position outside, DTypeError for an index of another type.
     """
+    if x.__class__ in PLAIN:
+        written = as_written(index)
+        if written is not None:
+            key = (x.layout, x.dtype, x.device, written)
+            plan = INDEX.plans.get(key)
+            if plan is None:
+                plan = plan_for(INDEX, (x,), {"index": in_full(x, list(written))}, key)
+            return run_view(INDEX, plan, x)
     y, gathers = read_index(x, index)
     for dim, positions in gathers:
         y = choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
     return y
+
+
+def as_written(index: Any) -> tuple[Any, ...] | None:
+    """A basic index as part of a key, a slice as its three numbers; None for one with anything but plain ints in it."""
+    entries = []
+    for item in index if index.__class__ is tuple else (index,):
+        if item.__class__ is slice:
+            item = (item.start, item.stop, item.step)
+            for v in item:
+                if v is not None and v.__class__ is not int:
+                    return None
+        elif item.__class__ is not int and item is not None and item is not Ellipsis:
+            return None
+        entries.append(item)
+    return tuple(entries)
+
+
+def in_full(x: Tensor, items: list[Any]) -> tuple[Any, ...]:
+    """The entries of an index with all dims of x in the place of `...` or behind them.
+
+    Raises IndexOutOfRange for more than x has dims, ArgumentError for a second `...`.
+    """
+    used = sum(dims_of(item) for item in items)
+    if used > x.ndim:
+        raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
+    if sum(1 for item in items if item is Ellipsis) > 1:
+        raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
+    spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    return (*items[:spot], *[WHOLE] * (x.ndim - used), *items[spot + 1 :])
 
 
 def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
@@ -48,36 +89,26 @@ def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
 
 def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
     """The view that the basic indices make, and the index tensors with the dim that each stands at."""
-    items = list(index) if isinstance(index, tuple) else [index]
-    items = [as_index(x, item) for item in items]
-    used = sum(dims_of(item) for item in items)
-    if used > x.ndim:
-        raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
-    if sum(1 for item in items if item is Ellipsis) > 1:
-        raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
-    spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
-    items[spot : spot + 1] = [slice(None)] * (x.ndim - used)
-    y, dim, gathers = x, 0, []
-    for item in items:
-        if item is None:
-            y = unsqueeze(y, dim=dim)
-        elif isinstance(item, int):
-            y = select(y, dim=dim, index=item)
-            continue
-        elif is_mask(item):
-            expect_mask(x, item, y.shape[dim : dim + item.ndim])
+    items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
+    basic: list[Any] = []
+    gathers, dim, at = [], 0, 0  # at: in x
+    for item in in_full(x, items):
+        if is_mask(item):
+            expect_mask(x, item, x.shape[at : at + item.ndim])
             gathers.append((dim, item if isinstance(item, Tensor) else tensor(item, device=x.device)))
-            dim += item.ndim - 1
+            basic += [WHOLE] * item.ndim
         elif isinstance(item, Tensor):
             gathers.append((dim, item))
-        elif item != slice(None):
-            y = slice_(y, dim=dim, start=item.start, stop=item.stop, step=1 if item.step is None else item.step)
-        dim += 1
+            basic.append(WHOLE)
+        else:
+            basic.append(item)
+        at += dims_of(item)
+        dim += not isinstance(item, int)
     if len(gathers) > 1:
         raise ArgumentError(
             f"index: {len(gathers)} index tensors for {describe(x)}; one is possible, use gather for more", op="index"
         )
-    return y, gathers
+    return (index_with(x, index=tuple(basic)) if basic.count(WHOLE) < len(basic) else x), gathers
 
 
 def dims_of(item: Any) -> int:
@@ -102,12 +133,12 @@ def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int
 
 
 def as_index(x: Tensor, item: Any) -> Any:
-    """One entry of an index, checked: int, slice, None, Ellipsis, an integer Tensor, or a mask as a Tensor or
-    an array."""
+    """One entry of an index, checked: int, a slice as its three numbers, None, Ellipsis, an integer Tensor, or a mask
+    as a Tensor or an array."""
     if item is None or item is Ellipsis:
         return item
     if isinstance(item, slice):
-        return slice(*(None if v is None else as_position(v) for v in (item.start, item.stop, item.step)))
+        return tuple(None if v is None else as_position(v) for v in (item.start, item.stop, item.step))
     if isinstance(item, (list, np.ndarray)):
         numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
         if numbers.size and numbers.dtype.kind not in "biu":

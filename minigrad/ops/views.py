@@ -12,7 +12,7 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
-from minigrad.core.roles import Along, Order, ViewDim, ViewDims, ViewShape
+from minigrad.core.roles import WHOLE, Along, Index, Order, ViewDim, ViewDims, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
@@ -181,11 +181,21 @@ def select(layout, *, dim: ViewDim, index: Along):
     return layout.select(dim, index)
 
 
-@view(vjp=(lambda g, *, in_shape, dim, start, stop, step: _adjoint(
-    g, slice_, in_shape, dim=dim, start=start, stop=stop, step=step),))  # fmt: skip
-def slice_(layout, *, dim: ViewDim, start: Along = None, stop: Along = None, step: Along = 1):
-    """Python's start:stop:step along `dim`, negative steps too.  Gradient: zeros around g."""
-    return layout.slice(dim, start, stop, step)
+@view(vjp=(lambda g, *, in_shape, index: _adjoint(g, index_with, in_shape, index=index),))
+def index_with(layout, *, index: Index):
+    """What ints, slices and None say of the dims, from the first, as in `x[1, :, None, ::2]`.  Gradient: zeros around g."""
+    dim = 0
+    for item in index:
+        if item.__class__ is int:
+            layout = layout.select(dim, item)
+            continue
+        if item is None:
+            layout = layout.unsqueeze(dim)
+        elif item != WHOLE:
+            start, stop, step = item
+            layout = layout.slice(dim, start, stop, 1 if step is None else step)
+        dim += 1
+    return layout
 
 
 @view(vjp=(lambda g, *, in_shape, offset, dim1, dim2: _adjoint(

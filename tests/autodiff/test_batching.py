@@ -19,6 +19,7 @@ import minigrad as mg
 from minigrad.autodiff import batching
 from minigrad.autodiff.batching import KINDS, batch_kind, batched
 from minigrad.core.op import Op
+from minigrad.core.roles import WHOLE
 from minigrad.ops import casting, linalg, reduce, softmax, views
 from minigrad.ops.declare import view
 from minigrad.runtime.dispatch import apply
@@ -133,7 +134,9 @@ VIEWS: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = [
     (views.stretch, (), {"dims": (0, 1), "shape": (2, 3)}),
     (views.narrow, (2, 5), {"dim": -1, "start": 1, "length": 3}),
     (views.select, (2, 5), {"dim": -2, "index": -1}),
-    (views.slice_, (2, 5), {"dim": 1, "start": None, "stop": None, "step": -2}),
+    (views.index_with, (2, 5), {"index": (WHOLE, (None, None, -2))}),
+    (views.index_with, (2, 5), {"index": (-1, None, (1, 3, None))}),
+    (views.index_with, (), {"index": (None,)}),
     (views.diagonal, (3, 2, 4), {"offset": 1, "dim1": -1, "dim2": 0}),
     (views.unfold, (2, 5), {"dim": -1, "size": 3, "step": 2}),
     (views.as_strided, (2, 3), {"size": (2, 2), "stride": (1, 2), "storage_offset": 1}),

@@ -58,7 +58,7 @@ CALLS = {
     "a lane of three": (lambda x: mg.where(x > 0.0, x, 0.0), ["gt", "where"]),
     "a fold": (lambda x: x.sum(1), ["sum"]),
     "a view": (lambda x: x.narrow(1, 0, 2), ["narrow"]),
-    "an index": (lambda x: x[0, 1:], ["select", "slice"]),
+    "an index": (lambda x: x[0, 1:], ["index"]),
     "a reshape": (lambda x: x.reshape(3, 2), ["view"]),
     "a transpose": (lambda x: x.T, ["permute"]),
     "a kernel": (lambda x: mg.softmax(x, -1), ["softmax"]),
