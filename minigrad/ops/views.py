@@ -183,7 +183,7 @@ def select(layout, *, dim: ViewDim, index: Along):
 
 @view(vjp=(lambda g, *, in_shape, index: _adjoint(g, index_with, in_shape, index=index),))
 def index_with(layout, *, index: Index):
-    """What ints, slices and None say of the dims, from the first, as in `x[1, :, None, ::2]`.  Gradient: zeros around g."""
+    """What ints, slices and None say of the dims, from the first: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
     dim = 0
     for item in index:
         if item.__class__ is int:
