@@ -15,7 +15,7 @@ from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common
 from minigrad.ops.views import narrow, select
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
 def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -82,8 +82,9 @@ def stack_along(backend, out, *tensors, dim: Size):
 def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors to join.  Raises ArgumentError for none, and for what is no list or tuple of tensors."""
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-    if items and isinstance(tensors, (list, tuple)) and all(isinstance(x, Tensor) for x in items):
-        return items
+    if items and isinstance(tensors, (list, tuple)):
+        if PLAIN.issuperset(map(type, items)) or all(isinstance(x, Tensor) for x in items):
+            return items
     shown = ", ".join(describe(x) for x in items) or "nothing"
     raise ArgumentError(f"{name}: expected one tensor or more in a list, got {shown}", op=name)
 

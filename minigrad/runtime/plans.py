@@ -16,6 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into what exists
+MANY = 8  # operands from which a key has one dtype and device for all, if that is so
 _planned: set[Op] = set()
 
 
@@ -27,6 +28,8 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     if len(operands) == 1:
         x = operands[0]
         key: tuple[Any, ...] = (x.layout, x.dtype, x.device)
+    elif len(operands) > MANY and len(kinds := {(x.dtype, x.device) for x in operands}) == 1:
+        key = (*[x.layout for x in operands], kinds.pop())
     else:
         key = tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
     if params:

@@ -8,6 +8,7 @@ from tests.benchmarks.cases import (
     graphs,
     indexing,
     matmul,
+    programs,
     reductions,
     rows,
     scans,
@@ -30,6 +31,7 @@ CASES = [
         sorting,
         convolution,
         training,
+        programs,
     )
     for case in module.TABLE.cases
 ]
