@@ -82,9 +82,9 @@ def stack_along(backend, out, *tensors, dim: Size):
 def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """The tensors to join.  Raises ArgumentError for none, and for what is no list or tuple of tensors."""
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-    if items and isinstance(tensors, (list, tuple)):
-        if PLAIN.issuperset(map(type, items)) or all(isinstance(x, Tensor) for x in items):
-            return items
+    several = bool(items) and isinstance(tensors, (list, tuple))
+    if several and (PLAIN.issuperset(map(type, items)) or all(isinstance(x, Tensor) for x in items)):
+        return items
     shown = ", ".join(describe(x) for x in items) or "nothing"
     raise ArgumentError(f"{name}: expected one tensor or more in a list, got {shown}", op=name)
 

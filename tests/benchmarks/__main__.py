@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.benchmarks import limits
 from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.compiling import report
@@ -39,7 +40,7 @@ def main() -> int:
         print("\n".join(c.title for c in cases))
         return 0
     libraries = installed()
-    print(machine(), HEADER, sep="\n")
+    print(machine(), limits.text(), HEADER, sep="\n")
     results, failed = [], 0
     for case in cases:
         try:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import minigrad as mg
+from tests.benchmarks import limits
 from tests.benchmarks.case import Case
 from tests.benchmarks.timing import Times, copy_rate
 
@@ -45,10 +46,11 @@ def line(result: Result) -> str:
 
 
 def machine_share(result: Result) -> str:
-    """GFLOP/s, or GB/s against a copy of as many bytes."""
+    """GFLOP/s against multiply-adds in registers, or GB/s against a copy of as many bytes."""
     case, seconds = result.case, result.times["minigrad"].median
     if case.flops:
-        return f"{case.flops / seconds / 1e9:.1f} GFLOP/s"
+        rate = case.flops / seconds
+        return f"{rate / 1e9:.1f} GFLOP/s ({limits.share(case.title, rate)})"
     if not case.nbytes:
         return ""
     rate = case.nbytes / seconds
