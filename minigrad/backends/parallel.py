@@ -18,14 +18,13 @@ from minigrad.errors import ArgumentError
 from minigrad.kernels.store import uninterrupted
 
 _lock = threading.RLock()
-_launched = False
 _serial_only = False
 
 
 def _after_fork_in_child() -> None:
     global _lock, _serial_only
     _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
-    if _launched and threading_layer() == "omp":
+    if threading_layer() == "omp":  # whoever started it
         _serial_only = True
 
 
@@ -37,11 +36,9 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
     """A launch that threads share; `serial` gives it on one thread, when a forked child needs that."""
 
     def launch(*args: Any) -> Any:
-        global _launched
         if _serial_only:
             return serial()(*args)
         with _lock:
-            _launched = True  # before: the launch gives the GIL away, and another thread may fork meanwhile
             return parallel(*args)
 
     return launch

@@ -41,9 +41,8 @@ def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
     """Compile the common kernels for a level and pack them, in a process for which the processor is of that level."""
     told = ",".join(f"+{name}" for name in sorted(LEVELS[level])) + WIDE.get(level, "")
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {
-            "NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": told, "MINIGRAD_CACHE_DIR": folder
-        }  # fmt: skip
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": told, "MINIGRAD_CACHE_DIR": folder}
         more = [word for dtype in dtypes for word in ("--dtype", dtype)] + (["--jobs", str(jobs)] if jobs else [])
         for command in (["minigrad", "warmup", *more], ["minigrad.cli.pack", level]):
             done = subprocess.run([sys.executable, "-m", *command], env=environment)
@@ -52,19 +51,21 @@ def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
     return 0
 
 
-def gather(level: str, folder: Path) -> None:
-    """Pack all kernels of a cache."""
+def gather(level: str, folder: Path) -> int:
+    """Pack all kernels of a cache; 1 if there are none."""
     found = {}
     for source in sorted(folder.glob("[!.]*.py")):
         text = source.read_text(encoding="utf-8")
         kept = objects.read(objects.path_for(source), text)
         if kept is not None:
             found[source.name] = text, kept
-    packs.write(packs.path_of(level), level, found)
+    if found:
+        packs.write(level, found)
     print(f"{len(found)} kernels for {level}")
+    return 0 if found else 1
 
 
 if __name__ == "__main__":
     from minigrad.kernels.store import cache_folder
 
-    gather(sys.argv[1], cache_folder())
+    sys.exit(gather(sys.argv[1], cache_folder()))

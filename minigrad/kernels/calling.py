@@ -13,9 +13,7 @@ costs a quarter of what Numba's own entry takes to unpack as many.  `team` is th
 from __future__ import annotations
 
 import ctypes
-import os
 import re
-import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -25,11 +23,10 @@ import numpy as np
 from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.cpu.target import version
-from minigrad.kernels.store import Kernel, kept, load
+from minigrad.kernels.store import Kernel, forks_wait, kept, load
 
 Call = Callable[..., bool]
 METH_FASTCALL = 0x80
-_lock = threading.RLock()
 OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
 
 # TYPE_AT and DATA_AT are where an array keeps them; other names in capitals are objects of Python.
@@ -190,7 +187,11 @@ def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
     for name in re.findall(r"^declare .*@(Py\w+)", TRAMPOLINE, re.MULTILINE):
         places[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     text = TRAMPOLINE.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
-    found = objects.link(kept("trampoline", text, (*names, "team")), places)
+    symbols = (*names, "team")
+    try:
+        found = objects.link(kept("trampoline", text, symbols), places)
+    except KernelError:  # what was kept is whole and of no use
+        found = objects.link(objects.assembled(text, symbols), places)
     return found, {name: Method(name.encode(), found[name], METH_FASTCALL, b"") for name in names}
 
 
@@ -217,7 +218,7 @@ def function(kernel: Kernel, kind: str) -> Call:
     """
     if kernel.python is not None:
         return plain(kernel.python)
-    with _lock:
+    with forks_wait():
         places, methods = trampoline()
         if kind == "shared":
             ctypes.c_void_p.from_address(places["team"]).value = team().address
@@ -229,15 +230,6 @@ def function(kernel: Kernel, kind: str) -> Call:
 def team() -> Kernel:
     """The compiled loop that shares tasks."""
     return load("team", TEAM.format(hash=version("native.py")))
-
-
-def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def plain(kernel: Callable[..., None]) -> Call:

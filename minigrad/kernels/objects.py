@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,9 +28,14 @@ from minigrad.errors import KernelError
 
 MAGIC = b"minigrad object code 1\n"
 NOTHING: Mapping[str, int] = MappingProxyType({})
-# Settings of Numba that say how a kernel runs, not what it is compiled to.
-RUNNING = {"NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY", "NUMBA_CACHE_DIR",
-           "NUMBA_DISABLE_JIT", "NUMBA_DEBUG_CACHE"}  # fmt: skip
+# Settings of Numba that say how a kernel runs or what is told of it, not what it is compiled to.
+RUNNING = tuple(f"NUMBA_{name}" for name in (
+    "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "DISABLE_JIT", "DEBUG_CACHE", "WARNINGS", "DISABLE_PERFORMANCE_WARN",
+    "COLOR_SCHEME", "SHOW_HELP", "FULL_TRACEBACKS", "CAPTURED_ERRORS", "CUDA", "ENABLE_CUDASIM", "DUMP", "TRACE",
+))  # fmt: skip
+# What those that matter are where nothing sets them.
+USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "BOUNDSCHECK": None, "DEBUGINFO_DEFAULT": 0,
+         "CPU_NAME": None, "CPU_FEATURES": None}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +76,19 @@ def made_by() -> str:
 
 def settings() -> list[str]:
     """What the environment tells Numba of how to compile."""
-    told = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_") and name not in RUNNING}
+    told = {name: os.environ[name] for name in os.environ if name.startswith("NUMBA_") and not name.startswith(RUNNING)}
     return [f"{name}={told[name]}" for name in sorted(told)]
+
+
+def as_said() -> bool:
+    """Whether Numba, which has just compiled, is set as `fits` says: a file of its own, its `config` and what is in the
+    environment by now may differ."""
+    from numba import config
+
+    said = fits().split("; ")
+    told = {word.partition("=")[0] for word in settings()}
+    unset = (name for name in USUAL if f"NUMBA_{name.removesuffix('_DEFAULT')}" not in told)
+    return all(word in said for word in settings()) and all(getattr(config, name) == USUAL[name] for name in unset)
 
 
 def path_for(source: Path) -> Path:
@@ -99,10 +116,11 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
     if magic + b"\n" != MAGIC or hashlib.sha256(body).hexdigest().encode() != said:
         return None
     head, _, code = body.partition(b"\n")
-    facts = json.loads(head)
-    if facts["fits"] != (made_for or fits()) or facts["text"] != digest(text):
-        return None
-    return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
+    with suppress(ValueError, KeyError, TypeError):  # another writer's facts
+        facts = json.loads(head)
+        if facts["fits"] == (made_for or fits()) and facts["text"] == digest(text):
+            return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
+    return None
 
 
 def digest(text: str) -> str:
@@ -111,10 +129,10 @@ def digest(text: str) -> str:
 
 
 def read(path: Path, text: str) -> ObjectCode | None:
-    """What a file keeps of a text; None where there is none that fits.  Raises OSError for one that cannot be read."""
+    """What a file keeps of a text; None where there is none that fits and can be read."""
     try:
         return unpacked(path.read_bytes(), text)
-    except FileNotFoundError:
+    except OSError:
         return None
 
 
@@ -183,7 +201,7 @@ def link(found: ObjectCode, known: Mapping[str, int] = NOTHING) -> dict[str, int
         pass  # it asks for more
     try:
         return linked(found, {**never_called(), **of_numba(found.needs), **known})
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:  # ValueError: Numba has no threading layer
         raise KernelError(f"object code does not link: {error!s:.200}") from error
 
 
@@ -196,17 +214,12 @@ def linked(found: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
         builder.import_symbol(name, address)
     for name in found.symbols:
         builder.export_symbol(name)
-    tracker = builder.link(linker(), f"kernel {next_number()}")
+    tracker = builder.link(linker(), f"kernel {next(_numbers)}")
     tracker.detach()  # or its end would unload the code, which may run as long as the process lives
     return {name: tracker[name] for name in found.symbols}
 
 
-_numbers = iter(range(sys.maxsize))
-
-
-def next_number() -> int:
-    """Each library of the linker has a name of its own."""
-    return next(_numbers)
+_numbers = count()  # each library of the linker has a name of its own
 
 
 @cache

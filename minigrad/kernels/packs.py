@@ -1,8 +1,8 @@
 """Packs: object code of the common kernels that comes with the package, for whoever has no compiler warm.
 
 A pack is a zip file for one level of processors (`python -m minigrad pack` writes it, `processor.py` has the levels).
-It serves processors of just that level: a kernel for more would not run, and one for less has other tiles than the
-launches of this processor count on.  Each entry is checked as a file of the kernel cache is.
+It serves processors whose highest level that is and whose launches count on the same tiles: a kernel for more would not
+run.  Each entry is checked as a file of the kernel cache is.
 """
 
 from __future__ import annotations
@@ -13,29 +13,33 @@ from functools import cache
 from pathlib import Path
 
 from minigrad.kernels import objects
-from minigrad.kernels.cpu.processor import level
+from minigrad.kernels.cpu.processor import LEVELS, level, tile_shape
 
 FOLDER = Path(__file__).parent.parent / "packs"
 
 
-def fits(level: str) -> str:
-    """What object code of a pack is made for and by, in words."""
-    return f"{objects.made_by()}; {level}"
+LARGEST = 1 << 24  # bytes that an entry may have, far more than any kernel's
 
 
-def path_of(level: str) -> Path:
+def fits(name: str) -> str:
+    """What object code of a level's pack is made for and by, in words."""
+    return f"{objects.made_by()}; {name}"
+
+
+def path_of(name: str) -> Path:
     """Where the pack of a level is, if there is one."""
-    return FOLDER / f"{level}.zip"
+    return FOLDER / f"{name}.zip"
 
 
 @cache
 def opened() -> zipfile.ZipFile | None:
-    """The pack of this processor's level, read whole; None without one, or for one that is no pack, and where Numba is
-    told to compile in another way."""
-    if objects.settings():
+    """The pack for this processor, read whole; None without one, or for one that is no pack, where Numba is told to
+    compile in another way, and where the processor has other tiles than others of its level."""
+    name = level()
+    if not name or objects.settings() or tile_shape("float32") != tile_shape("float32", LEVELS[name]):
         return None
     try:
-        return zipfile.ZipFile(io.BytesIO(path_of(level()).read_bytes()))
+        return zipfile.ZipFile(io.BytesIO(path_of(name).read_bytes()))
     except (OSError, zipfile.BadZipFile):
         return None
 
@@ -46,18 +50,23 @@ def find(file: str, text: str) -> objects.ObjectCode | None:
     if pack is None:
         return None
     try:
+        if pack.getinfo(file).file_size > LARGEST:
+            return None
         content = pack.read(file)
-    except (KeyError, zipfile.BadZipFile):
+    except Exception:  # a damaged zip file raises errors of six kinds, and all of them mean that there is no such entry
         return None
     return objects.unpacked(content, text, fits(level()))
 
 
-def write(path: Path, level: str, kernels: dict[str, tuple[str, objects.ObjectCode]]) -> None:
-    """A pack of kernels: for the name of each file, its text and its object code.  Raises OSError where it cannot."""
-    content = io.BytesIO()
+def write(name: str, kernels: dict[str, tuple[str, objects.ObjectCode]]) -> Path:
+    """The pack of a level, of kernels: for the name of each file, its text and its object code.  Raises OSError where
+    that cannot be written."""
+    content, path = io.BytesIO(), path_of(name)
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as pack:
         for file, (text, found) in sorted(kernels.items()):
             # The same kernels make the same bytes: an entry's time would not.
-            pack.writestr(zipfile.ZipInfo(file), objects.packed(found, text, fits(level)), zipfile.ZIP_DEFLATED)
+            pack.writestr(zipfile.ZipInfo(file), objects.packed(found, text, fits(name)), zipfile.ZIP_DEFLATED)
     path.parent.mkdir(parents=True, exist_ok=True)
     objects.write(path, content.getvalue())
+    path.chmod(0o644)  # whoever the package is installed for reads it
+    return path

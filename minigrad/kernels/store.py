@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import linecache
+import logging  # noqa: F401  before our own fork hook: who compiles wants its lock, so a fork takes it after ours
 import os
 import re
 import signal
@@ -116,6 +117,11 @@ def uninterrupted() -> Iterator[None]:
             handler(*waiting[0])
 
 
+def forks_wait() -> threading.RLock:
+    """The lock of whoever writes, imports, compiles or links for a kernel: a fork waits until it is free."""
+    return _lock
+
+
 class Kernel:
     """A compiled kernel.
 
@@ -208,8 +214,11 @@ def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
             return Kernel(place, 0, "python", function)
         found = objects.compiled(function)
         (address,) = objects.link(found).values()
-    if kept is not None:
-        objects.write(kept, objects.packed(found, text))
+    if kept is not None and objects.as_said():
+        try:
+            objects.write(kept, objects.packed(found, text))
+        except OSError as error:  # a full disk
+            forgo(f"the kernel cache {kept.parent} cannot be written: {error}")
     return Kernel(place, address, "compiled")
 
 
@@ -245,8 +254,11 @@ def run(place: str, name: str, text: str) -> ModuleType:
     try:
         with collector_paused():
             exec(compile(text, place, "exec"), vars(module))
+    except MemoryError:
+        raise
     except Exception as error:
-        raise KernelError(f"{name} does not compile: {error} (source: {place})", path=place) from error
+        reason = str(error) or repr(error)
+        raise KernelError(f"{name} does not compile: {reason} (source: {place})", path=place) from error
     finally:
         del sys.modules[module.__name__]
     return module
@@ -264,19 +276,29 @@ def alone(path: Path) -> Iterator[None]:
     The lock is the kernel file's own, and goes with the process that holds it.
     """
     with path.open() as file:
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        if fcntl is None:
+            yield
+            return
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # a child that was forked meanwhile has the file open too
+                fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _after_fork_in_child() -> None:
     global _lock
-    _lock = threading.RLock()  # the old one may be held by a thread that does not exist here
+    _lock = threading.RLock()
 
 
+# A fork waits for a thread that compiles or links: its child would inherit the locks of Numba, of LLVM and of files.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(
+        before=lambda: _lock.acquire() and None, after_in_parent=lambda: _lock.release(),
+        after_in_child=_after_fork_in_child,
+    )  # fmt: skip
 
 
 def publish(path: Path, text: str) -> None:

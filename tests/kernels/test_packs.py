@@ -6,9 +6,11 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_kernel import run, scaled
 
+from minigrad.__main__ import LEVELS
 from minigrad.cli import pack
 from minigrad.config import override
 from minigrad.kernels import objects, packs, store
@@ -22,6 +24,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for packs, a processor of a level, and an empty cache."""
     monkeypatch.setattr(packs, "FOLDER", tmp_path / "packs")
     monkeypatch.setattr(packs, "level", lambda: LEVEL)
+    monkeypatch.setattr(packs, "tile_shape", lambda dtype, known=None: (8, 6, 2))
     monkeypatch.setattr(objects, "settings", list)
     packs.opened.cache_clear()
     with override(cache_dir=tmp_path / "cache"):
@@ -40,7 +43,7 @@ def origin(factor: int = 3) -> str:
 def filled(level: str = LEVEL) -> Path:
     """A pack with the object code of one kernel, and an empty cache after that."""
     assert origin() == "compiled"
-    pack.gather(level, store.cache_folder())
+    assert pack.gather(level, store.cache_folder()) == 0
     for file in store.cache_folder().iterdir():
         file.unlink()
     return packs.path_of(level)
@@ -115,8 +118,8 @@ def test_the_same_kernels_make_the_same_bytes(shelf: Path) -> None:
     found = {"a.py": ("text", objects.ObjectCode(("f",), (), b"code"))}
     written = []
     for _ in range(2):
-        packs.write(shelf / "x.zip", LEVEL, found)
-        written.append((shelf / "x.zip").read_bytes())
+        written.append(packs.write(LEVEL, found).read_bytes())
+        assert packs.path_of(LEVEL).stat().st_mode & 0o777 == 0o644
     assert written[0] == written[1]
 
 
@@ -128,3 +131,42 @@ def test_a_level_that_this_processor_has_not_is_refused(
     told = capsys.readouterr().err
     assert "has no avx512bw, avx512cd, avx512dq, avx512f, avx512vl, so it cannot run" in told
     assert not shelf.exists()
+
+
+def test_a_processor_whose_tile_is_another_is_not_served(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One with AVX-512 in part is of a lower level, and its launches count on wider registers.
+    filled()
+    monkeypatch.setattr(packs, "tile_shape", lambda dtype, known=None: (16, 8, 2) if known is None else (8, 6, 2))
+    assert origin() == "compiled"
+
+
+def test_tiles_follow_the_features_that_are_given() -> None:
+    assert processor.tile_shape("float32", processor.LEVELS["x86-64-v3"]) == (8, 6, 2)
+    assert processor.tile_shape("float32", processor.LEVELS["x86-64-v3"] | {"avx512f"}) == (16, 8, 2)
+
+
+def test_no_damage_to_a_pack_is_an_error(shelf: Path) -> None:
+    path = filled()
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(200):
+        damage = bytearray(content)
+        at = int(rng.integers(len(damage)))
+        damage[at] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(damage[: int(rng.integers(at, len(damage)))] if rng.random() < 0.3 else damage))
+        packs.opened.cache_clear()
+        found = packs.find(store.file_of("scaled", scaled(3)), scaled(3))
+        assert found is None or found.code
+
+
+def test_an_entry_of_any_size_is_not_read(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled()
+    monkeypatch.setattr(packs, "LARGEST", 100)
+    assert origin() == "compiled"
+
+
+def test_nothing_to_pack_is_a_failure(shelf: Path, tmp_path: Path) -> None:
+    assert pack.gather(LEVEL, tmp_path) == 1 and not packs.path_of(LEVEL).exists()
+
+
+def test_the_command_line_knows_all_levels() -> None:
+    assert set(LEVELS) == set(processor.LEVELS)

@@ -1,5 +1,6 @@
 """The kernel cache: damage heals, and where there can be no cache, ops work without one."""
 
+import hashlib
 import os
 import pwd
 import shutil
@@ -91,6 +92,84 @@ def test_whole_files_that_do_not_link_are_replaced(cache, change):
     found = objects.read(file, scaled(3))
     objects.write(file, objects.packed(replace(found, **change), scaled(3)))
     assert run(3)[0] == 15 and run(3)[1].origin == "cache"
+
+
+@pytest.mark.parametrize("facts", [b"{}", b"[1]", b"no json"])
+def test_whole_files_with_odd_facts_are_replaced(cache, facts):
+    (file,) = files_of(cache, 3, ".o")
+    body = facts + b"\ncode"
+    file.write_bytes(objects.MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    assert [run(3)[1].origin for _ in range(2)] == ["compiled", "cache"]
+
+
+def test_object_code_that_cannot_be_read_is_compiled_and_not_kept(cache, said):
+    (file,) = files_of(cache, 3, ".o")
+    file.unlink()
+    file.mkdir()
+    value, kernel = run(3)
+    assert (value, kernel.origin) == (15, "compiled") and kernel.path.startswith(str(cache))
+    assert "cannot be written" in said()
+
+
+@pytest.mark.parametrize(("name", "value"), [("OPT", 0), ("BOUNDSCHECK", 1), ("LOOP_VECTORIZE", 0)])
+def test_what_was_compiled_in_another_way_is_not_kept(tmp_path, monkeypatch, name, value):
+    config = pytest.importorskip("numba").config
+    with override(cache_dir=tmp_path):
+        with monkeypatch.context() as patch:
+            patch.setattr(config, name, value)
+            assert run(3)[1].origin == "compiled" and not files_of(tmp_path, 3, ".o")
+        assert [run(3)[1].origin for _ in range(2)] == ["compiled", "cache"]
+
+
+def test_the_environment_of_now_is_not_that_of_the_key(tmp_path, monkeypatch):
+    with override(cache_dir=tmp_path):
+        with monkeypatch.context() as patch:
+            patch.setenv("NUMBA_OPT", "3")
+            assert run(3)[1].origin == "compiled" and not files_of(tmp_path, 3, ".o")
+        assert [run(3)[1].origin for _ in range(2)] == ["compiled", "cache"]
+
+
+def test_settings_that_change_no_code_are_no_part_of_the_key(monkeypatch):
+    for name in ("NUM_THREADS", "WARNINGS", "DISABLE_PERFORMANCE_WARNINGS", "CUDA_DRIVER"):
+        monkeypatch.setenv(f"NUMBA_{name}", "1")
+    assert objects.settings() == []
+    monkeypatch.setenv("NUMBA_OPT", "1")
+    assert objects.settings() == ["NUMBA_OPT=1"]
+
+
+FORKING = """
+import os, sys, threading, time
+import minigrad as mg
+def work():
+    (mg.ones(64, 64) @ mg.ones(64, 64)).softmax(1)
+(mg.ones(8, 8) @ mg.ones(8, 8)).sum()  # Python's own locks of modules that a thread imports are nobody's to wait for
+thread = threading.Thread(target=work)
+thread.start()
+time.sleep(float(sys.argv[1]))
+child = os.fork()
+if not child:
+    work()
+    os._exit(0)
+for _ in range(600):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        break
+    time.sleep(0.1)
+else:
+    os.kill(child, 9)
+thread.join()
+print(done == child and status == 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("wait", ["0.05", "0.6"])
+def test_a_fork_while_another_thread_compiles_leaves_the_child_at_work(tmp_path, wait):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING, wait], capture_output=True, text=True, timeout=200,
+        env={**os.environ, "MINIGRAD_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_a_kernel_says_where_it_is_from(cache, tmp_path):

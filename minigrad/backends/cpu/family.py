@@ -17,7 +17,7 @@ from minigrad.backends.host import HostMemory
 from minigrad.backends.parallel import guarded
 from minigrad.config import settings
 from minigrad.kernels.calling import Call, function
-from minigrad.kernels.store import watchers
+from minigrad.kernels.store import forks_wait, watchers
 
 BRIEF = 1 << 15  # additions
 
@@ -47,7 +47,8 @@ class Family(HostMemory):
         if call is None:
             kernel = self.compiled.get((writer, args))
             if kernel is None:
-                kernel = self.compiled[writer, args] = writer(*args)
+                with forks_wait():
+                    kernel = self.compiled[writer, args] = writer(*args)
             call = function(kernel, kind)
             if kind == "shared":
                 call = guarded(call, lambda: self.kernel(writer, *args, kind="alone"))

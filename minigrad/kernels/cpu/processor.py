@@ -37,13 +37,14 @@ def level() -> str:
     return next((name for name, wanted in LEVELS.items() if wanted <= features()), "")
 
 
-def tile_shape(dtype: str) -> tuple[int, int, int]:
-    """(lanes of a vector, rows, vectors a row) of the register tile for a dtype.
+def tile_shape(dtype: str, known: frozenset[str] | None = None) -> tuple[int, int, int]:
+    """(lanes of a vector, rows, vectors a row) of the register tile for a dtype; known: features, else the processor's.
 
     16 of 32 registers accumulate with AVX-512 and NEON, which hides four cycles of latency on two units and divides
     the sizes that people use; 12 of 16 with AVX2, 8 of 16 with SSE.  The rest hold the row of B and an element of A.
     """
-    size, known = np.dtype(dtype).itemsize, features()
+    size = np.dtype(dtype).itemsize
+    known = features() if known is None else known
     if "avx512f" in known:
         return 64 // size, 8, 2
     if "avx2" in known:
