@@ -115,8 +115,15 @@ def _shift_shape(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ..
 WHOLE = (None, None, None)  # of an index: all of a dim
 
 
-def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> tuple[Any, ...]:
-    return (WHOLE, *value)
+class Entries(tuple[Any, ...]):
+    """A basic index in full: plain ints, (start, stop, step) of plain ints and None, and None for a new dim; nothing in
+    it equals another value that means something else, so it stands for itself in a key."""
+
+    __slots__ = ()
+
+
+def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> Entries:
+    return Entries((WHOLE, *value))
 
 
 Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim, _shift_dim)]

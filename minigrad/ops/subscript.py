@@ -13,7 +13,7 @@ import numpy as np
 
 from minigrad.core.dtype import bool_
 from minigrad.core.op import Op
-from minigrad.core.roles import WHOLE
+from minigrad.core.roles import WHOLE, Entries
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, StorageError
 from minigrad.ops.casting import cast
@@ -67,7 +67,7 @@ def as_written(index: Any) -> tuple[Any, ...] | None:
     return tuple(entries)
 
 
-def in_full(x: Tensor, items: list[Any]) -> tuple[Any, ...]:
+def in_full(x: Tensor, items: list[Any]) -> Entries:
     """The entries of an index with all dims of x in the place of `...` or behind them.
 
     Raises IndexOutOfRange for more than x has dims, ArgumentError for a second `...`.
@@ -78,7 +78,7 @@ def in_full(x: Tensor, items: list[Any]) -> tuple[Any, ...]:
     if sum(1 for item in items if item is Ellipsis) > 1:
         raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
     spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
-    return (*items[:spot], *[WHOLE] * (x.ndim - used), *items[spot + 1 :])
+    return Entries((*items[:spot], *[WHOLE] * (x.ndim - used), *items[spot + 1 :]))
 
 
 def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]
         raise ArgumentError(
             f"index: {len(gathers)} index tensors for {describe(x)}; one is possible, use gather for more", op="index"
         )
-    return (index_with(x, index=tuple(basic)) if basic.count(WHOLE) < len(basic) else x), gathers
+    return (index_with(x, index=Entries(basic)) if basic.count(WHOLE) < len(basic) else x), gathers
 
 
 def dims_of(item: Any) -> int:

@@ -18,6 +18,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
+from minigrad.core.roles import Entries
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import store
@@ -25,7 +26,8 @@ from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
-INTERNED = frozenset({DType, Device, Layout})  # one object for equal values, so it stands for itself in a key
+# One object for equal values, or equal to nothing that means something else: it stands for itself in a key.
+INTERNED = frozenset({DType, Device, Layout, Op, Entries})
 NUMBER_LIMIT = 1024
 _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
