@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+from minigrad.kernels.cpu.processor import LEVELS
+
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
@@ -44,7 +45,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     warmup.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
     warmup.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
     pack = commands.add_parser("pack", help="compile the common kernels for a wheel to carry")
-    pack.add_argument("--cpu", nargs="+", required=True, choices=LEVELS, help="levels of processors, a pack for each")
+    pack.add_argument("--cpu", nargs="+", required=True, choices=sorted(LEVELS), help="levels, a pack for each")
     pack.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
     pack.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from counting import Counted, Counting
 from op_rows.row import Row
 from op_support import arrays
 
@@ -19,7 +20,6 @@ from minigrad.core.op import Op
 from minigrad.ops.record import picks_for
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
-from minigrad.runtime.levels import Level, Wrapped
 
 
 @dataclass(frozen=True)
@@ -83,43 +83,14 @@ def result_of(parent: Any) -> Any:
     return parent if isinstance(parent, mg.Tensor) else parent.saved[0]
 
 
-class Heard(Wrapped):
-    """A tensor of which every call is written down."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, level: Level, inner: mg.Tensor) -> None:
-        super().__init__(level, inner.layout, inner.dtype, inner.device)
-        self.inner = inner
-
-
-class Hearing(Level):
-    """Writes down the calls of ops, recorded or not."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.calls: list[OpCall] = []
-
-    def call(self, op: Op, operands: tuple[mg.Tensor, ...], params: dict[str, Any]) -> Any:
-        given = tuple(x.inner if isinstance(x, Heard) else x for x in operands)
-        found = apply(op, given, params)
-        results = (found,) if op.result is None else tuple(found)
-        self.calls.append(OpCall(op, params, given, results, None))
-        heard = [Heard(self, y) for y in results]
-        return heard[0] if op.result is None else op.result(*heard)
-
-    def detached(self, x: Any) -> mg.Tensor:
-        return Heard(self, x.inner.detach())
-
-
 @functools.cache
 def calls(row: Row) -> tuple[OpCall, ...]:
     """The calls that a smooth row makes for its operands; where it proves more ops than those, the calls of its
     gradient.  Those of a row of a slope's op, which is not recorded, are heard on the way."""
     if row.slope:
-        hearing = Hearing()
-        row.fn(*[Heard(hearing, x.detach()) for x in leaves(row)])
-        return tuple(hearing.calls)
+        level = Counting()
+        row.fn(*[Counted(level, x.detach()) for x in leaves(row)])
+        return tuple(OpCall(*call, None) for call in level.calls)
     if not row.smooth:
         return ()
     xs = leaves(row)

@@ -20,7 +20,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
 from minigrad.kernels.calling import team
-from minigrad.kernels.cpu.processor import level
+from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source
 from minigrad.ops.record import schema
@@ -67,13 +67,12 @@ def version_of(package: str) -> str:
 
 
 def vector_text() -> str:
-    """The host's vector registers as LLVM sees them."""
+    """The vector registers that kernels are compiled for."""
     from llvmlite import binding
 
-    features = binding.get_host_cpu_features()
     known = (("avx512f", 512, "AVX-512"), ("avx2", 256, "AVX2"), ("neon", 128, "NEON"), ("sse2", 128, "SSE2"))
     for name, bits, label in known:
-        if features.get(name):
+        if name in features():
             return f"{bits} bits ({label}), {bits // 32} float32 at once, CPU {binding.get_host_cpu_name()}"
     return f"unknown, CPU {binding.get_host_cpu_name()}"
 

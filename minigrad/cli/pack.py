@@ -59,8 +59,12 @@ def gather(level: str, folder: Path) -> int:
         kept = objects.read(objects.path_for(source), text)
         if kept is not None:
             found[source.name] = text, kept
-    if found:
-        packs.write(level, found)
+    try:
+        if found:
+            packs.write(level, found)
+    except OSError as error:
+        print(f"pack: {packs.path_of(level)} cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
     print(f"{len(found)} kernels for {level}")
     return 0 if found else 1
 

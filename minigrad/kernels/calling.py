@@ -23,7 +23,7 @@ import numpy as np
 from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.cpu.target import version
-from minigrad.kernels.store import Kernel, forks_wait, kept, load
+from minigrad.kernels.store import Kernel, forks_wait, load, of_llvm
 
 Call = Callable[..., bool]
 METH_FASTCALL = 0x80
@@ -189,9 +189,9 @@ def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
     text = TRAMPOLINE.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
     symbols = (*names, "team")
     try:
-        found = objects.link(kept("trampoline", text, symbols), places)
+        found = objects.link(of_llvm("trampoline", text, symbols), **places)
     except KernelError:  # what was kept is whole and of no use
-        found = objects.link(objects.assembled(text, symbols), places)
+        found = objects.link(objects.assembled(text, symbols), **places)
     return found, {name: Method(name.encode(), found[name], METH_FASTCALL, b"") for name in names}
 
 

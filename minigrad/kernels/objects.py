@@ -14,20 +14,20 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from minigrad.errors import KernelError
 
 MAGIC = b"minigrad object code 1\n"
-NOTHING: Mapping[str, int] = MappingProxyType({})
 # Settings of Numba that say how a kernel runs or what is told of it, not what it is compiled to.
 RUNNING = tuple(f"NUMBA_{name}" for name in (
     "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "DISABLE_JIT", "DEBUG_CACHE", "WARNINGS", "DISABLE_PERFORMANCE_WARN",
@@ -63,15 +63,25 @@ def fits() -> str:
 @cache
 def made_by() -> str:
     """The kind of machine, and the versions of what compiles for it."""
-    from importlib import metadata  # which imports twenty modules
-
     import llvmlite
     import llvmlite.binding as llvm
 
-    return "; ".join([
-        llvm.get_default_triple(), f"Python {sys.version_info.major}.{sys.version_info.minor}",
-        f"Numba {metadata.version('numba')}", f"llvmlite {llvmlite.__version__}",
-    ])  # fmt: skip
+    python, numba = f"Python {sys.version_info.major}.{sys.version_info.minor}", f"Numba {numba_version()}"
+    return "; ".join([llvm.get_default_triple(), python, numba, f"llvmlite {llvmlite.__version__}"])
+
+
+def numba_version() -> str:
+    """Numba's version, without importing it: from the file that says so, and elsewhere from its metadata, for which
+    Python imports thirty modules."""
+    spec = find_spec("numba")
+    if spec is not None and spec.origin:
+        with suppress(OSError):
+            text = Path(spec.origin).with_name("_version.py").read_text(encoding="utf-8")
+            if said := re.search(r'"version": "([^"]+)"', text):
+                return said[1]
+    from importlib import metadata
+
+    return metadata.version("numba")
 
 
 def settings() -> list[str]:
@@ -190,7 +200,7 @@ def machine(**options: Any) -> Any:
     return llvm.Target.from_default_triple().create_target_machine(jit=True, **options)
 
 
-def link(found: ObjectCode, known: Mapping[str, int] = NOTHING) -> dict[str, int]:
+def link(found: ObjectCode, **known: int) -> dict[str, int]:
     """The addresses of the symbols, valid as long as the process lives.  known: addresses of what the code asks for.
 
     Raises KernelError for code that asks for what nobody knows.
@@ -225,7 +235,8 @@ _numbers = count()  # each library of the linker has a name of its own
 @cache
 def never_called() -> dict[str, int]:
     """What Numba mentions for arrays that own memory; those of kernels own none.  A call would end the process."""
-    return {"NRT_MemInfo_call_dtor": ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value or 0}
+    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    return {"NRT_MemInfo_call_dtor": ctypes.cast(library.abort, ctypes.c_void_p).value or 0}
 
 
 def of_numba(names: tuple[str, ...]) -> dict[str, int]:

@@ -9,9 +9,7 @@ NUMBA_DISABLE_JIT=1 the same text runs as plain Python.  `specialize.py` writes 
 from __future__ import annotations
 
 import gc
-import hashlib
 import linecache
-import logging  # noqa: F401  before our own fork hook: who compiles wants its lock, so a fork takes it after ours
 import os
 import re
 import signal
@@ -20,6 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -170,7 +169,7 @@ def make(name: str, file: str, text: str) -> Kernel:
 def file_of(name: str, text: str) -> str:
     """The file name of a kernel: letters that every file system has, and the hash of the text."""
     readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:100]
-    return f"{readable}_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
+    return f"{readable}_{objects.digest(text)[:16]}.py"
 
 
 def from_cache(path: Path, name: str, text: str) -> Kernel:
@@ -208,6 +207,7 @@ def linked(place: str, found: objects.ObjectCode | None, origin: str) -> Kernel 
 
 def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
     """Compile a text, and keep its object code in a file if one is named."""
+    fork_after_logging()
     with patience(name):
         function = run(place, name, text).kernel
         if not hasattr(function, "overloads"):
@@ -222,7 +222,7 @@ def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
     return Kernel(place, address, "compiled")
 
 
-def kept(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCode:
+def of_llvm(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCode:
     """Object code of LLVM's own language, from the cache or put there if it can be."""
     try:
         path = objects.path_for(cache_folder() / file_of(name, text))
@@ -293,12 +293,33 @@ def _after_fork_in_child() -> None:
     _lock = threading.RLock()
 
 
-# A fork waits for a thread that compiles or links: its child would inherit the locks of Numba, of LLVM and of files.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _lock.acquire() and None, after_in_parent=lambda: _lock.release(),
-        after_in_child=_after_fork_in_child,
-    )  # fmt: skip
+def _before_fork() -> None:
+    _lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    with suppress(RuntimeError):  # hooks that were added while this fork waited did not take it
+        _lock.release()
+
+
+def hold_forks() -> None:
+    """A fork waits for a thread that compiles or links: its child would inherit the locks of Numba, LLVM and files."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+        )
+
+
+@cache
+def fork_after_logging() -> None:
+    """Before the first compile: a fork takes our lock, once more, before that of logging, which Numba wants as it is
+    imported.  The hook that came last runs first, and logging is not imported where nothing is compiled."""
+    import logging  # noqa: F401
+
+    hold_forks()
+
+
+hold_forks()
 
 
 def publish(path: Path, text: str) -> None:

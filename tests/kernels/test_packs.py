@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from small_kernel import run, scaled
 
-from minigrad.__main__ import LEVELS
 from minigrad.cli import pack
 from minigrad.config import override
 from minigrad.kernels import objects, packs, store
@@ -166,7 +165,3 @@ def test_an_entry_of_any_size_is_not_read(shelf: Path, monkeypatch: pytest.Monke
 
 def test_nothing_to_pack_is_a_failure(shelf: Path, tmp_path: Path) -> None:
     assert pack.gather(LEVEL, tmp_path) == 1 and not packs.path_of(LEVEL).exists()
-
-
-def test_the_command_line_knows_all_levels() -> None:
-    assert set(LEVELS) == set(processor.LEVELS)

@@ -11,41 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counting import Counted, Counting, both
 
 import minigrad as mg
-from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Level, Wrapped
-
-
-class Counted(Wrapped):
-    """A tensor whose ops are written down by its level."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, level: Level, inner: mg.Tensor) -> None:
-        super().__init__(level, inner.layout, inner.dtype, inner.device)
-        self.inner = inner
-
-
-class Counting(Level):
-    def __init__(self) -> None:
-        super().__init__(0)
-        self.seen: list[str] = []
-
-    def call(self, op: Op, operands: tuple[mg.Tensor, ...], params: dict[str, Any]) -> Any:
-        self.seen.append(op.label)
-        return Counted(self, apply(op, tuple(x.inner if isinstance(x, Counted) else x for x in operands), params))
-
-    def detached(self, x: Any) -> Any:
-        return Counted(self, x.inner.detach())
-
-
-def both(x: mg.Tensor) -> tuple[Counting, Counted]:
-    level = Counting()
-    return level, Counted(level, x)
-
 
 VALUES = [[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from counting import Counted, Counting, both
 from op_calls import calls
 from op_rows.row import Row
 from op_table import ROWS
@@ -13,42 +14,7 @@ import minigrad as mg
 from minigrad.autodiff.forward import operands_of, pushforward
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
-from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.tensor import Tensor
-
-
-class Counted(Wrapped):
-    """A tensor whose ops are written down."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, level: Level, inner: Tensor) -> None:
-        super().__init__(level, inner.layout, inner.dtype, inner.device)
-        self.inner = inner
-
-
-class Counting(Level):
-    def __init__(self, depth: int = 0) -> None:
-        super().__init__(depth)
-        self.seen: list[str] = []
-
-    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        self.seen.append(op.label)
-        given = [x.inner if isinstance(x, Counted) and x.level is self else x for x in operands]
-        found = apply(op, tuple(given), params)
-        if op.result is None:
-            return Counted(self, found)
-        return op.result(*[Counted(self, y) for y in found])
-
-    def detached(self, x: Any) -> Tensor:
-        return Counted(self, x.inner.detach())
-
-
-def both(x: Tensor) -> tuple[Counting, Counted]:
-    level = Counting()
-    return level, Counted(level, x)
-
 
 CALLS = {
     "a lane of one": (lambda x: x.exp(), ["exp"]),

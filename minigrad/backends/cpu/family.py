@@ -32,11 +32,6 @@ class Family(HostMemory):
         self.kernels: dict[Any, Any] = {}
         self.compiled: dict[Any, Any] = {}
 
-    @property
-    def files(self) -> dict[Any, str]:
-        """The texts of `kernels`."""
-        return {key: self.compiled[key[:2]].path for key in self.kernels}
-
     def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
         """How to call the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
 

@@ -1,0 +1,50 @@
+"""A level that writes down the calls of ops on its values: what a transform looks like from the door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.op import Op
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.tensor import Tensor
+
+
+class Counted(Wrapped):
+    """A tensor whose ops are written down."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, level: Level, inner: Tensor) -> None:
+        super().__init__(level, inner.layout, inner.dtype, inner.device)
+        self.inner = inner
+
+
+class Counting(Level):
+    """calls: (op, parameters, what went in, what came out), one after another."""
+
+    def __init__(self, depth: int = 0) -> None:
+        super().__init__(depth)
+        self.calls: list[tuple[Op, dict[str, Any], tuple[Tensor, ...], tuple[Tensor, ...]]] = []
+
+    @property
+    def seen(self) -> list[str]:
+        """The labels of the ops."""
+        return [op.label for op, *_ in self.calls]
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        given = tuple(x.inner if isinstance(x, Counted) and x.level is self else x for x in operands)
+        found = apply(op, given, params)
+        results = (found,) if op.result is None else tuple(found)
+        self.calls.append((op, params, given, results))
+        counted = [Counted(self, y) for y in results]
+        return counted[0] if op.result is None else op.result(*counted)
+
+    def detached(self, x: Any) -> Tensor:
+        return Counted(self, x.inner.detach())
+
+
+def both(x: Tensor) -> tuple[Counting, Counted]:
+    """A level, and x in it."""
+    level = Counting()
+    return level, Counted(level, x)
