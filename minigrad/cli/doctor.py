@@ -98,7 +98,8 @@ def pack_text() -> str:
     pack = packs.opened()
     if pack is None:
         told = settings_of_numba()
-        return f"not used: {', '.join(told)}" if told else f"none for {name}; `python -m minigrad pack --cpu {name}` writes one"
+        absent = f"none for {name}; `python -m minigrad pack --cpu {name}` writes one"
+        return f"not used: {', '.join(told)}" if told else absent
     return f"{packs.path_of(name)}: {len(pack.namelist())} kernels for {name}"
 
 

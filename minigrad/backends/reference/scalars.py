@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,6 +64,8 @@ def normal_cdf(x: float) -> float:
     if not -40.0 < x < -1.0:
         return 0.5 * math.erfc(h)
     # Rounding h costs h**2 units in the tail: the first term of the series puts it right.
+    from fractions import Fraction  # which imports decimals, for one function
+
     lost = float(Fraction(x) ** 2 / 2 - Fraction(h) ** 2) / (2.0 * h)
     return 0.5 * (math.erfc(h) - lost * math.exp(-h * h) * 2.0 / math.sqrt(math.pi))
 
