@@ -26,15 +26,17 @@ class Settings:
 
     parallel_threshold: additions from which a kernel runs on all threads (0: always); an op that calls `exp` counts
         each element as several.
+    compile_ahead: while a kernel is compiled, a helper process on another core compiles those that will be wanted next.
     cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
     """
 
-    __slots__ = ("cache_dir", "debug", "parallel_threshold", "plan_limit")
+    __slots__ = ("cache_dir", "compile_ahead", "debug", "parallel_threshold", "plan_limit")
 
     def __init__(self) -> None:
         self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "65536"))
+        self.compile_ahead = os.environ.get("MINIGRAD_COMPILE_AHEAD", "1") not in ("", "0")
         self.cache_dir = _default_cache()
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")

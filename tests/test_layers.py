@@ -30,14 +30,15 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # The backend that needs hardware is loaded when its device is first named, which may be further left than it stands.
 LAZY_INSIDE = {"minigrad.backends.cuda"}
 
-# Compilers are heavy to import. Only code that is itself compiled has them at its top; four modules ask
+# Compilers are heavy to import. Only code that is itself compiled has them at its top; five modules ask
 # them about threads, processors and object code, inside functions.
 COMPILERS = {"numba", "llvmlite"}
 COMPILERS_AT_TOP = {
     f"minigrad.kernels.cpu.{name}" for name in ("halves", "moving", "native", "short", "stream", "tile")
 }
 COMPILERS_INSIDE = {
-    f"minigrad.{name}" for name in ("backends.parallel", "kernels.objects", "kernels.cpu.processor", "cli.doctor")
+    f"minigrad.{name}"
+    for name in ("backends.parallel", "kernels.objects", "kernels.cpu.processor", "cli.ahead", "cli.doctor")
 }
 
 # A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.

@@ -218,6 +218,10 @@ def function(kernel: Kernel, kind: str) -> Call:
     """
     if kernel.python is not None:
         return plain(kernel.python)
+    if kernel.origin == "ahead":
+        if kind == "shared":
+            team()
+        return nothing
     with forks_wait():
         places, methods = trampoline()
         if kind == "shared":
@@ -230,6 +234,11 @@ def function(kernel: Kernel, kind: str) -> Call:
 def team() -> Kernel:
     """The compiled loop that shares tasks."""
     return load("team", TEAM.format(hash=version("native.py")))
+
+
+def nothing(*arrays: Any) -> bool:
+    """How a kernel is called that was compiled for others."""
+    return False
 
 
 def plain(kernel: Callable[..., None]) -> Call:

@@ -34,7 +34,9 @@ from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo, patience
 
 watchers: list[list[str]] = []  # lists that want the files of kernels while a plan is prepared: see `watch`
+compiling: list[Callable[[], None]] = []  # what is told that a compile begins
 _lock = threading.RLock()
+Text = tuple[str, str, str]  # of a kernel: its name, its file's, what is in it
 
 
 def cache_folder() -> Path:
@@ -125,7 +127,7 @@ class Kernel:
     """A compiled kernel.
 
     path: its text, which may be in memory.  address: where its machine code begins.  python: the function itself, where
-    nothing is compiled.  origin: "compiled" now, from the "cache" or a "pack", or "python".
+    nothing is compiled.  origin: "compiled" now, from the "cache" or a "pack", "python", or "ahead": for others.
     """
 
     __slots__ = ("address", "origin", "path", "python")
@@ -135,6 +137,7 @@ class Kernel:
 
 
 loaded: dict[str, Kernel] = {}  # by the name of the file
+_wanted: list[Text] | None = None  # in a process that compiles for others, what is to be compiled
 
 
 def load(name: str, text: str) -> Kernel:
@@ -146,7 +149,12 @@ def load(name: str, text: str) -> Kernel:
     with _lock, uninterrupted():
         found = loaded.get(file)
         if found is None:
-            found = loaded[file] = make(name, file, text)
+            if _wanted is None:
+                found = make(name, file, text)
+            else:
+                _wanted.append((name, file, text))
+                found = Kernel(file, 0, "ahead")
+            loaded[file] = found
         return found
 
 
@@ -205,9 +213,34 @@ def linked(place: str, found: objects.ObjectCode | None, origin: str) -> Kernel 
     return Kernel(place, address, origin)
 
 
+def collect() -> list[Text]:
+    """From now on this process compiles for others and runs nothing: kernels that are asked for come into a list, and
+    what is given for them does nothing.  `keep` compiles one."""
+    global _wanted
+    _wanted = []
+    return _wanted
+
+
+def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
+    """Compile a text for other processes, unless it is there or one of them is at it.
+
+    writing: held while a file is written, so that who holds it may end the process.
+    """
+    path = cache_folder() / file
+    publish(path, text)
+    kept = objects.path_for(path)
+    with alone(path, wait=False) as free:
+        if free and objects.read(kept, text) is None and objects.as_said():
+            found = objects.packed(objects.compiled(run(str(path), name, text).kernel), text)
+            with writing:
+                objects.write(kept, found)
+
+
 def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
     """Compile a text, and keep its object code in a file if one is named."""
     fork_after_logging()
+    for tell in compiling:
+        tell()
     with patience(name):
         function = run(place, name, text).kernel
         if not hasattr(function, "overloads"):
@@ -270,19 +303,25 @@ def source(place: str) -> str:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def alone(path: Path, wait: bool = True) -> Iterator[bool]:
     """One process at a time compiles a kernel, and the others find its object code.
 
-    The lock is the kernel file's own, and goes with the process that holds it.
+    The lock is the kernel file's own, and goes with the process that holds it.  Without `wait`, False while another
+    process holds it.
     """
     with path.open() as file:
         if fcntl is None:
-            yield
+            yield True
             return
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
         try:
-            yield
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # a file system without locks
+            pass
+        try:
+            yield True
         finally:
             with suppress(OSError):  # a child that was forked meanwhile has the file open too
                 fcntl.flock(file, fcntl.LOCK_UN)

@@ -10,6 +10,7 @@ from typing import Any
 
 from minigrad.config import listeners, settings
 from minigrad.core.op import Op
+from minigrad.runtime import ahead
 from minigrad.runtime.operands import canonical, forget_numbers, keyed
 from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import Tensor
@@ -47,7 +48,12 @@ def plan_for(
     op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
 ) -> CallPlan:
     """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
-    plan = make_plan(op, operands, canonical(op, operands, params) if params else params, fresh)
+    if params:
+        params = canonical(op, operands, params)
+    told = ahead.tell(op, operands, params)
+    plan = make_plan(op, operands, params, fresh)
+    if not told:  # the helper may have been started meanwhile
+        ahead.tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)

@@ -1,0 +1,116 @@
+"""The helper process that compiles for another one, which tells it by its standard input what will be wanted next.
+
+A message is a call of an op: its name, the operands' layouts and dtypes, whether they track, the parameters; or the
+name of a program of this package.  The call is done, and the way back through it, or the program, with kernels that
+run nothing, so operands of any size cost nothing.  What they asked for is compiled into the kernel cache, the last one
+first, for the other process begins with the first.  `runtime/ahead.py` is the other end.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import sys
+import threading
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import minigrad as mg
+from minigrad.backends.registry import backend_of
+from minigrad.core.device import Device, as_device
+from minigrad.core.dtype import as_dtype
+from minigrad.core.layout import Layout
+from minigrad.kernels.store import collect, keep
+from minigrad.ops.record import schema
+from minigrad.runtime.ahead import LENGTH
+from minigrad.runtime.dispatch import SCALAR, apply, number
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.var import Var
+
+IDLE = 10.0  # seconds without a message after which the helper ends
+SMALL = 1 << 16  # elements up to which operands are zeros, in case a check looks at them
+
+Message = tuple[str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
+
+
+def serve() -> None:
+    """Do what comes, until nothing comes any more."""
+    import numba  # noqa: F401  # while the process that will tell it something does the same
+
+    messages: queue.Queue[Message] = queue.Queue()
+    writing = threading.Lock()
+    threading.Thread(target=listen, args=(messages, writing), daemon=True).start()
+    wanted = collect()
+    while True:
+        try:
+            message = messages.get(timeout=IDLE)
+        except queue.Empty:
+            return
+        with suppress(Exception):  # the process that wants it will say what is wrong
+            call(*message) if message[1] else rehearse(message[0])
+        while wanted:
+            with suppress(Exception):
+                keep(*wanted.pop(), writing)
+
+
+def listen(messages: queue.Queue[Message], writing: threading.Lock) -> None:
+    """Read messages; at their end the process ends too, but not while it writes."""
+    stream = sys.stdin.buffer
+    while len(head := stream.read(LENGTH.size)) == LENGTH.size:
+        messages.put(pickle.loads(stream.read(LENGTH.unpack(head)[0])))
+    writing.acquire()
+    os._exit(0)
+
+
+def rehearse(program: str) -> None:
+    """Run a program of this package: "module:function"."""
+    module, _, function = program.partition(":")
+    getattr(import_module(f"minigrad.{module}"), function)()
+
+
+def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], params: dict[str, Any]) -> None:
+    """One call of an op and, if an operand tracks, the way back through it."""
+    op = schema[name]
+    operands = tuple(operand(leaf, *spec) for spec, leaf in zip(specs, tracked, strict=True))
+    found = apply(op, operands, params)
+    results = (found,) if op.result is None else tuple(found)
+    node: Any = next((y.op for y in results if y.op is not None), None)
+    if isinstance(node, Output):
+        node = node.node
+    if isinstance(node, BackpropOp):
+        gradients = [cotangent(y) if y.dtype.is_float else None for y in results]
+        with mg.no_grad():
+            node.pull(gradients, None, False)
+
+
+def operand(
+    leaf: bool, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: str, device: str
+) -> Tensor:
+    """A tensor as it was described, without its values; a leaf that wants a gradient, or none."""
+    layout = Layout.make(shape, strides, offset)
+    x = Tensor(memory(layout.span()[1] if layout.numel else 0, dtype, as_device(device)), layout)
+    return Var.of(x) if leaf else x
+
+
+def memory(size: int, dtype: str, device: Device) -> Any:
+    """A storage of some elements."""
+    storage = backend_of(device).maker(size, as_dtype(dtype), device)()
+    if size <= SMALL:
+        storage.buffer[:] = 0
+    return storage
+
+
+def cotangent(y: Tensor) -> Tensor:
+    """A gradient for a result: as `backward` begins with for a scalar, dense for others."""
+    if y.layout is SCALAR:
+        return number(1.0, y.dtype, y.device)
+    layout = Layout.contiguous(y.shape)
+    return Tensor(memory(layout.numel, y.dtype.name, y.device), layout)
+
+
+if __name__ == "__main__":
+    mg.config.settings.parallel_threshold = int(sys.argv[1])
+    serve()

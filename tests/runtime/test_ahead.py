@@ -1,0 +1,134 @@
+"""A helper process compiles what comes next; nothing depends on it, and it ends with who started it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.kernels import calling, objects, store
+from minigrad.kernels.store import Kernel
+from minigrad.runtime import ahead
+
+ROOT = Path(__file__).parent.parent.parent
+RECORDED = """
+import json, time
+import minigrad as mg
+from minigrad.config import settings
+from minigrad.kernels import store
+from minigrad.runtime import ahead
+x = mg.Var([0.0, 0.0, 0.0])
+y = x.tanh()
+end = time.monotonic() + 60
+while not list((settings.cache_dir / "kernels").glob("tanh_vjp*.o")) and time.monotonic() < end:
+    time.sleep(0.05)
+grads = y.backward()
+print(json.dumps([ahead._helper.pid, [k.origin for k in store.loaded.values()], grads[x].tolist()]))
+"""
+FORKED = """
+import os
+import minigrad as mg
+from minigrad.runtime import ahead
+y = mg.Var([3.0]) * mg.Var([2.0])
+assert ahead._helper is not None
+child = os.fork()
+if not child:
+    os._exit(0 if ahead._helper is None and (mg.Var([3.0]) * mg.Var([2.0])).item() == 6.0 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert ahead._helper.poll() is None
+"""
+
+helped = pytest.mark.skipif(not ahead.useful(), reason="a helper wants a core of its own, a compiler and a cache")
+
+
+def run(code: str, folder: Path, told: str = "1") -> str:
+    """What a fresh process prints that begins with an empty cache."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MINIGRAD_CACHE_DIR": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, "MINIGRAD_COMPILE_AHEAD": told}, capture_output=True,
+        text=True, timeout=180,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@helped
+def test_the_way_back_of_a_recorded_op_is_compiled_before_it_is_asked_for(tmp_path: Path) -> None:
+    pid, origins, gradient = json.loads(run(RECORDED, tmp_path))
+    assert gradient == [1.0, 1.0, 1.0]
+    assert (origins[0], origins[-1]) == ("compiled", "cache")  # tanh here, its derivative by the helper
+    end = time.monotonic() + 20
+    while runs(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not runs(pid)
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, which has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@helped
+def test_a_forked_child_leaves_the_helper_to_its_parent(tmp_path: Path) -> None:
+    run(FORKED, tmp_path)
+
+
+def test_it_can_be_turned_off(tmp_path: Path) -> None:
+    run("from minigrad.runtime import ahead; ahead.start(); assert ahead._helper is None", tmp_path, told="0")
+
+
+def test_a_helper_that_has_gone_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = mg.zeros(2)
+    process = subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, bufsize=0)
+    process.wait()
+    monkeypatch.setattr(ahead, "_helper", process)
+    assert ahead.tell(mg.exp.op, (x,), {})  # type: ignore[attr-defined]
+    assert ahead._helper is None
+    assert not ahead.tell(mg.exp.op, (x,), {})  # type: ignore[attr-defined]
+
+
+def test_what_cannot_be_sent_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+    x = mg.zeros(2)
+    monkeypatch.setattr(ahead, "_helper", object())
+    monkeypatch.setattr(ahead, "send", lambda helper, message: sent.append(message))
+    assert ahead.tell(mg.exp.op, (x,), {"f": lambda: 0})  # type: ignore[attr-defined]
+    assert sent == []
+    assert ahead.tell(mg.exp.op, (x,), {})  # type: ignore[attr-defined]
+    assert len(sent) == 1
+
+
+def test_a_kernel_that_somebody_is_compiling_is_left_to_them(tmp_path: Path) -> None:
+    text = "raise AssertionError('it was run')\n"
+    with mg.override(cache_dir=tmp_path):
+        file = store.file_of("busy", text)
+        path = store.cache_folder() / file
+        store.publish(path, text)
+        with path.open() as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            store.keep("busy", file, text, threading.Lock())
+        assert not objects.path_for(path).exists()
+        with pytest.raises(mg.KernelError, match="it was run"):
+            store.keep("busy", file, text, threading.Lock())
+
+
+def test_a_process_that_compiles_for_others_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[Any] = []
+    monkeypatch.setattr(store, "_wanted", wanted)
+    monkeypatch.setattr(store, "loaded", {})
+    kernel = store.load("never", "raise AssertionError\n")
+    assert isinstance(kernel, Kernel) and kernel.origin == "ahead"
+    assert [name for name, _, _ in wanted] == ["never"]
+    assert calling.function(kernel, "alone")(1, 2, 3) is False
