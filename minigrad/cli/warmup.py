@@ -17,6 +17,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.cli.progress import progress
+from minigrad.config import settings
 from minigrad.kernels.notice import silence, watched
 from minigrad.kernels.store import cache_folder
 
@@ -171,13 +172,19 @@ def one(name: str, dtype: str, shape: tuple[int, int]) -> str:
     return name
 
 
+def quiet() -> None:
+    """What a worker process begins with: others compile beside it as it is."""
+    silence()
+    settings.compile_ahead = False
+
+
 def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
     """Compile the common kernels of the given dtypes in `jobs` processes; 1 if a piece of work fails."""
     start, before = time.perf_counter(), kernels()
     tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
     # A fresh interpreter each: a forked one would inherit threads that do not exist in it.  Each would advise to run
     # what is running, into the bar.
-    with ProcessPoolExecutor(jobs or os.cpu_count(), get_context("spawn"), initializer=silence) as pool:
+    with ProcessPoolExecutor(jobs or os.cpu_count(), get_context("spawn"), initializer=quiet) as pool:
         pending = {pool.submit(one, *task): task for task in tasks}
         failed = watch(pending, before)
     print(
