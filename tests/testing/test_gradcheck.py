@@ -55,9 +55,27 @@ def test_an_error_that_sums_to_zero_is_noticed() -> None:
         gradcheck(Swapped(), x)
 
 
-def test_a_kink_is_called_a_kink() -> None:
-    with pytest.raises(GradcheckError, match="kink"):
-        gradcheck(lambda x: x.relu(), mg.Var([0.0], dtype="float64"))
+def test_a_kink_is_named_and_the_point_moved_off_it() -> None:
+    report = gradcheck(lambda x: x.relu() * 2.0, mg.Var([0.0, 1.0, -1.0], dtype="float64"))
+    assert report and report.kinks == [("x", (0,))]
+    assert "1 kinks passed over at [(0,)]" in str(report)
+
+
+def test_a_function_that_is_all_kinks_is_called_that() -> None:
+    def saw(x: Any) -> Any:
+        return mg.tensor(np.where(np.round(x.detach().numpy() * 1e7) % 2, 1.0, -1.0)) * (x - x.detach()) + x.detach()
+
+    def stairs(x: Any) -> Any:
+        return mg.tensor(np.abs(np.sin(x.detach().numpy() * 1e9))) + x * 0.0
+
+    for function in (saw, stairs):
+        with pytest.raises(GradcheckError):
+            gradcheck(function, mg.Var([0.3], dtype="float64"))
+
+
+def test_a_wrong_rule_beside_a_kink_is_still_wrong() -> None:
+    with pytest.raises(GradcheckError, match="is worst at"):
+        gradcheck(lambda x: x.relu() + slightly_wrong_cube(x), mg.Var([0.0, 2.0], dtype="float64"))
 
 
 def test_a_wrong_second_derivative_is_noticed() -> None:
@@ -84,8 +102,8 @@ def test_a_gradient_that_differs_where_its_graph_is_recorded_is_noticed() -> Non
 
 
 def test_what_cannot_be_checked_is_refused() -> None:
-    with pytest.raises(DTypeError, match=r"need mg\.float64"):
-        gradcheck(lambda x: x * 2.0, mg.Var([1.0]))
+    with pytest.raises(DTypeError, match=r"need mg\.float64, or float32"):
+        gradcheck(lambda x: x * 2.0, mg.Var([1.0], dtype="float16"))
     with pytest.raises(GradientError, match="no input is a Var"):
         gradcheck(lambda x: x * 2.0, mg.tensor([1.0]))
     with pytest.raises(GradientError, match="no output"):
@@ -121,9 +139,88 @@ def test_a_random_gradient_is_called_not_deterministic() -> None:
         gradcheck(lambda x: doubled(x), mg.Var([0.5], dtype="float64"))
 
 
-def test_a_kink_and_a_wrong_gradient_are_still_called_so() -> None:
-    with pytest.raises(GradcheckError, match="has a kink") as kink:
-        gradcheck(lambda x: x.relu(), mg.Var([0.0], dtype="float64"))
-    with pytest.raises(GradcheckError, match="is worst at") as wrong:
-        gradcheck(slightly_wrong_cube, mg.Var([2.0], dtype="float64"))
-    assert "deterministic" not in str(kink.value) + str(wrong.value)
+# ---- the report -----------------------------------------------------------------------------------------------------
+
+
+def wrong_by(change: Any) -> Any:
+    """x times w with a gradient of w that is changed."""
+
+    @mg.elementwise(dtype=promote, vjp=(lambda g, w: g * w, lambda g, x: change(g * x)))
+    def product(x, w):
+        """A product."""
+        return x * w
+
+    return product
+
+
+POINT = np.arange(1.0, 7.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda g: -g, "it has the wrong sign"),
+        (lambda g: g * 3.0, "it is 3 times what it should be"),
+        (lambda g: g / 6.0, r"it is 0\.166667 \(1/6\) times what it should be"),
+        (lambda g: g * 0.0, "it is zero everywhere"),
+        (lambda g: g + 5.0, "it is off by 5 at every element"),
+        (lambda g: g.flip(1), "its values are reversed along dim 1"),
+        (lambda g: g.sum(1, keepdim=True).expand(2, 3) * 1.0, "it is summed over dim 1"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_guessed(change: Any, words: str) -> None:
+    x, w = mg.Var(POINT, dtype="float64"), mg.Var(POINT[::-1].copy(), dtype="float64")
+    with pytest.raises(GradcheckError, match=f"gradient of 'w' is worst at .*{words}.*; wrong rule: no step") as error:
+        gradcheck(wrong_by(change), [x, w], names=["x", "w"])
+    report = error.value.report
+    assert report is not None and not report and report.ranked[0].argument == "w"
+    assert [e.excess for e in report.ranked] == sorted((e.excess for e in report.ranked), reverse=True)
+
+
+def test_a_transpose_and_swapped_operands_are_guessed() -> None:
+    square = mg.Var([[1.0, 2.0], [5.0, 3.0]], dtype="float64")
+    weights = mg.tensor([[1.0, 2.0], [3.0, 7.0]], dtype="float64")
+    with pytest.raises(GradcheckError, match=r"dims in the order \(1, 0\)"):
+        gradcheck(wrong_by(lambda g: g.t()), [weights, square])
+    a, b = mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 4.0], dtype="float64")
+    with pytest.raises(GradcheckError, match="gradient of 'left': the operands may be swapped"):
+        gradcheck(wrong_product, [a, b], names=["left", "b"])
+
+
+def test_a_bad_step_is_told_from_a_wrong_rule() -> None:
+    x = mg.Var([1.0], dtype="float64")
+    with pytest.raises(GradcheckError, match=r"bad step: they agree at steps around 1e-\d+, so pass eps=") as error:
+        gradcheck(lambda x: (x * 50.0).sin(), x, eps=0.05)
+    assert error.value.report is not None and len(error.value.report.curve) == 10
+    assert gradcheck(lambda x: (x * 50.0).sin(), x)
+
+
+def test_float32_is_checked_with_steps_of_its_own() -> None:
+    x = mg.Var([0.5, 2.0, 3.0])
+    assert gradcheck(lambda x: x * x * x, x)
+    assert gradgradcheck(lambda x: x * x * x, x)
+    with pytest.raises(GradcheckError):
+        gradcheck(slightly_wrong_cube, mg.Var([2.0, 0.5]), rtol=1e-4, atol=1e-4)
+
+
+def test_large_arguments_are_held_against_random_directions() -> None:
+    rng = np.random.default_rng(0)
+    x = mg.Var(rng.uniform(0.2, 0.9, (20, 20)), dtype="float64")
+    report = gradcheck(lambda x: x * x, x)
+    assert report.arguments[0].compared == 0 and "random projections" in str(report)
+    assert gradcheck(lambda x: x * x, x, every=True).arguments[0].compared == 400
+    values = rng.uniform(0.2, 0.9, (20, 20))
+    values[7, 3] = 1.5
+    with pytest.raises(GradcheckError, match=r"worst at \(7, 3\).*1 of 400"):
+        gradcheck(slightly_wrong_cube, mg.Var(values, dtype="float64"))
+
+
+def test_a_report_reads_as_text_and_as_html() -> None:
+    x = mg.Var([0.5, 2.0], dtype="float64")
+    report = gradcheck(lambda x: x * x, x)
+    assert str(report).splitlines()[0] == "gradcheck: agrees" and "<table" not in report._repr_html_()
+    with pytest.raises(GradcheckError) as error:
+        gradcheck(slightly_wrong_cube, x, names=["<x>"])
+    found = error.value.report
+    assert found is not None and str(found).splitlines()[0] == "gradcheck: differs"
+    assert "&lt;x&gt;" in found._repr_html_() and found._repr_html_().count("<td") == 2

@@ -1,0 +1,86 @@
+"""What is wrong with a gradient?  A guess from its values: each rule that people get wrong leaves a mark.
+
+`suspect` holds an analytic gradient against the numeric one and names the first pattern that explains all of the
+difference: the wrong sign, a factor, a transpose, a sum over a broadcast dim that is missing, the operands swapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+LOOSE = 1e-3  # relative: a pattern that explains the values this well is worth naming
+
+
+def suspect(label: str, analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
+    """The pattern in words, or None.  others: the numeric gradients of the other arguments, by name."""
+    if not (np.isfinite(analytic).all() and np.isfinite(numeric).all()) or not numeric.size:
+        return None
+    if not analytic.any() and numeric.any():
+        return "it is zero everywhere: the result may be detached, or the rule drop its g"
+    for found in (factor(analytic, numeric), permuted(analytic, numeric), unsummed(analytic, numeric)):
+        if found is not None:
+            return found
+    for name, other in others.items():
+        if other.shape == analytic.shape and close(analytic, other) and not close(numeric, other):
+            return f"it is the gradient of {name!r}: the operands may be swapped"
+    return offset(analytic, numeric)
+
+
+def close(a: Any, b: Any) -> bool:
+    """Whether two arrays are nearly the same, by the largest value."""
+    scale = max(float(np.abs(b).max(initial=0.0)), 1e-12)
+    return a.shape == b.shape and bool(np.abs(a - b).max(initial=0.0) <= LOOSE * scale)
+
+
+def factor(analytic: Array, numeric: Array) -> str | None:
+    """One factor for all elements."""
+    size = float(np.vdot(numeric, numeric))
+    if size == 0.0:
+        return None
+    ratio = float(np.vdot(numeric, analytic)) / size
+    if abs(ratio) < 1e-9 or not close(analytic, ratio * numeric):
+        return None
+    if abs(ratio + 1) <= LOOSE:
+        return "it has the wrong sign"
+    if abs(ratio - 1) <= LOOSE:
+        return None
+    known = next((f" (1/{n})" for n in range(2, 1025) if abs(ratio * n - 1) <= LOOSE), "")
+    return f"it is {ratio:.6g}{known} times what it should be"
+
+
+def permuted(analytic: Array, numeric: Array) -> str | None:
+    """The right values at transposed places."""
+    if not 2 <= analytic.ndim <= 4:
+        return None
+    for order in permutations(range(analytic.ndim)):
+        turned = numeric.transpose(order)
+        if turned.shape == analytic.shape and not close(numeric, turned) and close(analytic, turned):
+            return f"its values are those of the gradient with the dims in the order {order}: a transpose is missing"
+    for dim in range(analytic.ndim):
+        flipped = np.flip(numeric, dim)
+        if not close(numeric, flipped) and close(analytic, flipped):
+            return f"its values are reversed along dim {dim}"
+    return None
+
+
+def unsummed(analytic: Array, numeric: Array) -> str | None:
+    """A sum over a dim, put everywhere along it, or only one of its terms."""
+    for dim in range(analytic.ndim):
+        total = np.broadcast_to(numeric.sum(dim, keepdims=True), numeric.shape)
+        if numeric.shape[dim] > 1 and not close(total, numeric) and close(analytic, total):
+            return f"it is summed over dim {dim} although the operand has that dim"
+    return None
+
+
+def offset(analytic: Array, numeric: Array) -> str | None:
+    """A term too many or too few: the same everywhere."""
+    away = analytic - numeric
+    if away.size > 1 and np.ptp(away) <= LOOSE * np.abs(away).max() and np.ptp(numeric) > LOOSE * np.abs(away).max():
+        return f"it is off by {float(away.mean()):.6g} at every element: a term may be missing"
+    return None

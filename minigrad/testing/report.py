@@ -1,0 +1,134 @@
+"""What a gradient check found: a report that is true if all is well, reads as text, and shows as HTML in a notebook."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.errors import GradientError
+
+SHOWN = 8  # of the ranked elements
+
+
+class GradcheckError(GradientError, AssertionError):
+    """A derivative that differs from the difference quotient.
+
+    argument, index: where it is worst; analytic, numeric: the two values there.  report: all that is known.
+    """
+
+    report: Report | None = None
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a gradient: both values, and by how much they differ beyond the tolerance."""
+
+    argument: str
+    index: tuple[int, ...]
+    analytic: float
+    numeric: float
+    excess: float
+
+    def __str__(self) -> str:
+        return f"{self.argument}{list(self.index)}: analytic {self.analytic:.10g}, numeric {self.numeric:.10g}"
+
+
+@dataclass
+class Argument:
+    """What was compared of one argument.
+
+    compared: elements that were compared one by one; 0 where random projections were enough.
+    largest: the largest difference that was seen.  kinks: places where the slopes on both sides differ, so that no
+    gradient was compared there.  analytic, numeric: the gradients, where every element was compared.
+    """
+
+    label: str
+    shape: tuple[int, ...]
+    dtype: str
+    eps: float
+    compared: int = 0
+    largest: float = 0.0
+    kinks: list[tuple[int, ...]] = field(default_factory=list)
+    analytic: NDArray[np.float64] | None = None
+    numeric: NDArray[np.float64] | None = None
+
+
+@dataclass
+class Report:
+    """What a gradient check found.
+
+    checks: what held, or did not, in words, in order.  ranked: the elements that differ, the worst first.
+    curve: (step, error) of the worst one.  verdict: "wrong rule", "bad step", or "" where all is well.
+    suspect: what the rule may have wrong, a guess from the values.
+    """
+
+    name: str = "gradcheck"
+    arguments: list[Argument] = field(default_factory=list)
+    checks: list[tuple[str, bool]] = field(default_factory=list)
+    ranked: list[Element] = field(default_factory=list)
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    verdict: str = ""
+    suspect: str | None = None
+
+    def __bool__(self) -> bool:
+        return not self.ranked and all(held for _, held in self.checks)
+
+    @property
+    def kinks(self) -> list[tuple[str, tuple[int, ...]]]:
+        """(argument, index) of every kink that was met."""
+        return [(a.label, index) for a in self.arguments for index in a.kinks]
+
+    def lines(self) -> list[str]:
+        """The report in lines of text."""
+        found = [f"{self.name}: {'agrees' if self else 'differs'}"]
+        found += [f"  {'ok ' if held else 'NOT'} {words}" for words, held in self.checks]
+        for a in self.arguments:
+            how = f"{a.compared} elements" if a.compared else "random projections"
+            kinks = f", {len(a.kinks)} kinks passed over at {a.kinks[:3]}" if a.kinks else ""
+            found.append(f"  {a.label} {a.dtype}{a.shape}: {how}, step {a.eps:.1g}, error {a.largest:.2g}{kinks}")
+        found += [f"  {element}" for element in self.ranked[:SHOWN]]
+        if len(self.ranked) > SHOWN:
+            found.append(f"  and {len(self.ranked) - SHOWN} more")
+        if self.curve:
+            found.append("  step   " + " ".join(f"{h:>8.0e}" for h, _ in self.curve))
+            found.append("  error  " + " ".join(f"{error:>8.1e}" for _, error in self.curve))
+        found += [f"  {words}" for words in (self.verdict, self.suspect) if words]
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        body = [f"<pre>{html.escape(str(self))}</pre>"]
+        body += [picture(a) for a in self.arguments if a.analytic is not None and not self]
+        return "".join(body)
+
+
+def picture(a: Argument) -> str:
+    """The gradient of one argument as a table, elements that differ in colour: red by how much."""
+    assert a.analytic is not None and a.numeric is not None
+    rows = np.atleast_2d(a.analytic.reshape(-1, a.analytic.shape[-1]) if a.analytic.ndim else a.analytic)[:32, :32]
+    other = np.atleast_2d(a.numeric.reshape(-1, a.numeric.shape[-1]) if a.numeric.ndim else a.numeric)[:32, :32]
+    scale = max(float(np.nanmax(np.abs(other), initial=0.0)), 1e-12)
+    lines = []
+    for mine, theirs in zip(rows, other, strict=True):
+        cells = [cell(float(x), float(y), scale) for x, y in zip(mine, theirs, strict=True)]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table><caption>{html.escape(a.label)}: analytic over numeric</caption>{''.join(lines)}</table>"
+
+
+def cell(x: float, y: float, scale: float) -> str:
+    """Both values, on a ground that is white where they agree."""
+    away = 1.0 if not np.isfinite(x - y) else min(1.0, abs(x - y) / scale)
+    light = int(255 - 160 * away) if away > 1e-5 else 255
+    return f'<td style="background:rgb(255,{light},{light});color:#000">{x:.4g}<br>{y:.4g}</td>'
+
+
+def worst(elements: list[Element]) -> dict[str, Any]:
+    """What an error says of the first of them."""
+    first = elements[0]
+    return {"argument": first.argument, "index": first.index, "analytic": first.analytic, "numeric": first.numeric}
