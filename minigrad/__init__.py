@@ -198,13 +198,16 @@ from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
     from minigrad import nn, testing, viz
+    from minigrad.insight import tape
     from minigrad.viz.explain import explain
 
 
 def __getattr__(name: str) -> Any:
-    """`mg.nn`, `mg.viz`, `mg.testing` and `mg.explain` are imported at their first use: not every run needs them."""
+    """`mg.nn`, `mg.viz`, `mg.testing`, `mg.tape` and `mg.explain` are imported at first use: few runs need them."""
     if name in ("nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
+    if name == "tape":
+        return importlib.import_module("minigrad.insight").tape
     if name == "explain":
         return importlib.import_module("minigrad.viz.explain").explain
     raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
@@ -238,7 +241,7 @@ __all__ = [
     "scatter_add", "schema", "select", "set_allocator", "set_default_device", "set_default_float",
     "set_grad_enabled", "set_num_threads", "set_printoptions", "settings", "sigmoid", "sign", "silu", "sin", "sinh",
     "slice_scatter", "softmax", "softmin", "softplus", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",
-    "sub", "sum", "t", "tan", "tanh", "tensor", "testing", "threading_layer", "topk", "transpose", "trunc", "u8",
-    "u32", "uint8", "uint32", "unbind", "unfold", "uniform", "unsqueeze", "var", "view", "viz", "where",
+    "sub", "sum", "t", "tan", "tanh", "tape", "tensor", "testing", "threading_layer", "topk", "transpose", "trunc",
+    "u8", "u32", "uint8", "uint32", "unbind", "unfold", "uniform", "unsqueeze", "var", "view", "viz", "where",
     "where_cond", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ class Settings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if name == "parallel_threshold":
+        if name in ("parallel_threshold", "debug"):
             announce()
 
 

@@ -21,6 +21,7 @@ LAYERS = (
     ("runtime",),
     ("ops",),
     ("autodiff",),
+    ("insight",),
     ("face",),
     ("jit", "nn", "optim", "data", "viz", "testing"),
     ("__init__", "cli", "__main__"),

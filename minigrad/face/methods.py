@@ -29,6 +29,7 @@ from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.face import pytorch
 from minigrad.face.copying import COPIES
+from minigrad.face.explaining import explain_grad
 from minigrad.face.in_place import copy_, fill_, has_out, in_place, zero_
 from minigrad.face.python import PLACES, item, tolist
 from minigrad.ops import (
@@ -238,7 +239,7 @@ def attach() -> None:
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
-        **PLACES, **COPIES, **COMPARISONS,
+        **PLACES, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
         "__setitem__": subscript.set_item, "as_strided": views.strided_view, "backward": backward,

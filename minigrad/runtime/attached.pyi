@@ -532,6 +532,9 @@ class Attached:
     def expand_as(self, other: Tensor) -> Tensor:
         """A view stretched to the shape of other; see `expand`."""
 
+    def explain_grad(self, y: Tensor | None = ...) -> Any:
+        """Why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
+
     def expm1(self, *, out: Any = ...) -> Tensor:
         """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 

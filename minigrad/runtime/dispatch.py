@@ -11,13 +11,14 @@ microsecond goes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
-from minigrad.runtime import lanes
+from minigrad.runtime import journal, lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import run_into
 from minigrad.runtime.levels import Level, level_of
@@ -41,19 +42,23 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     Gives a tensor, for an op of several results a named tuple of them.  Raises what the op's rules raise; then nothing
     has been allocated or changed.
     """
+    began = None
     for x in operands:
         if x.__class__ not in PLAIN:
             operands = as_operands(op, operands)
             level = level_of(op, operands)
             if level is not None:
                 return through(level, op, operands, params, out)
+            if settings.debug:
+                began = perf_counter()
             break
     plan = plan_of(op, operands, params)
     if plan.check is not None:
         plan.check(*operands)
-    if out is not None:
-        return run_into(op, plan, operands, out)
-    return run(op, plan, operands)
+    found = run(op, plan, operands) if out is None else run_into(op, plan, operands, out)
+    if began is not None:
+        journal.note(op, operands, found, perf_counter() - began)
+    return found
 
 
 def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of
+from minigrad.config import settings
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType, name_number, to_logical
 from minigrad.core.layout import Layout
@@ -99,7 +100,12 @@ class Tensor(Attached):
 
     def detach(self) -> Tensor:
         """The same values in the same storage, without history."""
-        return Tensor(self.storage, self.layout)
+        y = Tensor(self.storage, self.layout)
+        if settings.debug:
+            from minigrad.runtime.journal import note_detached
+
+            note_detached(self, y)
+        return y
 
     def __hash__(self) -> int:
         return id(self)

@@ -1,0 +1,197 @@
+"""What does a graph hold, and what does it cost: op by op the bytes that are saved, the time of both ways, the peak.
+
+`tape(y)` is the list; a slice of it is a block, which says what checkpointing it would free and cost.  Saved bytes are
+those of whole storages, each counted once, at the op that saved it first; what a Var owns is held anyway and does not
+count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.engine import reachable, walk
+from minigrad.core.allocator import CpuAllocator
+from minigrad.core.storage import Storage
+from minigrad.errors import GradientError
+from minigrad.insight.flow import flow
+from minigrad.runtime import journal
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
+
+
+def in_units(size: float) -> str:
+    """Bytes as people read them."""
+    return next((f"{size / unit:.3g} {name}" for unit, name in UNITS if size >= unit), f"{size:.0f} B")
+
+
+def in_time(seconds: float | None) -> str:
+    """Seconds as people read them, or a dash."""
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One op of the tape.
+
+    saved: bytes that are held because of it.  forward: seconds of the call, where it ran under `mg.debug()`.
+    backward: seconds of its rules, where the tape was timed.
+    """
+
+    node: BackpropOp
+    saved: int
+    forward: float | None
+    backward: float | None
+
+    @property
+    def name(self) -> str:
+        """The name of the op."""
+        return self.node.name
+
+
+class Tape(Sequence[Row]):
+    """The recorded ops under a tensor, the oldest first.
+
+    peak: bytes that a backward pass has in use at most beyond what was in use before it; None where it was not timed.
+    """
+
+    def __init__(self, what: str, rows: Sequence[Row], peak: int | None = None) -> None:
+        self.what, self.rows, self.peak = what, tuple(rows), peak
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        """A row, or for a slice the block of it."""
+        if isinstance(at, slice):
+            return Tape(f"ops {range(len(self))[at]} of {self.what}", self.rows[at])
+        return self.rows[at]
+
+    @property
+    def saved(self) -> int:
+        """Bytes that are held for the way back."""
+        return sum(row.saved for row in self.rows)
+
+    @property
+    def kept(self) -> int:
+        """Bytes that stay if the block is checkpointed: what comes into it from outside."""
+        inside = {row.node.id for row in self.rows}
+        coming: dict[int, int] = {}
+        for row in self.rows:
+            for parent, spec in zip(row.node.parents, row.node.plan.specs, strict=True):
+                node: Any = parent.node if isinstance(parent, Output) else parent
+                if isinstance(node, BackpropOp) and node.id not in inside:
+                    coming[parent.id] = spec.layout.numel * spec.dtype.itemsize
+        return sum(coming.values())
+
+    @property
+    def freed(self) -> int:
+        """Bytes that checkpointing the block would free until the way back comes to it."""
+        return max(0, self.saved - self.kept)
+
+    @property
+    def recomputed(self) -> float | None:
+        """Seconds that checkpointing it would cost; None where the calls were not timed."""
+        times = [row.forward for row in self.rows]
+        return None if any(t is None for t in times) else sum(t for t in times if t is not None)
+
+    def lines(self) -> Iterator[tuple[str, str, str, str, str, str]]:
+        """The table: number, op, shape, saved, forward, backward; then where the user called."""
+        for k, row in enumerate(self.rows):
+            shape, source = str(row.node.shape), row.node.source or ""
+            name = f"{row.name}{shape}"
+            yield str(k), name, in_units(row.saved), in_time(row.forward), in_time(row.backward), source
+
+    def summary(self) -> list[str]:
+        """What it comes to."""
+        found = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the way back"]
+        if self.peak is not None:
+            found.append(f"a backward pass takes up to {in_units(self.peak)} more")
+        best = self.halves()
+        if best is not None:
+            start, stop, block = best
+            cost = f", for {in_time(block.recomputed)} of recomputing" if block.recomputed is not None else ""
+            found.append(f"checkpointing ops {start} to {stop - 1} would free {in_units(block.freed)} of it{cost}")
+        return found
+
+    def halves(self) -> tuple[int, int, Tape] | None:
+        """The block of half of the ops of which most could be freed."""
+        size = len(self) // 2
+        if size < 2:
+            return None
+        blocks = [(k, k + size, self[k : k + size]) for k in range(0, len(self) - size + 1, max(1, size // 8))]
+        best = max(blocks, key=lambda block: block[2].freed)
+        return best if best[2].freed else None
+
+    def __str__(self) -> str:
+        head = ("", "op", "saved", "forward", "backward", "line")
+        table = [head, *self.lines()]
+        widths = [max(len(row[k]) for row in table) for k in range(5)]
+        rows = ["  ".join([cell.ljust(w) for cell, w in zip(row, widths)] + [row[5]]).rstrip() for row in table]
+        return "\n".join([*rows, *self.summary()])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        most = max((row.saved for row in self.rows), default=0) or 1
+        rows = [
+            f'<tr>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td><div style="background:#c33;height:0.8em;'
+            f'width:{100 * row.saved / most:.0f}px"></div></td></tr>'
+            for row, cells in zip(self.rows, self.lines(), strict=True)
+        ]
+        head = "".join(f"<th>{name}</th>" for name in ("", "op", "saved", "forward", "backward", "line", ""))
+        told = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{told}"
+
+
+def tape(y: Tensor, timed: bool = False) -> Tape:
+    """The recorded ops under y, the oldest first, with what each saved.
+
+    timed: walk back twice as well, for the time of each op's rules and for the peak, which is counted anew for the
+    whole process; the graph is kept.
+    The time forward is known of calls that ran under `mg.debug()`.
+    Raises GradientError where y has no graph, or it has been freed.
+    """
+    expect_tensors("tape", y)
+    if not y.requires_grad:
+        raise GradientError(f"tape: {describe(y)} was computed from no Var, or under mg.no_grad(), so nothing is held")
+    nodes, leaves = reachable([node_of(y)])
+    if any(node.saved is None for node in nodes):
+        raise GradientError("tape: the graph was freed by an earlier backward; pass retain_graph=True to it")
+    backward: dict[int, float] = {}
+    peak = None
+    if timed:
+        allocator = y.storage.allocator
+        backward = {step.node.id: step.seconds for step in flow(y).steps}
+        before = counted(allocator)
+        walk([y], [None], None, True, False, "tape")
+        peak = None if before is None else allocator.stats().peak_bytes - before
+    seen = {id(leaf.storage) for leaf in leaves}
+    rows = []
+    for node in reversed(nodes):
+        storages = {id(x.storage): x.storage for x in node.saved or () if id(x.storage) not in seen}
+        seen |= storages.keys()
+        saved = sum(map(size_of, storages.values()))
+        rows.append(Row(node, saved, journal.seconds.get(node), backward.get(node.id)))
+    return Tape(describe(y), rows, peak)
+
+
+def size_of(storage: Storage) -> int:
+    """Bytes of a storage."""
+    return int(storage.buffer.nbytes)
+
+
+def counted(allocator: Any) -> int | None:
+    """Bytes in use, from which the peak is counted anew; None for memory that nobody counts."""
+    if not isinstance(allocator, CpuAllocator):
+        return None
+    allocator.reset_peak()
+    return int(allocator.stats().allocated_bytes)

@@ -1,0 +1,120 @@
+"""What ran, under `mg.debug()`: which results came of which tensors, also where no gradient can follow.
+
+The graph knows the recorded ops only, and only backwards.  Why a gradient did not arrive is written nowhere in it: a
+detach(), a block of no_grad, an op that gave integers.  While debug is on, no tensor is plain to the fast lanes, so
+every call takes the long road of `dispatch.apply`, which writes it down here.  An entry lives as long as its result, or
+a result of that one, so the journal of a step goes with the step.  What a backward pass computes is not written down.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+from minigrad.config import listeners, settings
+from minigrad.core.dtype import DType
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.recording import mode, user_line
+from minigrad.runtime.tensor import PLAIN, Tensor, host_array
+from minigrad.runtime.var import Var
+
+ENGINE = "minigrad.autodiff.engine"
+
+
+class Entry:
+    """One tensor that was seen: what made it, and of what.
+
+    op: the name of the op, "detach", or "" for what was there before.  differentiable: whether the op has a rule for
+    each operand.  enabled: whether calls were recorded then.  tracked: whether a gradient can reach it.
+    parents: entries of the operands.  children: those of what came of it, while somebody holds them.
+    finite: whether there was no nan and no inf in it.  source: the user's line.
+    """
+
+    __slots__ = (
+        "__weakref__", "children", "differentiable", "dtype", "enabled", "finite", "op", "parents", "shape", "source",
+        "tensor", "tracked",
+    )  # fmt: skip
+
+    def __init__(self, x: Tensor, op: str, parents: tuple[Entry, ...], source: str | None) -> None:
+        self.tensor = weakref.ref(x)
+        self.op, self.parents, self.source = op, parents, source
+        self.shape: tuple[int, ...] = x.shape
+        self.dtype: DType = x.dtype
+        self.enabled, self.tracked = mode.enabled, x.requires_grad
+        self.differentiable: tuple[bool, ...] = ()
+        self.finite = not x.dtype.is_float or bool(np.isfinite(host_array(x).astype(np.float32)).all())
+        self.children: weakref.WeakSet[Entry] = weakref.WeakSet()
+        for parent in parents:
+            parent.children.add(self)
+
+
+seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()  # how long the recorded calls took
+_entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # by the id of the tensor
+
+
+def entry_of(x: Tensor) -> Entry | None:
+    """What is known of a tensor."""
+    found = _entries.get(x.id)
+    return None if found is None else found[1]
+
+
+def keep(x: Tensor, entry: Entry) -> Entry:
+    """Keep an entry as long as its tensor."""
+    key = x.id
+    _entries[key] = weakref.ref(x, lambda _: _entries.pop(key, None)), entry
+    return entry
+
+
+def known(x: Tensor) -> Entry:
+    """The entry of a tensor, which was there before it was first seen if there is none."""
+    return entry_of(x) or keep(x, Entry(x, "", (), None))
+
+
+def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> None:
+    """Write down a call, and how long it took."""
+    if inside(ENGINE):
+        return
+    source, parents = user_line(), tuple([known(x) for x in operands])
+    for y in (result,) if op.result is None else tuple(result):
+        entry = keep(y, Entry(y, op.name, parents, source))
+        node: Any = y.op
+        if node is not None:
+            seconds[node.node if isinstance(node, Output) else node] = took
+        entry.differentiable = tuple([op.rules[0 if op.variadic else k] is not None for k in range(len(operands))])
+
+
+def note_detached(x: Tensor, y: Tensor) -> None:
+    """Write down that y is x without history."""
+    if (x.op is not None or x.is_variable) and not inside("minigrad."):
+        keep(y, Entry(y, "detach", (known(x),), user_line()))
+
+
+def inside(module: str) -> bool:
+    """Whether a function of a module, or of one whose name begins so, was called to get here, from the user's line on;
+    a name that ends in a dot asks for the nearest caller beyond this layer alone."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if module.endswith("."):
+            if not name.startswith("minigrad.runtime"):
+                return bool(name.startswith(module))
+        elif name == module:
+            return True
+        elif not name.startswith("minigrad."):
+            return False
+        frame = frame.f_back
+    return False
+
+
+def follow() -> None:
+    """Take the road on which calls are written down while debug is on, and the fast lanes else."""
+    PLAIN.clear()
+    if not settings.debug:
+        PLAIN.update((Tensor, Var))
+
+
+listeners.append(follow)
+follow()

@@ -1,0 +1,189 @@
+"""Each way in which a gradient goes wrong is told with the op and the line that did it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GradientError
+from minigrad.runtime import journal
+
+HERE = "test_explain_grad.py"
+
+
+def line_of(text: str) -> int:
+    """The number of the line of this file that ends in a mark."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(k for k, line in enumerate(lines, 1) if line.endswith(f"# {text}"))
+
+
+def at(mark: str) -> str:
+    """How a reason names a line of this file."""
+    return f"{HERE}:{line_of(mark)}"
+
+
+# ---- None -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_detach_is_named_with_its_line() -> None:
+    x = mg.Var([1.0, 2.0])
+    with mg.debug():
+        cut = (x * 2.0).detach()  # cut here
+        loss = (cut * 3.0).sum()
+    found = x.explain_grad(loss)
+    assert found.kind == "none" and len(found.reasons) == 1
+    assert "detach()" in found.reasons[0] and at("cut here") in found.reasons[0]
+
+
+def test_a_block_of_no_grad_is_named_with_the_line_of_the_op() -> None:
+    x = mg.Var([1.0, 2.0])
+    with mg.debug():
+        with mg.no_grad():
+            y = x.exp()  # unrecorded
+        loss = y.sum()
+    found = x.explain_grad()
+    assert found.kind == "none"
+    assert "exp(2,)" in found.reasons[0] and "no_grad" in found.reasons[0] and at("unrecorded") in found.reasons[0]
+    assert str(x.explain_grad(loss)) == str(found)
+
+
+def test_integers_end_gradients() -> None:
+    x = mg.Var([1.0, 3.0, 2.0])
+    with mg.debug():
+        place = x.argmax(0)  # a place
+        loss = place.to(mg.float32) * 2.0
+    found = x.explain_grad(loss)
+    assert found.kind == "none" and "int64" in found.reasons[0] and at("a place") in found.reasons[0]
+    assert "only floats do" in mg.tensor([1, 2]).explain_grad(loss).reasons[0]
+
+
+def test_every_way_that_was_cut_is_told() -> None:
+    x = mg.Var([1.0, 3.0])
+    with mg.debug():
+        loss = (x.detach() + (x > 2.0).to(mg.float32)).sum()
+    reasons = x.explain_grad(loss).reasons
+    assert len(reasons) == 2 and "detach()" in reasons[0] and "gave bool" in reasons[1]
+
+
+def test_what_has_nothing_to_do_with_it() -> None:
+    x, w = mg.Var([1.0]), mg.Var([2.0])
+    with mg.debug():
+        loss = (w * 2.0).sum()
+        side = x * 2.0
+    assert "was not computed from it by any op" in x.explain_grad(loss).reasons[0]
+    assert "make it a mg.Var" in mg.tensor([1.0]).explain_grad(loss).reasons[0]
+    assert x.explain_grad(side).kind == "flows"
+
+
+def test_without_debug_it_says_how_to_learn_more() -> None:
+    x = mg.Var([1.0])
+    loss = (x.detach() * mg.Var([2.0])).sum()
+    assert "run the program under mg.debug()" in x.explain_grad(loss).reasons[0]
+    with pytest.raises(GradientError, match=r"name it, as in x\.explain_grad\(loss\)"):
+        x.explain_grad()
+
+
+# ---- zero -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_dead_relu_is_called_so() -> None:
+    x = mg.Var([-1.0, -2.0])
+    with mg.debug():
+        loss = (x * 2.0).relu().sum()  # dead
+    found = x.explain_grad(loss)
+    assert found.kind == "zero" and len(found.reasons) == 1
+    assert "dead relu" in found.reasons[0] and at("dead") in found.reasons[0]
+
+
+def test_a_product_with_zero_and_a_choice() -> None:
+    x = mg.Var([1.0, 2.0])
+    assert "derivative is 0" in x.explain_grad((x * 0.0).sum()).reasons[0]
+    other = mg.where(mg.tensor([False, False]), x, 1.0)
+    assert "chose the other operand" in x.explain_grad(other.sum()).reasons[0]
+
+
+def test_what_underflows_in_a_short_dtype_is_called_so() -> None:
+    x = mg.Var([1.0, 2.0], dtype="float16")
+    loss = ((x * 1e-5) * 1e-4).sum()
+    found = x.explain_grad(loss)
+    assert found.kind == "zero" and "underflow" in found.reasons[0] and "float16" in found.reasons[0]
+
+
+def test_ways_that_cancel() -> None:
+    x = mg.Var([1.0, 2.0])
+    assert "adds up to zero" in x.explain_grad((x * 3.0 - x * 3.0).sum()).reasons[-1]
+
+
+# ---- nan and inf ----------------------------------------------------------------------------------------------------
+
+
+def test_a_where_around_what_is_not_defined() -> None:
+    x = mg.Var([-1.0, 4.0])
+    with mg.debug():
+        root = x.sqrt()
+        loss = mg.where(x > 0.0, root, 0.0).sum()  # choice
+    found = x.explain_grad(loss)
+    assert found.kind == "nan" and len(found.reasons) == 1
+    assert found.reasons[0].startswith("sqrt(2,)") and "first at (0,)" in found.reasons[0]
+    assert "chose the other branch" in found.reasons[0] and at("choice") in found.reasons[0]
+
+
+def test_a_slope_that_is_infinite() -> None:
+    x = mg.Var([0.0, 4.0])
+    found = x.explain_grad(x.sqrt().sum())
+    assert found.kind == "inf" and "makes inf of it at 1 of 2 elements, first at (0,)" in found.reasons[0]
+
+
+def test_a_value_that_was_nan_already() -> None:
+    x, w = mg.Var([-1.0, 4.0]), mg.Var([1.0, 1.0])
+    plain = w.explain_grad((x.log() * w).sum())
+    with mg.debug():
+        loss = (x.log() * 2.0 * w).sum()  # log
+    for found in (plain, w.explain_grad(loss)):
+        assert found.kind == "nan" and "log(2,)" in found.reasons[0] and "already not finite" in found.reasons[0]
+    assert at("log") in w.explain_grad(loss).reasons[0]
+
+
+# ---- it flows -------------------------------------------------------------------------------------------------------
+
+
+def test_a_gradient_that_flows_is_followed() -> None:
+    x = mg.Var([1.0, 2.0])
+    loss = (x * x).sum()
+    found = x.explain_grad(loss)
+    assert found.kind == "flows" and found.reasons == ("through sum()", "through mul(2,)")
+    loss.backward()  # nothing was freed, and no .grad written
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 4.0])  # type: ignore[union-attr]
+    with pytest.raises(GradientError, match="freed"):
+        x.explain_grad(loss)
+
+
+def test_results_in_between_are_asked_for_too() -> None:
+    x = mg.Var([1.0, -2.0])
+    with mg.debug():
+        y = x * 3.0
+        loss = y.relu().sum()
+    assert y.explain_grad(loss).kind == "flows" and "1 of 2 elements are 0" in y.explain_grad(loss).what
+    assert "<li>" in y.explain_grad(loss)._repr_html_()
+
+
+def test_the_journal_dies_with_what_it_is_about() -> None:
+    before = set(journal._entries)
+    with mg.debug():
+        x = mg.Var([1.0])
+        loss = (x * 2.0).exp().sum()
+        loss.backward()
+        assert len(set(journal._entries) - before) >= 2
+    del x, loss
+    assert {e.op for key, (_, e) in journal._entries.items() if key not in before} <= {""}  # numbers of the program
+
+
+def test_what_backward_computes_is_not_in_the_journal() -> None:
+    with mg.debug():
+        x = mg.Var([1.0, 2.0])
+        loss = (x * x).sum()
+        loss.backward(retain_graph=True)
+        assert x.explain_grad() == x.explain_grad(loss)

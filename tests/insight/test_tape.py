@@ -1,0 +1,71 @@
+"""What a graph holds, op by op."""
+
+from __future__ import annotations
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GradientError
+
+
+def chain(x: mg.Tensor, n: int) -> mg.Tensor:
+    """n ops that save their results."""
+    for _ in range(n):
+        x = x.tanh()
+    return x
+
+
+def test_each_storage_is_counted_once_and_at_the_op_that_saved_it_first() -> None:
+    x, w = mg.Var(mg.ones(64)), mg.Var(mg.ones(64))
+    y = x * 2.0
+    loss = ((y * w) * y).sum()
+    tape = mg.tape(loss)
+    assert [row.name for row in tape] == ["mul", "mul", "mul", "sum"]
+    size = y.storage.buffer.nbytes
+    # 2.0 is a number of the program; w is a Var's; y is saved by the second product, y * w by the third.
+    assert [row.saved for row in tape][1:] == [size, size, 0]
+    assert tape.saved == sum(row.saved for row in tape)
+
+
+def test_time_forward_is_known_under_debug_and_backward_where_it_is_timed() -> None:
+    x = mg.Var(mg.ones(64))
+    assert all(row.forward is None and row.backward is None for row in mg.tape(chain(x, 2)))
+    with mg.debug():
+        y = chain(x, 3)
+    timed = mg.tape(y, timed=True)
+    assert all(row.forward > 0 and row.backward > 0 for row in timed)
+    assert timed.peak is not None and timed.peak >= 0
+    assert mg.tape(y.sum().reshape(()) * 1.0)[0].forward is not None
+    y.backward()  # the graph was kept
+
+
+def test_a_block_says_what_checkpointing_it_frees() -> None:
+    x = mg.Var(mg.ones(1024))
+    loss = chain(x, 8).sum()
+    tape = mg.tape(loss)
+    block = tape[2:6]
+    one = tape[2].saved
+    assert [row.name for row in block] == ["tanh"] * 4
+    assert block.saved == 4 * one and block.kept == one and block.freed == 3 * one
+    assert block.recomputed is None
+    assert "checkpointing ops" in str(tape)
+
+
+def test_it_reads_as_a_table_and_as_html() -> None:
+    x = mg.Var(mg.ones(8))
+    with mg.debug():
+        y = chain(x, 2)
+    text = str(mg.tape(y))
+    assert text.splitlines()[0].split() == ["op", "saved", "forward", "backward", "line"]
+    assert "tanh(8,)" in text and "test_tape.py:" in text and "2 ops hold" in text
+    assert mg.tape(y)._repr_html_().count("<tr>") == 3
+
+
+def test_what_holds_nothing_is_refused() -> None:
+    x = mg.Var(mg.ones(8))
+    with pytest.raises(GradientError, match="computed from no Var"):
+        mg.tape(mg.ones(3))
+    y = chain(x, 2)
+    y.backward()
+    with pytest.raises(GradientError, match="freed"):
+        mg.tape(y)
