@@ -1,0 +1,96 @@
+"""What a random program must fulfil: derivatives to third order, forward and reverse, one at a time and batched.
+
+Order by order a derivative is contracted with a fixed direction to one number again: s0 is the program, s1 = <ds0, u1>,
+s2 = <ds1, u2>.  The derivative of each along a direction is held against the central quotient of the same number, and
+against what forward mode says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from tests.programs.generator import Array, Program
+
+STEP = 1e-5  # of a quotient; its error is about STEP**2 times a third derivative
+Numbers = Callable[..., Any]
+
+
+class Wrong(AssertionError):
+    """A program whose derivatives disagree; the message says how, and prints it."""
+
+
+def directions(program: Program, order: int) -> list[list[Array]]:
+    """For each order, a direction for each leaf."""
+    rng = np.random.default_rng(program.seed + 1)
+    return [[rng.standard_normal(x.shape) for x in program.leaves] for _ in range(order)]
+
+
+def contracted(program: Program, order: int, along: Sequence[Sequence[Array]], library: Any, grad: Any) -> Numbers:
+    """s_order as a function of the leaves."""
+
+    def number(*leaves: Any) -> Any:
+        s = program.run(library, leaves)
+        for level in range(order):
+            found = grad(s, leaves)
+            parts = [(g * library.tensor(u)).sum() for g, u in zip(found, along[level]) if g is not None]
+            if not parts:
+                return s * 0.0
+            s = sum(parts[1:], parts[0])
+        return s
+
+    return number
+
+
+def reverse(s: Any, leaves: Sequence[Any]) -> Sequence[Any]:
+    """Gradients whose graph is recorded; None where s does not depend on a leaf."""
+    if not s.requires_grad:
+        return [None] * len(leaves)
+    found: Sequence[Any] = mg.grad(s, list(leaves), create_graph=True, allow_unused=True)
+    return found
+
+
+def value(number: Numbers, leaves: Sequence[Array]) -> float:
+    """The number at a point."""
+    return float(number(*[mg.Var(x, dtype="float64") for x in leaves]).item())
+
+
+def check(program: Program, order: int = 3) -> None:
+    """Raise Wrong unless the derivatives up to an order are those of quotients and of forward mode."""
+    along = directions(program, order)
+    for level in range(order):
+        number = contracted(program, level, along, mg, reverse)
+        leaves = [mg.Var(x, dtype="float64") for x in program.leaves]
+        s = number(*leaves)
+        gradients = reverse(s, leaves)
+        said = sum(float((g * mg.tensor(u)).sum().item()) for g, u in zip(gradients, along[level]) if g is not None)
+        up = value(number, [x + STEP * u for x, u in zip(program.leaves, along[level])])
+        down = value(number, [x - STEP * u for x, u in zip(program.leaves, along[level])])
+        expect(program, f"order {level + 1}, reverse", said, (up - down) / (2 * STEP), 2e-5)
+
+
+def expect(program: Program, what: str, said: float, right: float, rtol: float) -> None:
+    """Raise Wrong unless two numbers are close."""
+    if not abs(said - right) <= rtol * (1.0 + abs(right)):
+        raise Wrong(f"program {program.seed}, {what}: {said:.10g}, but {right:.10g} is right\n{program}")
+
+
+def against(program: Program, library: Any, order: int = 3) -> None:
+    """Raise Wrong unless PyTorch's value and gradients of every order are ours."""
+    along = directions(program, order)
+    theirs = [library.tensor(x, dtype=library.float64, requires_grad=True) for x in program.leaves]
+    ours = [mg.Var(x, dtype="float64") for x in program.leaves]
+
+    def grad(s: Any, leaves: Sequence[Any]) -> Sequence[Any]:
+        if not s.requires_grad:
+            return [None] * len(leaves)
+        found: Sequence[Any] = library.autograd.grad(s, leaves, create_graph=True, allow_unused=True)
+        return found
+
+    for level in range(order + 1):
+        mine = contracted(program, level, along, mg, reverse)(*ours)
+        other = contracted(program, level, along, library, grad)(*theirs)
+        expect(program, f"order {level}, beside {library.__name__}", float(mine.item()), float(other.item()), 1e-9)
