@@ -1,6 +1,7 @@
-"""Proofs for gradients, for our ops and for users' own: `gradcheck` and `gradgradcheck`, with their reports."""
+"""Proofs for gradients, for our ops and for users' own: checks against differences, comparisons."""
 
+from minigrad.testing.compare import CompareError, compare
 from minigrad.testing.gradcheck import gradcheck, gradgradcheck
 from minigrad.testing.report import GradcheckError, Report
 
-__all__ = ["GradcheckError", "Report", "gradcheck", "gradgradcheck"]
+__all__ = ["CompareError", "GradcheckError", "Report", "compare", "gradcheck", "gradgradcheck"]

@@ -1,0 +1,279 @@
+"""Does another library compute the same?  One function, run by both, forward and backward, and where they part.
+
+The function is called with our tensors and with the other library's arrays.  While it runs, the variables of its frame
+(and of functions of the same file that it calls) are looked at line by line, so the first value that departs has a name
+and a line, whatever the library.  Then gradients of the results, with random cotangents, are compared for the inputs
+and for every variable in between, from the results backwards.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.autodiff.engine import grad
+from minigrad.errors import ArgumentError, MinigradError
+from minigrad.ops.creation import tensor
+from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.var import Var
+
+Array = NDArray[Any]
+
+
+class CompareError(MinigradError, AssertionError):
+    """Two libraries that depart.  what: the value by name; line: where it was computed; ours, theirs: the values."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A variable that got a value: its name, the line, the value as the library has it, and as an array then."""
+
+    name: str
+    line: int
+    value: Any
+    array: Array
+
+
+class Library(ABC):
+    """What comparing needs of a library."""
+
+    @abstractmethod
+    def leaf(self, x: Array) -> Any:
+        """An array of the library, a leaf of which gradients can be asked."""
+
+    @abstractmethod
+    def is_array(self, x: Any) -> bool:
+        """Whether a value is one of its arrays of floats."""
+
+    @abstractmethod
+    def array(self, x: Any) -> Array:
+        """A copy of the elements."""
+
+    def gradients(
+        self, outputs: Sequence[Any], cotangents: Sequence[Array], wanted: Sequence[Any]
+    ) -> list[Array | None] | None:
+        """The gradients of <cotangents, outputs>, None where there is none; None for a library without gradients."""
+        return None
+
+
+class Ours(Library):
+    """minigrad."""
+
+    def leaf(self, x: Array) -> Any:
+        return Var(x) if x.dtype.kind == "f" else tensor(x)
+
+    def is_array(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and x.dtype.is_float
+
+    def array(self, x: Any) -> Array:
+        return np.array(host_array(x))
+
+    def gradients(
+        self, outputs: Sequence[Any], cotangents: Sequence[Array], wanted: Sequence[Any]
+    ) -> list[Array | None] | None:
+        pairs = [(y, tensor(v, dtype=y.dtype)) for y, v in zip(outputs, cotangents, strict=True) if y.requires_grad]
+        asked = [x for x in wanted if x.requires_grad]
+        if not pairs or not asked:
+            return [None] * len(wanted)
+        found = iter(grad([y for y, _ in pairs], asked, [v for _, v in pairs], True, allow_unused=True))
+        given = [next(found) if x.requires_grad else None for x in wanted]
+        return [None if g is None else self.array(g) for g in given]
+
+
+class Torch(Library):
+    """PyTorch, and what has its interface."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def leaf(self, x: Array) -> Any:
+        return self.module.tensor(x, requires_grad=x.dtype.kind == "f")
+
+    def is_array(self, x: Any) -> bool:
+        return isinstance(x, self.module.Tensor) and x.is_floating_point()
+
+    def array(self, x: Any) -> Array:
+        return np.array(x.detach().cpu().numpy())
+
+    def gradients(
+        self, outputs: Sequence[Any], cotangents: Sequence[Array], wanted: Sequence[Any]
+    ) -> list[Array | None] | None:
+        pairs = [(y, self.module.tensor(v, dtype=y.dtype)) for y, v in zip(outputs, cotangents) if y.requires_grad]
+        asked = [x for x in wanted if x.requires_grad]
+        if not pairs or not asked:
+            return [None] * len(wanted)
+        ys, vs = [y for y, _ in pairs], [v for _, v in pairs]
+        found = iter(self.module.autograd.grad(ys, asked, vs, retain_graph=True, allow_unused=True))
+        given = [next(found) if x.requires_grad else None for x in wanted]
+        return [None if g is None else self.array(g) for g in given]
+
+
+class Arrays(Library):
+    """NumPy, jax.numpy and others whose arrays NumPy reads; they are compared forwards."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+    def leaf(self, x: Array) -> Any:
+        return self.module.asarray(x)
+
+    def is_array(self, x: Any) -> bool:
+        return isinstance(x, (np.floating, float)) or (hasattr(x, "__array__") and np.asarray(x).dtype.kind == "f")
+
+    def array(self, x: Any) -> Array:
+        return np.array(x)
+
+
+def library_of(other: Any) -> tuple[Library, Any]:
+    """How to talk to a library, which is named or given, and its module."""
+    if isinstance(other, str):
+        try:
+            other = importlib.import_module("jax.numpy" if other == "jax" else other)
+        except ImportError as error:
+            raise ArgumentError(f"compare: {other} is not installed") from error
+    if not isinstance(other, ModuleType):
+        raise ArgumentError(f"compare: expected a library by name or module, got {other!r}")
+    return (Torch(other) if hasattr(other, "autograd") else Arrays(other)), other
+
+
+def compare(
+    function: Callable[..., Any],
+    other: Any,
+    *inputs: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    seed: int = 0,
+) -> list[str]:
+    """Run a function with minigrad and with another library, and hold every value and gradient against the other's.
+
+    function: takes the inputs; if its first parameter is called `lib`, the library's module before them.
+    other: "torch", "jax" or "numpy", or a module.  inputs: NumPy arrays or what makes one; floats are differentiated.
+    Returns what was compared, in words.  Raises CompareError that names the first value that departs by more than
+    atol + rtol * its largest value, the first shape that differs, or the first gradient, from the results backwards;
+    ArgumentError for what is no library.
+    """
+    ours, mine = Ours(), sys.modules["minigrad"]
+    theirs, module = library_of(other)
+    arrays = [np.asarray(x) for x in inputs]
+    first, result, leaves = traced(function, ours, mine, arrays)
+    second, expected, others = traced(function, theirs, module, arrays)
+    name, told = module.__name__, []
+    for a, b in zip(first, second):
+        if a.name != b.name or a.line != b.line:
+            raise CompareError(
+                f"compare: with minigrad {a.name!r} is set in line {a.line}, with {name} {b.name!r} in line {b.line}: "
+                f"the function takes another way"
+            )
+        expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a)
+    told.append(f"{min(len(first), len(second))} values")
+    found, right = as_list(result, ours), as_list(expected, theirs)
+    if len(found) != len(right):
+        raise CompareError(f"compare: {len(found)} results with minigrad, {len(right)} with {name}")
+    for k, (y, z) in enumerate(zip(found, right)):
+        expect_close(f"result {k}", ours.array(y), theirs.array(z), name, rtol, atol)
+    told.append(f"{len(found)} results")
+    rng = np.random.default_rng(seed)
+    cotangents = [np.asarray(rng.standard_normal(ours.array(y).shape)) for y in found]
+    names = [*[f"input {k}" for k in range(len(leaves))], *[f"{s.name!r} of line {s.line}" for s in first]]
+    mine_g = ours.gradients(found, cotangents, [*leaves, *[s.value for s in first]])
+    other_g = theirs.gradients(right, cotangents, [*others, *[s.value for s in second]])
+    if mine_g is not None and other_g is not None:
+        compare_gradients(names, mine_g, other_g, name, rtol, atol)
+        told.append(f"{sum(g is not None for g in mine_g)} gradients")
+    return told
+
+
+def compare_gradients(
+    names: list[str], mine: list[Array | None], other: list[Array | None], library: str, rtol: float, atol: float
+) -> None:
+    """Raise CompareError for the first gradient that departs, from the last value to the inputs."""
+    for what, a, b in reversed(list(zip(names, mine, other, strict=True))):
+        if a is None and b is None:
+            continue
+        shape = (b if a is None else a).shape  # type: ignore[union-attr]
+        left, right = (np.zeros(shape) if g is None else g for g in (a, b))
+        expect_close(f"the gradient of {what}", left, right, library, rtol, atol)
+
+
+def expect_close(
+    what: str, ours: Array, theirs: Array, library: str, rtol: float, atol: float, seen: Seen | None = None
+) -> None:
+    """Raise CompareError unless two arrays have one shape and nearly the same values."""
+    line = None if seen is None else seen.line
+    if ours.shape != theirs.shape:
+        raise CompareError(
+            f"compare: {what} has shape {ours.shape}, with {library} {theirs.shape}", what=what, line=line
+        )
+    scale = float(np.nanmax(np.abs(theirs), initial=0.0, where=np.isfinite(theirs)))
+    apart = ~np.isclose(ours, theirs, rtol=0.0, atol=atol + rtol * scale, equal_nan=True)
+    if apart.any():
+        index = tuple(int(i) for i in np.argwhere(apart)[0])
+        raise CompareError(
+            f"compare: {what} departs at {int(apart.sum())} of {apart.size} elements, first at {index}: "
+            f"{ours[index]:.8g}, with {library} {theirs[index]:.8g}",
+            what=what, line=line, ours=ours, theirs=theirs,
+        )  # fmt: skip
+
+
+def as_list(result: Any, library: Library) -> list[Any]:
+    """The results that are arrays of floats."""
+    every = list(result) if isinstance(result, (tuple, list)) else [result]
+    return [y for y in every if library.is_array(y)]
+
+
+# ---- looking on -----------------------------------------------------------------------------------------------------
+
+
+def traced(
+    function: Callable[..., Any], library: Library, module: Any, arrays: Sequence[Array]
+) -> tuple[list[Seen], Any, list[Any]]:
+    """Run a function; what its variables were, its result, its leaves."""
+    leaves = [library.leaf(x) for x in arrays]
+    first = next(iter(inspect.signature(function).parameters), None)
+    seen: list[Seen] = []
+    with looking_on(inspect.unwrap(function).__code__.co_filename, library, seen):
+        result = function(*([module] if first == "lib" else []), *leaves)
+    return seen, result, leaves
+
+
+@contextmanager
+def looking_on(file: str, library: Library, seen: list[Seen]) -> Iterator[None]:
+    """Note every variable of a function of a file that gets an array, in a `with` block."""
+    known: dict[int, dict[str, int]] = {}
+    at: dict[int, int] = {}
+
+    def note(frame: FrameType) -> None:
+        before = known.setdefault(id(frame), {})
+        for name, value in list(frame.f_locals.items()):
+            if before.get(name) != id(value) and library.is_array(value):
+                before[name] = id(value)
+                seen.append(Seen(name, at.get(id(frame), frame.f_lineno), value, library.array(value)))
+
+    def line(frame: FrameType, event: str, argument: Any) -> Any:
+        if event in ("line", "return"):
+            note(frame)
+            at[id(frame)] = frame.f_lineno
+        if event == "return":
+            known.pop(id(frame), None)
+            at.pop(id(frame), None)
+        return line
+
+    def call(frame: FrameType, event: str, argument: Any) -> Any:
+        return line if frame.f_code.co_filename == file and frame.f_code.co_name != "looking_on" else None
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        yield
+    finally:
+        sys.settrace(before)

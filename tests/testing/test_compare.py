@@ -1,0 +1,86 @@
+"""The same function in two libraries, and where they part."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError
+from minigrad.testing import CompareError, compare
+
+X, W = np.arange(6.0).reshape(2, 3) / 4 - 0.6, np.arange(12.0).reshape(3, 4) / 5 - 1
+
+
+def layer(x: Any, w: Any) -> Any:
+    """A helper, whose variables are looked at too."""
+    hidden = x @ w
+    return hidden
+
+
+def network(lib: Any, x: Any, w: Any) -> Any:
+    """Two layers."""
+    h = layer(x, w)
+    h = lib.tanh(h)
+    total = h.sum()
+    return total
+
+
+def another(**changed: Any) -> Any:
+    """NumPy with other functions."""
+    module = types.ModuleType("another")
+    vars(module).update(vars(np) | changed)
+    return module
+
+
+def test_what_agrees_is_told() -> None:
+    assert compare(network, "numpy", X, W) == ["8 values", "1 results"]
+
+
+def test_the_first_value_that_departs_is_named_with_its_line() -> None:
+    with pytest.raises(CompareError, match=r"'h', set in line \d+ departs at 7 of 8 elements") as error:
+        compare(network, another(tanh=np.sinh), X, W)
+    source = network.__code__.co_firstlineno
+    assert error.value.line == source + 3 and "h" in error.value.what
+
+
+def test_a_shape_that_differs_is_told() -> None:
+    with pytest.raises(CompareError, match=r"'h', set in line \d+ has shape \(2, 4\), with numpy \(8,\)"):
+        compare(network, another(tanh=np.ravel), X, W)
+
+
+def test_another_way_through_the_function_is_told() -> None:
+    def branch(lib: Any, x: Any) -> Any:
+        if lib is mg:
+            y = x * 2.0
+        else:
+            z = x * 2.0
+            y = z
+        return y
+
+    with pytest.raises(CompareError, match="the function takes another way"):
+        compare(branch, "numpy", X)
+
+
+def test_what_is_no_library_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="no_such_library is not installed"):
+        compare(network, "no_such_library", X, W)
+    with pytest.raises(ArgumentError, match="expected a library by name or module, got 3"):
+        compare(network, 3, X, W)
+
+
+def test_gradients_are_compared_with_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    told = compare(network, torch, X, W)
+    assert told[2] == "10 gradients"
+
+    def cut(lib: Any, x: Any) -> Any:
+        y = x * 3.0
+        z = (y.detach() if lib is mg else y) * y
+        return z.sum()
+
+    with pytest.raises(CompareError, match=r"the gradient of 'y' of line \d+ departs"):
+        compare(cut, torch, X)
