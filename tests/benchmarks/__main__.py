@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks [--only NAME ...] [--json FILE] [--seconds S] [--list]`.
 
 Every row's results are compared before they are timed: a library that computes something else is not faster.
-`--only compile` says what kernels cost to compile instead.
+`--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks import limits
+from tests.benchmarks import compiling, limits, regions
 from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
-from tests.benchmarks.compiling import report
 from tests.benchmarks.libraries import Minigrad, installed
 from tests.benchmarks.report import HEADER, Result, line, machine, means, save
 from tests.benchmarks.timing import measure
+
+REPORTS = {"compile": compiling.report, "regions": regions.report}
 
 
 def main() -> int:
@@ -30,8 +31,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0.6, help="time for each row (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     options = parser.parse_args()
-    if options.only == ["compile"]:
-        report()
+    if options.only and options.only[0] in REPORTS:
+        REPORTS[options.only[0]]()
         return 0
     cases = [c for c in CASES if not options.only or any(name in c.title for name in options.only)]
     if not cases:
