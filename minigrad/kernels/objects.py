@@ -146,14 +146,22 @@ def read(path: Path, text: str) -> ObjectCode | None:
         return None
 
 
-def write(path: Path, content: bytes) -> None:
-    """Keep a file, under a temporary name until it is whole.  Raises OSError where that is not possible."""
+def write(path: Path, content: bytes, over: bool = True) -> None:
+    """Keep a file, under a temporary name until it is whole.  Raises OSError where that is not possible.
+
+    over: replace what is there; without, the file of whoever was first stays, and with it the locks on it.
+    """
     import tempfile  # which imports twenty modules, and a warm start writes nothing
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        if not over:
+            with suppress(OSError):  # somebody was first, or the file system has no links
+                os.link(temporary, path)
+            if path.exists():
+                return
         os.replace(temporary, path)
     finally:
         with suppress(FileNotFoundError):

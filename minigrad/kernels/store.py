@@ -364,7 +364,11 @@ hold_forks()
 def publish(path: Path, text: str) -> None:
     """Make sure that a file holds a text."""
     content = text.encode()
-    with suppress(FileNotFoundError):
-        if path.read_bytes() == content:
-            return
-    objects.write(path, content)
+    try:
+        there = path.read_bytes()
+    except FileNotFoundError:
+        # Two processes may be here at once; both must then lock the one file that stays.
+        objects.write(path, content, over=False)
+        return
+    if there != content:
+        objects.write(path, content)

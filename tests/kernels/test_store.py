@@ -349,3 +349,14 @@ def test_the_folder_may_be_named_by_its_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     with override(cache_dir=Path("~/kept")):
         assert store.cache_folder() == tmp_path / "kept" / "kernels"
+
+
+def test_the_text_that_was_published_first_stays(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    objects.write(path, b"first", over=False)
+    with path.open() as held:
+        objects.write(path, b"second", over=False)
+        assert os.fstat(held.fileno()).st_ino == path.stat().st_ino
+    assert path.read_bytes() == b"first" and len(list(tmp_path.iterdir())) == 1
+    store.publish(path, "third")
+    assert path.read_bytes() == b"third"
