@@ -197,14 +197,14 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import nn, testing, viz
+    from minigrad import func, nn, testing, viz
     from minigrad.insight import tape
     from minigrad.viz.explain import explain
 
 
 def __getattr__(name: str) -> Any:
-    """`mg.nn`, `mg.viz`, `mg.testing`, `mg.tape` and `mg.explain` are imported at first use: few runs need them."""
-    if name in ("nn", "testing", "viz"):
+    """`mg.func`, `mg.nn`, `mg.viz`, `mg.testing`, `mg.tape` and `mg.explain` are imported at first use."""
+    if name in ("func", "nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
     if name == "tape":
         return importlib.import_module("minigrad.insight").tape
@@ -227,8 +227,8 @@ __all__ = [
     "cumsum", "debug", "default_device", "default_float", "device", "diagonal", "div", "dot", "elementwise", "elu",
     "empty", "empty_cache", "empty_like", "enable_grad", "eq", "erf", "erfc", "exp", "exp2", "expand", "explain",
     "expm1", "eye", "f16", "f32", "f64", "flatten", "flatten_from", "flatten_to", "flip", "float16", "float32",
-    "float64", "floor", "floor_divide", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "gelu",
-    "get_allocator", "get_num_threads", "grad", "gt", "hypot", "i8", "i16", "i32", "i64", "index_add",
+    "float64", "floor", "floor_divide", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge",
+    "gelu", "get_allocator", "get_num_threads", "grad", "gt", "hypot", "i8", "i16", "i32", "i64", "index_add",
     "index_select", "int8", "int16", "int32", "int64", "is_grad_enabled", "isfinite", "isinf", "isnan", "kernel",
     "kthvalue", "le", "leaky_relu", "lerp", "linspace", "log", "log1p", "log2", "log10", "log_sigmoid",
     "log_softmax", "logaddexp", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor",

@@ -19,15 +19,18 @@ from inspect import signature
 from typing import Any
 
 from minigrad.autodiff.checks import check, node_of
+from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable
-from minigrad.autodiff.pulling import by_definition, fitted
+from minigrad.autodiff.pulling import by_definition
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
+from minigrad.autodiff.tracked import TrackedLevel
 from minigrad.autodiff.watching import check_unwritten, place, versions
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing import zeros_of
 from minigrad.runtime.dispatch import apply
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
@@ -111,6 +114,8 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The derivative of <rule(u), tangent> in u, for all operands at once: right for every op, at about three times
     the cost of its rules."""
     given = (*call.primals, *call.results, *[call.tangents[k] for k in left])
+    if any(isinstance(x, Wrapped) for x in given):
+        return set(left), transposed_over(call, left)
     create = is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
     held = call if create else Call(
         call.op, call.params, tuple(x.detach() for x in call.primals), call.tangents,
@@ -124,6 +129,20 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     with set_grad_enabled(True):
         pulled = [(pulled_back(held, k, heads), call.tangent(k)) for k in sorted(left)]
     return set(left), transposed(call, pulled, heads, create)
+
+
+def transposed_over(call: Call, left: set[int]) -> Tangents:
+    """What `by_transposing` contributes where something is a value of a transform: reverse mode is a level over it."""
+    with TrackedLevel() as level, set_grad_enabled(True):
+        heads: list[Any] = [
+            level.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_float else None
+            for y in call.results
+        ]
+        pulled = [(pulled_back(call, k, heads), call.tangent(k)) for k in sorted(left)]
+    pairs = [(partial, t) for partial, t in pulled if partial is not None]
+    seats = [u for u in heads if u is not None]
+    found = iter(level.pull([p for p, _ in pairs], [t for _, t in pairs], seats, call.op.label, True))
+    return [None if u is None else next(found) for u in heads]
 
 
 WAYS: tuple[Way, ...] = (by_rule, by_linearity, by_diagonal, by_transposing)

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, node_of
+from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, descend, leading_to, reachable
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.sealed import Unfusable
+from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
-from minigrad.core.dtype import as_dtype
 from minigrad.core.op import Op, Rule, Spec
-from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros
-from minigrad.ops.reduce import sum_to
 from minigrad.ops.views import expand
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
@@ -120,13 +121,13 @@ def by_definition(
     It ends at views that stand in for the operands: so it goes no further, and one tensor may be several operands.
     Floats are computed in as the op's own kernel would.
     """
-    assert op.composed is not None
-    dtype = as_dtype(out.dtype.compute)
-    seats = [
-        expand(x, shape=x.shape) if x.requires_grad else Var.of(x) if ask else x for x, ask in zip(operands, asked)
-    ]
-    wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in seats]
-    y = fitted(op.composed(*wide, **params), out)
+    if any(isinstance(x, Wrapped) for x in operands):
+        return by_definition_over(op, params, out, operands, head, asked)
+    with set_grad_enabled(True):
+        seats = [
+            expand(x, shape=x.shape) if x.requires_grad else Var.of(x) if ask else x for x, ask in zip(operands, asked)
+        ]
+        y = defined(op, params, out, seats)
     nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in seats))
     way = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
     table: dict[int, Tensor] = {node_of(y).id: head}
@@ -139,13 +140,6 @@ def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
     return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
 
 
-def fitted(partial: Tensor, spec: Spec) -> Tensor:
-    """A partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
-    if partial.layout.shape != spec.layout.shape:
-        partial = sum_to(partial, spec.layout.shape)
-    return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)
-
-
 def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
     """The parameters and static facts that a rule asks for."""
     params, plan, op = node.params, node.plan, node.op
@@ -154,6 +148,8 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
     """What a node saved, its results as parts of the graph again: for higher orders."""
+    if node.__class__ is Record:  # those are an outer level's affair, which wraps what was saved
+        return node.saved or ()
     return tuple(
         value if k >= 0 else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
         for k, value in zip(node.op.saves[node.mask], node.saved or ())

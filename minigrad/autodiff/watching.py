@@ -143,6 +143,12 @@ def place(op: Op, fn: Callable[..., Any]) -> str:
     return op.where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
+def place_of(function: Any) -> str:
+    """ " at file:line" of a function, for messages; nothing where it has none."""
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
+
+
 def operand_name(op: Op, k: int) -> str:
     """The name of an operand; an op over any number of operands has one name for all."""
     return f"{op.operands[0]}[{k}]" if op.variadic else op.operands[k]

@@ -12,14 +12,15 @@ import numpy as np
 
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops import compare, reduce, views
-from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.levels import with_elements
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
 
 
 def only(x: Tensor, name: str) -> Any:
     """The only element as a Python number; `name` is what asked for it."""
     if x.numel() != 1:
         raise ShapeError(f"{name}: expected one element, got {describe(x)} of {x.numel()}; use tolist()", op=name)
-    value = host_array(x).reshape(()).item()
+    value = host_array(x if x.__class__ in PLAIN else with_elements(x)).reshape(()).item()
     return float(value) if x.dtype.is_float else value
 
 
@@ -30,7 +31,7 @@ def item(x: Tensor) -> Any:
 
 def tolist(x: Tensor) -> Any:
     """The elements as nested Python lists; a number for shape ()."""
-    array = host_array(x)
+    array = host_array(x if x.__class__ in PLAIN else with_elements(x))
     return array.astype(np.float64).tolist() if x.dtype.is_float else array.tolist()
 
 

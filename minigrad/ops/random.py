@@ -28,8 +28,10 @@ from minigrad.kernels import philox
 from minigrad.ops.creation import expect_numbers, leaf
 from minigrad.ops.declare import kernel
 from minigrad.ops.sorting import argsort
+from minigrad.runtime.levels import stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
+NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # for messages
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
@@ -90,11 +92,16 @@ def _drawn(
     """The next numbers of a generator."""
     source = default_generator if generator is None else generator
     where = default_device() if device is None else as_device(device)
+    for level in reversed(stack.levels):
+        shape = level.drawn_shape(NAMES[kind], shape)
     words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
     state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
     number = int if kind == "integer" else float
     between = limits(kind, dtype, where, repr(number(low)), repr(number(high)))
-    return leaf(draw(state, between, kind=kind, shape=shape, dtype=dtype), requires_grad)
+    drawn = draw(state, between, kind=kind, shape=shape, dtype=dtype)
+    for level in stack.levels:
+        drawn = level.drawn(drawn)
+    return leaf(drawn, requires_grad)
 
 
 def _floating(name: str, dtype: Any, generator: Any) -> Any:

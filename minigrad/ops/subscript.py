@@ -23,6 +23,7 @@ from minigrad.ops.masks import choose, count_true, put
 from minigrad.ops.views import index_with
 from minigrad.runtime.data import host_numbers, nested_shape
 from minigrad.runtime.dispatch import run_view, write
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
@@ -151,7 +152,8 @@ def as_index(x: Tensor, item: Any) -> Any:
             return item
         if not item.dtype.is_int:
             raise not_an_index(x, describe(item))
-        return int(item.item()) if item.ndim == 0 else item
+        # One place for each of a batch is no number, but it may be gathered.
+        return int(item.item()) if item.ndim == 0 and not isinstance(item, Wrapped) else item
     return as_position(item)
 
 

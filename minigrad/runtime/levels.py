@@ -3,27 +3,61 @@
 A `Wrapped` is a Tensor to a user's eyes and has no storage.  The fast lanes know plain tensors only, so a call with one
 takes the long road, and `dispatch.apply` hands it to the innermost `Level` among the operands.  A level says what an op
 means for its values, mostly by calling ops on what they wrap; plain calls pay nothing for it.
+
+
+Levels stand on a stack, one for each thread, while their function runs.  An op asks its operands alone which level is
+to be asked; the stack is for what has no operands, such as random numbers, and for reverse mode, which is a level only
+where there are others.
 """
 
 from __future__ import annotations
 
+import itertools
+import threading
 from abc import ABC, abstractmethod
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
 
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import ids
 from minigrad.runtime.tensor import Tensor, describe
 
+Self = TypeVar("Self", bound="Level")
+_depths = itertools.count(1)
+
+
+class _Stack(threading.local):
+    """levels: those of this thread that are at work, the deepest last."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+
+
+stack = _Stack()
+
 
 class Level(ABC):
-    """One transform at work.  depth: levels that were entered later lie deeper; the deepest is asked first.
+    """One transform at work, in a `with` block.  depth: levels that were entered later lie deeper; the deepest is asked
+    first.
 
     alive: False once the transform has ended; a value that outlives it raises where it is used.
     """
 
-    def __init__(self, depth: int) -> None:
-        self.depth, self.alive = depth, True
+    def __init__(self, depth: int | None = None) -> None:
+        # One count for all threads: what a thread computes inside of another's transform lies deeper than that.
+        self.depth = next(_depths) if depth is None else depth
+        self.alive = True
+
+    def __enter__(self: Self) -> Self:
+        stack.levels.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stack.levels.remove(self)
+        self.alive = False
 
     @abstractmethod
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
@@ -32,6 +66,22 @@ class Level(ABC):
     @abstractmethod
     def detached(self, x: Any) -> Tensor:
         """A value of this level without history, and without the derivatives that the level carries with it."""
+
+    def derives(self, x: Any) -> bool:
+        """Whether a derivative may be asked of what is computed from a value of this level."""
+        return True
+
+    def elements(self, x: Any) -> Tensor | None:
+        """What has the elements of a value of this level, for Python to look at; None where they are many at once."""
+        return None
+
+    def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of random numbers that are asked for as `shape` while this level lasts; `name`: by which call."""
+        return shape
+
+    def drawn(self, x: Tensor) -> Tensor:
+        """Random numbers of such a shape as a value of this level."""
+        return x
 
 
 class Wrapped(Tensor):
@@ -54,6 +104,22 @@ class Wrapped(Tensor):
     def detach(self) -> Tensor:
         """The same values without history: what that is, the level says."""
         return self.level.detached(self)
+
+
+def derives(x: Tensor) -> bool:
+    """Whether a derivative may be asked of what is computed from x."""
+    return x.level.derives(x) if isinstance(x, Wrapped) else x.requires_grad
+
+
+def with_elements(x: Tensor) -> Tensor:
+    """A tensor with the elements that x stands for; x itself, whose storage raises, where there are many at once."""
+    y = x
+    while isinstance(y, Wrapped):
+        found = y.level.elements(y)
+        if found is None:
+            return x
+        y = found
+    return y
 
 
 def level_of(op: Op, operands: tuple[Tensor, ...]) -> Level | None:

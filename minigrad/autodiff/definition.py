@@ -1,0 +1,44 @@
+"""An op by its definition, and walked back through it over values of transforms.
+
+`pulling.py` does so for plain tensors, where the graph of the backward pass of an op of kernels is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.autodiff.tracked import TrackedLevel
+from minigrad.core.dtype import as_dtype
+from minigrad.core.op import Op, Spec
+from minigrad.ops.casting import cast
+from minigrad.ops.reduce import sum_to
+from minigrad.runtime.recording import set_grad_enabled
+from minigrad.runtime.tensor import Tensor
+
+
+def by_definition_over(
+    op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
+) -> list[Tensor | None]:
+    """`by_definition` for values of transforms: reverse mode is a level over them."""
+    with TrackedLevel() as level, set_grad_enabled(True):
+        seats = [level.leaf(x) if ask else x for x, ask in zip(operands, asked)]
+        y = defined(op, params, out, seats)
+    leaves: Any = [x for x, ask in zip(seats, asked) if ask]
+    found = iter(level.pull([y], [head], leaves, op.label, True))
+    return [next(found) if ask else None for ask in asked]
+
+
+def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor]) -> Tensor:
+    """An op by its definition, in the dtype that its kernel computes in."""
+    assert op.composed is not None
+    dtype = as_dtype(out.dtype.compute)
+    wide = [cast(x, dtype=dtype) if x.dtype.is_float and x.dtype is not dtype else x for x in operands]
+    return fitted(op.composed(*wide, **params), out)
+
+
+def fitted(partial: Tensor, spec: Spec) -> Tensor:
+    """A partial gradient in the shape and dtype of its operand: broadcast axes are summed."""
+    if partial.layout.shape != spec.layout.shape:
+        partial = sum_to(partial, spec.layout.shape)
+    return partial if partial.dtype is spec.dtype else cast(partial, dtype=spec.dtype)

@@ -1,0 +1,55 @@
+"""Forward mode as a level: a value with its tangent, pushed through each call by `forward.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.autodiff.forward import pushforward
+from minigrad.core.op import Op
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.tensor import Tensor
+
+
+class Dual(Wrapped):
+    """A primal and its tangent, of one shape and dtype; both are values outside of the level."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, primal: Tensor, tangent: Tensor, level: Level) -> None:
+        super().__init__(level, primal.layout, primal.dtype, primal.device)
+        self.primal, self.tangent = primal, tangent
+
+
+class DualLevel(Level):
+    """Forward mode at work.  What has no tangent is not wrapped: a constant, and a result that is no float."""
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        primals: list[Tensor] = []
+        tangents: list[Tensor | None] = []
+        for x in operands:
+            if x.__class__ is Dual and x.level is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+            else:
+                primals.append(x)
+                tangents.append(None)
+        found = apply(op, tuple(primals), params)
+        results = (found,) if op.result is None else tuple(found)
+        if not any(y.dtype.is_float for y in results):
+            return found
+        parts = pushforward(op, params, primals, tangents, results)
+        duals = [y if t is None else Dual(y, t, self) for y, t in zip(results, parts)]
+        return duals[0] if op.result is None else op.result(*duals)
+
+    def parts(self, y: Any) -> tuple[Tensor, Tensor | None]:
+        """A result of the function as it is outside, and its tangent, None where that is zero."""
+        return (y.primal, y.tangent) if isinstance(y, Dual) and y.level is self else (y, None)
+
+    def detached(self, x: Any) -> Tensor:
+        found: Tensor = x.primal.detach()
+        return found
+
+    def elements(self, x: Any) -> Tensor:
+        found: Tensor = x.primal
+        return found

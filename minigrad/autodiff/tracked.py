@@ -1,0 +1,181 @@
+"""Reverse mode as a level: what records calls over values that carry another transform.
+
+Plain tensors are recorded by the road itself, which is fast.  Under `vmap` or forward mode there are no plain tensors,
+so a `Tracked` notes the call and hands it on to what it wraps.  Its nodes are walked by the engine like any other: what
+they saved are values of the levels outside, so each rule runs there, and higher orders are those levels' affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.autodiff.checks import check_rules, describe_node, node_of
+from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable, seed
+from minigrad.config import settings
+from minigrad.core.op import Op, Spec
+from minigrad.errors import StorageError
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.graph import BackpropOp, Output, ids
+from minigrad.runtime.levels import Level, Wrapped, derives
+from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.recording import mode, user_line
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class Tracked(Wrapped):
+    """A value that a gradient of this level may be asked of.  value: what it is outside of the level."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Tensor, level: TrackedLevel, node: Any = None) -> None:
+        super().__init__(level, value.layout, value.dtype, value.device)
+        self.value, self.op = value, node
+
+    @property
+    def requires_grad(self) -> bool:
+        """Always: what is not recorded is not wrapped."""
+        return True
+
+
+class Shared(set[int]):
+    """Sums that the engine may not grow in place, for values of a transform are not written into: all of them."""
+
+    def __contains__(self, key: object) -> bool:
+        return False
+
+
+class Facts:
+    """What a node tells of its call, as a plan does: layouts, dtypes and devices of operands and results."""
+
+    __slots__ = ("device", "layout", "outs", "source", "specs")
+
+    def __init__(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        self.specs = tuple([Spec(x.layout, x.dtype) for x in operands])
+        self.outs = tuple([Spec(y.layout, y.dtype) for y in results])
+        self.layout = self.outs[0].layout
+        self.source, self.device = operands[0].device, results[0].device
+
+    fact = CallPlan.fact
+
+
+class Record(BackpropOp):
+    """A call on tracked values.  saved: what they are outside of the level, where rules run."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, op: Op, params: dict[str, Any], parents: list[Any], mask: int, inner: Sequence[Tensor],
+        results: Sequence[Tensor],
+    ) -> None:  # fmt: skip
+        self.id = next(ids)
+        self.ids = None if op.result is None else (self.id, *[next(ids) for _ in results[1:]])
+        self.hooks = None
+        self.op, self.params, self.parents = op, params, tuple(parents)
+        self.mask = 0 if op.variadic else mask
+        self.plan = Facts(inner, results)
+        self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
+        self.versions = tuple([0 if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
+        self.source = user_line() if settings.debug else None
+
+
+class TrackedLevel(Level):
+    """Reverse mode at work over other transforms.
+
+    below: whether calls are recorded outside of the level as well: not where it was entered under `no_grad`.
+    higher: whether a derivative may be asked of the gradients, because something that was computed with carries one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.below = mode.enabled
+        self.higher = False
+
+    def leaf(self, x: Tensor) -> Tracked:
+        """x, from where on calls are recorded."""
+        self.higher = self.higher or derives(x)
+        return Tracked(x, self)
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        inner: list[Tensor] = []
+        parents: list[Any] = []
+        mask, bit = 0, 1
+        for x in operands:
+            if x.__class__ is Tracked and x.level is self:
+                inner.append(x.value)
+                parents.append(x if x.op is None else x.op)
+                mask |= bit
+            else:
+                inner.append(x)
+                parents.append(None)
+            bit <<= 1
+        if not mode.enabled:
+            return apply(op, tuple(inner), params)
+        found = self.outside(op, tuple(inner), params)
+        results = (found,) if op.result is None else tuple(found)
+        if not any(y.dtype.is_float for y in results):
+            return found
+        self.higher = self.higher or any(derives(x) for x in inner)
+        node = Record(op, params, parents, mask, inner, results)
+        if op.result is None:
+            return Tracked(found, self, node)
+        return op.result(
+            *[Tracked(y, self, Output(node, k)) if y.dtype.is_float else y for k, y in enumerate(results)]
+        )  # fmt: skip
+
+    def outside(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        """The call without this level."""
+        if self.below:
+            return apply(op, operands, params)
+        mode.enabled = False
+        try:
+            return apply(op, operands, params)
+        finally:
+            mode.enabled = True
+
+    def owns(self, x: Any) -> bool:
+        """Whether x is a value of this level."""
+        return x.__class__ is Tracked and x.level is self
+
+    def detached(self, x: Any) -> Tensor:
+        found: Tensor = x.value.detach()
+        return found
+
+    def elements(self, x: Any) -> Tensor:
+        found: Tensor = x.value
+        return found
+
+    def pull(
+        self, ys: Sequence[Any], cotangents: Sequence[Tensor | None], leaves: Sequence[Tracked], name: str,
+        create: bool | None = None,
+    ) -> list[Tensor | None]:  # fmt: skip
+        """The gradients of the leaves, from cotangents of results of this level; None for one that was not reached.
+
+        create: whether a derivative may be asked of them; by default, whether anything says so.
+        """
+        targets: dict[int, Any] = {leaf.id: leaf for leaf in leaves}
+        nodes, _ = reachable([node_of(y) for y in ys])
+        wanted = leading_to(nodes, targets)
+        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+        for node in nodes:
+            check_unchanged(node, name)
+            if not node.op.complete:
+                check_rules(node, wanted, name)
+        if create is None:
+            create = self.higher or any(g is not None and derives(g) for g in cotangents)
+        table: dict[int, Tensor] = {}
+        owned = Shared()
+        for y, g in zip(ys, cotangents, strict=True):
+            accumulate(table, owned, node_of(y).id, seed(y, g), True)
+        descend(nodes, table, owned, {}, wanted, True, create)
+        return [table.get(leaf.id) for leaf in leaves]
+
+
+def check_unchanged(node: BackpropOp, name: str) -> None:
+    """Raise StorageError for a saved tensor that was written since; a value of a transform cannot be."""
+    for x, version in zip(node.saved or (), node.versions):
+        if not isinstance(x, Wrapped) and x.storage.version != version:
+            raise StorageError(
+                f"{name}: {describe_node(node)} saved {describe(x)} at version {version}, but it was changed in place "
+                f"since and is at version {x.storage.version}; clone() it before the change"
+            )

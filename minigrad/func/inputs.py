@@ -1,0 +1,127 @@
+"""What a transform is given: the arguments of a function, checked, and how messages name both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.autodiff.watching import place_of
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from minigrad.func.trees import flatten, unflatten
+from minigrad.ops.creation import zeros
+from minigrad.runtime.tensor import Tensor, describe
+
+Function = Callable[..., Any]
+Argnums = int | Sequence[int]
+
+
+class Inputs:
+    """The arguments that a transform differentiates in.
+
+    floats: the tensors among the leaves; what else is nested with them (None, numbers, other objects) is held as it is.
+    """
+
+    __slots__ = ("args", "floats", "leaves", "places", "spots", "tree")
+
+    def __init__(self, name: str, args: tuple[Any, ...], argnums: Argnums) -> None:
+        self.args = args
+        self.places = argnums if isinstance(argnums, int) else tuple([position(name, k, args) for k in argnums])
+        if isinstance(self.places, int):
+            chosen = args[position(name, self.places, args)]
+        else:
+            chosen = tuple([args[k] for k in self.places])
+        self.leaves, self.tree = flatten(chosen)
+        self.spots = [k for k, x in enumerate(self.leaves) if isinstance(x, Tensor)]
+        self.floats: list[Tensor] = [self.leaves[k] for k in self.spots]
+        if not self.floats:
+            raise GradientError(f"{name}: there is no tensor in {shown(chosen)}, and a derivative is asked in it")
+        for x in self.floats:
+            if not x.dtype.is_float:
+                raise DTypeError(
+                    f"{name}: {describe(x)} can have no derivative, only floats have; convert it with .to(mg.float32), "
+                    f"or leave it out of argnums",
+                    op=name,
+                )
+
+    def nested(self, values: Sequence[Any], other: Any = None) -> Any:
+        """Values for the floats, nested as the arguments are, with `other` (None: nothing) in the place of the rest."""
+        if self.tree.kind is None:
+            return values[0]
+        leaves = [other] * len(self.leaves)
+        for k, value in zip(self.spots, values):
+            leaves[k] = value
+        return unflatten(self.tree, leaves)
+
+    def replaced(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments of the function, with values in the place of the floats."""
+        leaves = list(self.leaves)
+        for k, value in zip(self.spots, values):
+            leaves[k] = value
+        chosen = unflatten(self.tree, leaves)
+        args = list(self.args)
+        if isinstance(self.places, int):
+            args[self.places] = chosen
+        else:
+            for k, value in zip(self.places, chosen):
+                args[k] = value
+        return tuple(args)
+
+
+def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
+    """An entry of argnums, checked."""
+    if isinstance(k, bool) or not isinstance(k, int) or not -len(args) <= k < len(args):
+        raise ArgumentError(f"{name}: argnums={k!r} names none of the {len(args)} positional arguments", op=name)
+    return k
+
+
+def shown(value: Any) -> str:
+    """A nested value as messages name it."""
+    leaves, tree = flatten(value)
+    return (
+        describe(value) if tree.kind is None else f"{tree} of {', '.join(describe(x) for x in leaves[:4]) or 'nothing'}"
+    )
+
+
+def with_aux(name: str, func: Function, found: Any) -> tuple[Any, Any]:
+    """The two that a function with has_aux=True gives."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise ArgumentError(
+            f"{name}: with has_aux=True {called(func)} must give (output, aux), and gave {shown(found)}", op=name
+        )
+    return found
+
+
+def called(func: Function) -> str:
+    """A function as messages name it."""
+    return f"the function {getattr(func, '__name__', type(func).__name__)}{place_of(func)}"
+
+
+def alike(x: Tensor) -> Tensor:
+    """Zeros for what does not depend on an input."""
+    return zeros(x.shape, dtype=x.dtype, device=x.device)
+
+
+def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
+    """Raise unless t has the shape, dtype and device of x."""
+    if not isinstance(t, Tensor):
+        raise ArgumentError(
+            f"{name}: the {what} of the {whose} {describe(x)} must be a tensor, got {shown(t)}", op=name
+        )
+    error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None
+    if error is not None:
+        raise error(f"{name}: the {what} {describe(t)} must have shape and dtype of the {whose} {describe(x)}", op=name)
+    if t.device is not x.device:
+        raise DeviceError(f"{name}: the {what} is on {t.device}, and the {whose} {describe(x)} on {x.device}", op=name)
+
+
+def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
+    """A tangent for each of the floats."""
+    given, tree = flatten(tangents)
+    if tree != inputs.tree:
+        raise ArgumentError(
+            f"{name}: tangents nested as {tree} do not fit the primals, which are nested as {inputs.tree}", op=name
+        )
+    found = [given[k] for k in inputs.spots]
+    for x, t in zip(inputs.floats, found):
+        check_like(name, "tangent", t, "primal", x)
+    return found

@@ -1,0 +1,148 @@
+"""Jacobians and Hessians: all rows, or all columns, at once, as one batch of cotangents or tangents."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.autodiff.batches import Batched, BatchLevel
+from minigrad.autodiff.duals import Dual, DualLevel
+from minigrad.core.shape import numel
+from minigrad.errors import ArgumentError
+from minigrad.func.inputs import Argnums, Inputs, with_aux
+from minigrad.func.mapping import RANDOMNESS
+from minigrad.func.transforms import Pullback, recorded, split
+from minigrad.func.trees import flatten, tree_map, unflatten
+from minigrad.ops.creation import eye
+from minigrad.ops.joining import cat
+from minigrad.ops.views import expand, narrow, permute, reshape
+from minigrad.runtime.tensor import Tensor
+
+Function = Callable[..., Any]
+
+
+def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
+    """Rows `first` to `first + count` of the unit matrix over all elements of some tensors, each row in shape."""
+    sizes = [numel(x.shape) for x in xs]
+    total, start, found = sum(sizes), 0, []
+    for x, size in zip(xs, sizes):
+        matrix = eye(total, dtype=x.dtype, device=x.device)
+        part = narrow(narrow(matrix, dim=0, start=first, length=count), dim=1, start=start, length=size)
+        found.append(reshape(part, (count, *x.shape)))
+        start += size
+    return found
+
+
+def chunks(total: int, size: int | None) -> list[tuple[int, int]]:
+    """(first, count) of parts of at most `size`."""
+    step = total if size is None else size
+    return [(first, min(step, total - first)) for first in range(0, total, step or 1)] or [(0, 0)]
+
+
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that gives the Jacobian of `func`, a row for each element of the output: one walk back, batched.
+
+    The Jacobian of an output of shape O in an input of shape I has shape (*O, *I).  It is nested as the output, and in
+    each place of that as the argument; for several argnums as a tuple of them.
+    has_aux: func gives (output, aux), and what this makes gives (Jacobian, aux).
+    chunk_size: so many rows at once at most, for less memory.  Best where there are fewer outputs than inputs.
+    """
+    if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ArgumentError(f"jacrev: chunk_size must be a positive int or None, got {chunk_size!r}", op="jacrev")
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        called = functools.partial(func, **kwargs) if kwargs else func
+        y, aux, pullback = recorded("jacrev", called, args, argnums, has_aux)
+        outputs, tree = flatten(y)
+        total = sum(numel(x.shape) for x in outputs)
+        parts = [rows(pullback, outputs, first, count) for first, count in chunks(total, chunk_size)]
+        whole = parts[0] if len(parts) == 1 else [cat(list(some), 0) for some in zip(*parts)]
+        start, found = 0, []
+        for x in outputs:
+            size = numel(x.shape)
+            each = [
+                reshape(narrow(part, dim=0, start=start, length=size), (*x.shape, *part.shape[1:])) for part in whole
+            ]
+            found.append(pullback.inputs.nested(each))
+            start += size
+        result = unflatten(tree, found)
+        return (result, aux) if has_aux else result
+
+    return jacobian
+
+
+def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
+    """Some rows of the Jacobian, for each of the inputs."""
+    cotangents = units(outputs, first, count)
+    if count == 1:  # a scalar needs no batch
+        alone = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
+        return [reshape(g, (1, *g.shape)) for g in alone]
+    with BatchLevel(count) as level:
+        found = pullback.pull([Batched(g, level) for g in cotangents])
+    return [whole(level, g) for g in found]
+
+
+def whole(level: BatchLevel, g: Tensor) -> Tensor:
+    """All of a batch of results, stretched over it where they are the same for all."""
+    found = level.whole(g)
+    return expand(g, shape=(level.size, *g.shape)) if found is None else found
+
+
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """As `jacrev`, a column for each element of the input: one run of func with a batch of tangents.
+
+    randomness: as for `vmap`.  Best where there are fewer inputs than outputs.
+    """
+    if randomness not in RANDOMNESS:
+        raise ArgumentError(
+            f"jacfwd: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}", op="jacfwd"
+        )
+
+    @functools.wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        inputs = Inputs("jacfwd", args, argnums)
+        total = sum(numel(x.shape) for x in inputs.floats)
+        with BatchLevel(total, randomness) as batch:
+            tangents = [Batched(t, batch) for t in units(inputs.floats, 0, total)]
+            with DualLevel() as level:
+                duals = [Dual(x, t, level) for x, t in zip(inputs.floats, tangents)]
+                y, aux = func(*inputs.replaced(duals), **kwargs), None
+                if has_aux:
+                    y, aux = with_aux("jacfwd", func, y)
+            _, moved = split("jacfwd", level, func, y, False)
+        found = tree_map(lambda t: columns(inputs, whole(batch, t)), moved)
+        if not has_aux:
+            return found
+        return found, tree_map(lambda x: level.parts(x)[0], aux)
+
+    return jacobian
+
+
+def columns(inputs: Inputs, moved: Tensor) -> Any:
+    """The Jacobian of one output from its tangents, one a column: (inputs, *output) -> (*output, *input) each."""
+    last = permute(moved, dims=(*range(1, moved.ndim), 0))
+    start, found = 0, []
+    for x in inputs.floats:
+        size = numel(x.shape)
+        part = narrow(last, dim=last.ndim - 1, start=start, length=size)
+        found.append(reshape(part, (*part.shape[:-1], *x.shape)))
+        start += size
+    return inputs.nested(found)
+
+
+def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: str = "reverse") -> Function:
+    """The Jacobian by `jacrev`, or with mode="forward" by `jacfwd`."""
+    if mode not in ("reverse", "forward"):
+        raise ArgumentError(f"jacobian: mode must be 'reverse' or 'forward', got {mode!r}", op="jacobian")
+    return jacrev(func, argnums, has_aux=has_aux) if mode == "reverse" else jacfwd(func, argnums, has_aux)
+
+
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """The function that gives the second derivatives of `func`: jacfwd of jacrev, one batch of tangents.
+
+    For an output of shape O and an input of shape I it has shape (*O, *I, *I); it is nested as the output, then twice
+    as the arguments.
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

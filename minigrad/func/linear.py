@@ -1,0 +1,102 @@
+"""`linearize`: the calls of a function, written down once, through which tangents are pushed again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.autodiff.forward import pushforward
+from minigrad.core.op import Op
+from minigrad.errors import ArgumentError
+from minigrad.func.inputs import Function, Inputs, alike, called, shown, tangents_for
+from minigrad.func.trees import flatten, unflatten
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.tensor import Tensor
+
+
+class Noted(Wrapped):
+    """A value that depends on the primals.  spot: where its tangent will stand."""
+
+    __slots__ = ("spot", "value")
+
+    def __init__(self, value: Tensor, spot: int, level: Level) -> None:
+        super().__init__(level, value.layout, value.dtype, value.device)
+        self.value, self.spot = value, spot
+
+
+class Noting(Level):
+    """A function at work whose calls are written down.
+
+    calls: (op, parameters, operands, the spots of their tangents or None, results, the spot of the first result's).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Any, ...]] = []
+        self.spots = 0
+
+    def note(self, x: Tensor) -> Noted:
+        """x with the next spot."""
+        self.spots += 1
+        return Noted(x, self.spots - 1, self)
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        spots = [x.spot if isinstance(x, Noted) and x.level is self else None for x in operands]
+        inner = [x if at is None else x.value for x, at in zip(operands, spots)]  # type: ignore[attr-defined]
+        found = apply(op, tuple(inner), params)
+        results = (found,) if op.result is None else tuple(found)
+        if not any(y.dtype.is_float for y in results):
+            return found
+        self.calls.append((op, params, inner, spots, results, self.spots))
+        noted = [self.note(y) for y in results]
+        values = [n if y.dtype.is_float else y for n, y in zip(noted, results)]
+        return values[0] if op.result is None else op.result(*values)
+
+    def detached(self, x: Any) -> Tensor:
+        found: Tensor = x.value.detach()
+        return found
+
+    def elements(self, x: Any) -> Tensor:
+        found: Tensor = x.value
+        return found
+
+
+class Linearized:
+    """The linear map of a function at a point: called with tangents, it gives the tangent of the output."""
+
+    def __init__(self, func: Function, inputs: Inputs) -> None:
+        self.inputs = inputs
+        with Noting() as level:
+            y = func(*inputs.replaced([level.note(x) for x in inputs.floats]))
+        leaves, self.tree = flatten(y)
+        wrong = next((x for x in leaves if not isinstance(x, Tensor)), None)
+        if wrong is not None or not leaves:
+            raise ArgumentError(f"linearize: {called(func)} must give tensors, and gave {shown(y)}", op="linearize")
+        mine = [isinstance(x, Noted) and x.level is level for x in leaves]
+        self.values = [x.value if own else x for x, own in zip(leaves, mine)]
+        self.ends = [x.spot if own else None for x, own in zip(leaves, mine)]
+        self.output = unflatten(self.tree, self.values)
+        self.calls, self.spots = level.calls, level.spots
+
+    def __call__(self, *tangents: Any) -> Any:
+        known: list[Tensor | None] = [None] * self.spots
+        given = tangents_for("linearize", self.inputs, tangents)
+        known[: len(given)] = given
+        for op, params, operands, spots, results, first in self.calls:
+            moved = [None if at is None else known[at] for at in spots]
+            if any(t is not None for t in moved):
+                known[first : first + len(results)] = pushforward(op, params, operands, moved, results)
+        ends = [None if at is None else known[at] for at in self.ends]
+        return unflatten(self.tree, [alike(y) if t is None else t for y, t in zip(self.values, ends)])
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """(output, jvp_fn) of func at the primals: jvp_fn(*tangents) is the tangent of the output, without
+    running func again.
+
+    The calls of func are kept with all that went in and came out, and tangents are pushed through them.
+    """
+    if not primals:
+        raise ArgumentError(f"linearize: there is nothing to differentiate {called(func)} in", op="linearize")
+    made = Linearized(func, Inputs("linearize", primals, tuple(range(len(primals)))))
+    return made.output, made

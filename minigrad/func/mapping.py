@@ -1,0 +1,159 @@
+"""`vmap`: a function of one, called with many at once, and no loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.autodiff.batches import Batched, BatchLevel
+from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
+from minigrad.func.inputs import called, shown
+from minigrad.func.trees import Tree, flatten, spread, unflatten
+from minigrad.ops.joining import cat
+from minigrad.ops.views import expand, narrow, permute
+from minigrad.runtime.tensor import Tensor, describe
+
+RANDOMNESS = ("error", "same", "different")
+
+
+def vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """The function that calls `func` for each of a batch, all at once: operations take the batch as one more dim.
+
+    in_dims: the dim of the batch in each argument, None for one that is the same for all; an int for all arguments, or
+    nested as they are.  Keyword arguments are the same for all.
+    out_dims: where the batch is put in the output, alike; None for an output that is the same for all.
+    randomness: "error" refuses random functions, "same" draws once for all, "different" for each of the batch.
+    chunk_size: so many of the batch at once at most, for less memory.
+    A batch of none works.  What depends on values, such as `if x > 0`, `item()` or a mask as an index, cannot be done
+    for many at once and raises; mg.where can.
+    Raises ArgumentError for dims that do not fit the arguments, ShapeError for sizes that differ.
+
+        mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)  # a gradient for each sample
+    """
+    if randomness not in RANDOMNESS:
+        raise ArgumentError(f"vmap: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}", op="vmap")
+    if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ArgumentError(f"vmap: chunk_size must be a positive int or None, got {chunk_size!r}", op="vmap")
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = flatten(args)
+        dims = batch_dims(func, leaves, tree, args, in_dims)
+        size = batch_size(func, leaves, dims)
+        if chunk_size is None or size <= chunk_size:
+            return once(func, leaves, dims, tree, kwargs, size, out_dims, randomness)
+        parts = []
+        for start in range(0, size, chunk_size):
+            length = min(chunk_size, size - start)
+            some = [x if d is None else narrow(x, dim=d, start=start, length=length) for x, d in zip(leaves, dims)]
+            parts.append(flatten(once(func, some, dims, tree, kwargs, length, out_dims, randomness)))
+        return joined(parts, out_dims)
+
+    return mapped
+
+
+def batch_dims(
+    func: Callable[..., Any], leaves: list[Any], tree: Tree, args: tuple[Any, ...], in_dims: Any
+) -> list[int | None]:
+    """The dim of the batch in each leaf of the arguments, from the front."""
+    if not args:
+        raise ArgumentError(f"vmap: {called(func)} was called without arguments, so there is no batch", op="vmap")
+    if isinstance(in_dims, list):
+        in_dims = tuple(in_dims)
+    if isinstance(in_dims, tuple) and len(in_dims) != len(args):
+        raise ArgumentError(
+            f"vmap: in_dims={in_dims} has {len(in_dims)} entries and {called(func)} {len(args)} arguments; give one "
+            f"for each",
+            op="vmap",
+        )
+    if not isinstance(in_dims, (int, tuple)):
+        raise ArgumentError(
+            f"vmap: in_dims must be an int or a tuple, one entry an argument, got {in_dims!r}", op="vmap"
+        )
+    if isinstance(in_dims, int):  # the same for all, where there are tensors
+        dims: list[Any] = [in_dims if isinstance(x, Tensor) else None for x in leaves]
+    else:
+        dims = spread(in_dims, tree, "vmap: in_dims", "the arguments")
+    if all(d is None for d in dims):
+        raise ArgumentError(f"vmap: in_dims={in_dims} gives no argument of {called(func)} a batch", op="vmap")
+    return [None if d is None else front(x, d) for x, d in zip(leaves, dims)]
+
+
+def front(x: Any, dim: Any) -> int:
+    """A dim of an argument, counted from the front."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"vmap: in_dims gives {describe(x)} a batch at dim {dim}, and only tensors have one; write "
+                            f"None for it", op="vmap")  # fmt: skip
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise ArgumentError(f"vmap: an entry of in_dims must be an int or None, got {dim!r}", op="vmap")
+    if not -x.ndim <= dim < x.ndim:
+        raise IndexOutOfRange(f"vmap: in_dims has dim {dim} for {describe(x)}, which has {x.ndim} dims", op="vmap")
+    return dim % x.ndim
+
+
+def batch_size(func: Callable[..., Any], leaves: list[Any], dims: Sequence[int | None]) -> int:
+    """The size of the batch.  Raises ShapeError where the arguments have several."""
+    known = [(x, d, x.shape[d]) for x, d in zip(leaves, dims) if d is not None]
+    first = known[0]
+    for x, d, size in known:
+        if size != first[2]:
+            raise ShapeError(
+                f"vmap: the arguments of {called(func)} must have one batch size, and {describe(first[0])} has "
+                f"{first[2]} along dim {first[1]}, {describe(x)} {size} along dim {d}",
+                op="vmap",
+            )
+    return int(first[2])
+
+
+def once(
+    func: Callable[..., Any], leaves: list[Any], dims: Sequence[int | None], tree: Tree, kwargs: dict[str, Any],
+    size: int, out_dims: Any, randomness: str,
+) -> Any:  # fmt: skip
+    """The function on a whole batch."""
+    with BatchLevel(size, randomness) as level:
+        args = [x if d is None else Batched(moved(x, d, 0), level) for x, d in zip(leaves, dims)]
+        found = func(*unflatten(tree, args), **kwargs)
+    outputs, nested = flatten(found)
+    wrong = next((y for y in outputs if not isinstance(y, Tensor)), None)
+    if wrong is not None or not outputs:
+        raise ArgumentError(f"vmap: {called(func)} must give tensors, and gave {shown(found)}", op="vmap")
+    places = spread(out_dims, nested, "vmap: out_dims", "the output")
+    return unflatten(nested, [placed(level, y, place) for y, place in zip(outputs, places)])
+
+
+def placed(level: BatchLevel, y: Tensor, place: Any) -> Tensor:
+    """An output with the batch at a dim."""
+    whole = level.whole(y)
+    if place is None:
+        if whole is not None:
+            raise ArgumentError(
+                f"vmap: out_dims has None for {describe(y)}, which differs over the batch; give the dim", op="vmap"
+            )
+        return y
+    if isinstance(place, bool) or not isinstance(place, int) or not -y.ndim - 1 <= place <= y.ndim:
+        raise IndexOutOfRange(
+            f"vmap: out_dims={place!r} is no place for the batch among the {y.ndim} dims of {describe(y)}", op="vmap"
+        )
+    full = expand(y, shape=(level.size, *y.shape)) if whole is None else whole
+    return moved(full, 0, place % full.ndim)
+
+
+def moved(x: Tensor, source: int, destination: int) -> Tensor:
+    """x with a dim at another place; a view."""
+    if source == destination:
+        return x
+    order = list(range(x.ndim))
+    order.insert(destination, order.pop(source))
+    return permute(x, dims=tuple(order))
+
+
+def joined(parts: list[tuple[list[Any], Tree]], out_dims: Any) -> Any:
+    """The outputs of chunks as those of the whole batch."""
+    tree = parts[0][1]
+    places = spread(out_dims, tree, "vmap: out_dims", "the output")
+    columns = zip(*[leaves for leaves, _ in parts])
+    return unflatten(tree, [some[0] if p is None else cat(list(some), p) for some, p in zip(columns, places)])

@@ -1,0 +1,144 @@
+"""One run of a function that gradients may be asked of: on plain tensors by the engine, else by a level.
+
+The inputs are replaced by seats: leaves of the run alone, so what another transform or the program around it asks for
+is never confused with it, and no `.grad` is touched.  Where an input or anything that the function caught on its way
+is tracked outside, the seats are views and the gradients are recorded: the run is part of the program around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.autodiff.checks import check, node_of
+from minigrad.autodiff.engine import accumulate, descend, leading_to, seed
+from minigrad.autodiff.owning import handed_out
+from minigrad.autodiff.tracked import Shared, TrackedLevel
+from minigrad.func.trees import tree_map
+from minigrad.ops.views import expand
+from minigrad.runtime.graph import BackpropOp, Output, ids
+from minigrad.runtime.levels import Wrapped, derives, stack
+from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.var import Var
+
+
+class PlainRun:
+    """A run on plain tensors, recorded by the road itself.  It is used in a `with` block around the function."""
+
+    def __init__(self, xs: Sequence[Tensor], name: str) -> None:
+        self.name = name
+        self.recording = mode.enabled
+        self.first = next(ids)
+        # Without recording outside, what happens here is nobody else's affair.
+        self.tracks = self.recording and any(x.op is not None or x.is_variable for x in xs)
+        self.seats: list[Any] = [
+            expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.of(x) for x in xs
+        ]
+        self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.seats}
+
+    def __enter__(self) -> PlainRun:
+        mode.enabled = True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        mode.enabled = self.recording
+
+    def graph(self, ys: Sequence[Tensor]) -> tuple[list[BackpropOp], bool]:
+        """The nodes of this run under some results, by falling id, and whether anything outside is under them."""
+        nodes: dict[int, BackpropOp] = {}
+        beyond, pending = False, [node_of(y) for y in ys]
+        while pending:
+            node = pending.pop()
+            if node.__class__ is Output:
+                node = node.node
+            if node.id in self.targets or node.id in nodes:
+                continue
+            if node.id < self.first:
+                beyond = beyond or node.__class__ is BackpropOp or node.is_variable
+            elif isinstance(node, BackpropOp):
+                nodes[node.id] = node
+                pending += [parent for parent in node.parents if parent is not None]
+        return [nodes[key] for key in sorted(nodes, reverse=True)], beyond
+
+    def pull(self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True) -> list[Tensor | None]:
+        """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
+        nodes, beyond = self.graph(ys)
+        wanted = leading_to(nodes, self.targets)
+        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+        check(nodes, wanted, self.name)
+        over = [g for g in cotangents if g.__class__ not in PLAIN and g is not None]
+        plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
+        create = plain or any(derives(g) for g in over)
+        owned = Shared() if over or create else set()
+        table: dict[int, Tensor] = {}
+        before, mode.enabled = mode.enabled, mode.enabled and create
+        try:
+            for y, g in zip(ys, cotangents):
+                accumulate(table, owned, node_of(y).id, seed(y, g), create or bool(over))
+            descend(nodes, table, owned, {}, wanted, retain or create, create)
+            return self.given(table, create)
+        finally:
+            mode.enabled = before
+
+    def given(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
+        """What arrived at the seats, each in memory of its own."""
+        keys = [node_of(x).id for x in self.seats]
+        found = [(key, table.pop(key)) for key in keys if key in table]
+        if all(g.__class__ in PLAIN for _, g in found):
+            found = handed_out(found, False, create)
+        known = dict(found)
+        return [known.get(key) for key in keys]
+
+    def reached(self, y: Any) -> bool:
+        """Whether a result was computed from something that tracks."""
+        return isinstance(y, Tensor) and not isinstance(y, Wrapped) and y.requires_grad
+
+    def release(self, tree: Any) -> Any:
+        """Results without what this run recorded; what the program around it recorded stays."""
+        return tree_map(self._released, tree)
+
+    def _released(self, y: Any) -> Any:
+        if not self.reached(y):
+            return y
+        if not self.recording or not (self.tracks or self.graph([y])[1]):
+            return y.detach() if node_of(y).id >= self.first else y
+        return y
+
+
+class LevelRun(TrackedLevel):
+    """A run among other transforms, where reverse mode is a level."""
+
+    def __init__(self, xs: Sequence[Tensor], name: str) -> None:
+        super().__init__()
+        self.name, self.recording = name, mode.enabled
+        self.seats: list[Any] = [self.leaf(x) for x in xs]
+
+    def __enter__(self) -> LevelRun:
+        mode.enabled = True
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        mode.enabled = self.recording
+
+    def reached(self, y: Any) -> bool:
+        """Whether a result is a value of this level."""
+        return self.owns(y)
+
+    def pull(  # type: ignore[override]
+        self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True
+    ) -> list[Tensor | None]:
+        """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
+        return super().pull(ys, cotangents, self.seats, self.name)
+
+    def release(self, tree: Any) -> Any:
+        """Results as they are outside of the level."""
+        return tree_map(lambda y: y.value if self.owns(y) else y, tree)
+
+
+def run_of(xs: Sequence[Tensor], name: str) -> PlainRun | LevelRun:
+    """A run for these inputs."""
+    if stack.levels or not PLAIN.issuperset(map(type, xs)):
+        return LevelRun(xs, name)
+    return PlainRun(xs, name)

@@ -1,0 +1,232 @@
+"""Derivatives of functions: grad, value_and_grad, vjp, jvp, hvp.
+
+Each takes a function of tensors, or of nested tuples, lists and dicts of them, and gives one of its derivatives; all of
+them nest, with each other and with `vmap`.  No `.grad` is touched.  A level, or a run of reverse mode on plain tensors,
+tells what belongs to which of them: see docs/decisions/025-levels.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.autodiff.duals import Dual, DualLevel
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.func.inputs import (
+    Argnums,
+    Function,
+    Inputs,
+    alike,
+    called,
+    check_like,
+    shown,
+    tangents_for,
+    with_aux,
+)
+from minigrad.func.reverse import LevelRun, PlainRun, run_of
+from minigrad.func.trees import Tree, flatten, unflatten
+from minigrad.runtime.recording import enable_grad
+from minigrad.runtime.tensor import Tensor
+
+Run = PlainRun | LevelRun
+
+
+# ---- reverse mode ---------------------------------------------------------------------------------------------------
+
+
+def value_and_gradient(
+    name: str, func: Function, argnums: Argnums, has_aux: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """(value, gradient, aux) of a function that gives a scalar."""
+    inputs = Inputs(name, args, argnums)
+    run = run_of(inputs.floats, name)
+    with run:
+        y, aux = func(*inputs.replaced(run.seats), **kwargs), None
+    if has_aux:
+        y, aux = with_aux(name, func, y)
+    if not isinstance(y, Tensor) or y.shape != () or not y.dtype.is_float:
+        raise GradientError(
+            f"{name}: {called(func)} must give one scalar float, of shape (), and gave {shown(y)}; sum() it, or use "
+            f"vjp or jacrev for more numbers{'' if has_aux else ', or has_aux=True for more values'}",
+            op=name,
+        )
+    found = run.pull([y], [None], False) if run.reached(y) else [None] * len(inputs.floats)
+    gradient = inputs.nested([alike(x) if g is None else g for x, g in zip(inputs.floats, found)])
+    return run.release(y), gradient, run.release(aux)
+
+
+def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """The function that gives the gradient of `func`, which gives a scalar.
+
+    argnums: the positional argument to differentiate in, or several; an argument may be nested tuples, lists and dicts
+    of tensors.  The gradient has its structure, a tuple for several arguments.
+    has_aux: func gives (scalar, aux), and what this makes gives (gradient, aux).
+    An input that the value does not depend on has a gradient of zeros.  Raises GradientError for a value that is no
+    scalar.
+
+        mg.func.grad(lambda x: (x * x).sum())(x)  # 2 * x
+    """
+
+    @functools.wraps(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        _, found, aux = value_and_gradient("grad", func, argnums, has_aux, args, kwargs)
+        return (found, aux) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `grad`, for (value, gradient); with has_aux, ((value, aux), gradient)."""
+
+    @functools.wraps(func)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        value, found, aux = value_and_gradient("value_and_grad", func, argnums, has_aux, args, kwargs)
+        return ((value, aux) if has_aux else value), found
+
+    return both
+
+
+def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """As `grad`, for (gradient, value), PyTorch's order; with has_aux, (gradient, (value, aux))."""
+
+    @functools.wraps(func)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        value, found, aux = value_and_gradient("grad_and_value", func, argnums, has_aux, args, kwargs)
+        return found, ((value, aux) if has_aux else value)
+
+    return both
+
+
+class Pullback:
+    """What `vjp` gives beside the output: cotangents of the output -> a tuple of cotangents of the primals.
+
+    It may be called any number of times, under any transform.
+    """
+
+    def __init__(self, run: Run, inputs: Inputs, outputs: list[Any], tree: Tree) -> None:
+        self.run, self.inputs, self.outputs, self.tree = run, inputs, outputs, tree
+
+    def __call__(self, cotangents: Any) -> tuple[Any, ...]:
+        given, tree = flatten(cotangents)
+        if tree != self.tree:
+            raise ArgumentError(
+                f"vjp: cotangents nested as {tree} do not fit the output, which is nested as {self.tree}", op="vjp"
+            )
+        for y, g in zip(self.outputs, given):
+            if isinstance(y, Tensor):
+                check_like("vjp", "cotangent", g, "output", y)
+        found: tuple[Any, ...] = self.inputs.nested(self.pull(given))
+        return found
+
+    def pull(self, cotangents: Sequence[Any]) -> list[Tensor]:
+        """The cotangents of the tensors among the primals, from one a leaf of the output."""
+        pairs = [(y, g) for y, g in zip(self.outputs, cotangents) if self.run.reached(y)]
+        floats = self.inputs.floats
+        found: Sequence[Tensor | None] = [None] * len(floats)
+        if pairs:
+            found = self.run.pull([y for y, _ in pairs], [g for _, g in pairs])
+        return [alike(x) if g is None else g for x, g in zip(floats, found)]
+
+
+def recorded(
+    name: str, func: Function, args: tuple[Any, ...], argnums: Argnums, has_aux: bool
+) -> tuple[Any, Any, Pullback]:
+    """(output, aux) of a function and its pullback."""
+    inputs = Inputs(name, args, argnums)
+    run = run_of(inputs.floats, name)
+    with run:
+        y, aux = func(*inputs.replaced(run.seats)), None
+    if has_aux:
+        y, aux = with_aux(name, func, y)
+    outputs, tree = flatten(y)
+    wrong = next((x for x in outputs if not isinstance(x, Tensor)), None)
+    if wrong is not None or not outputs:
+        raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
+    return run.release(y), run.release(aux), Pullback(run, inputs, outputs, tree)
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """(output, vjp_fn) of func at the primals; with has_aux, (output, vjp_fn, aux).
+
+    vjp_fn(cotangents), nested as the output, gives a tuple: the cotangents of the primals, each nested as its primal.
+    """
+    if not primals:
+        raise ArgumentError(f"vjp: there is nothing to differentiate {called(func)} in; give its arguments", op="vjp")
+    y, aux, pullback = recorded("vjp", func, primals, tuple(range(len(primals))), has_aux)
+    return (y, pullback, aux) if has_aux else (y, pullback)
+
+
+# ---- forward mode ---------------------------------------------------------------------------------------------------
+
+
+def jvp(
+    func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """(output, tangent of the output) of func at the primals along the tangents; with has_aux, also aux.
+
+    primals, tangents: tuples of one entry an argument, nested alike.
+    strict: raise GradientError for an output that does not depend on the primals, instead of a tangent of zeros.
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
+        raise ArgumentError(
+            f"jvp: primals and tangents must be tuples with an entry for each argument of {called(func)}", op="jvp"
+        )
+    inputs = Inputs("jvp", tuple(primals), tuple(range(len(primals))))
+    given = tangents_for("jvp", inputs, tuple(tangents))
+    with DualLevel() as level:
+        duals = [Dual(x, t, level) for x, t in zip(inputs.floats, given)]
+        y, aux = func(*inputs.replaced(duals)), None
+        if has_aux:
+            y, aux = with_aux("jvp", func, y)
+    value, tangent = split("jvp", level, func, y, strict)
+    if not has_aux:
+        return value, tangent
+    leaves, tree = flatten(aux)
+    return value, tangent, unflatten(tree, [level.parts(x)[0] for x in leaves])
+
+
+def split(name: str, level: DualLevel, func: Function, y: Any, strict: bool) -> tuple[Any, Any]:
+    """What a function gave of duals: values, and tangents nested alike."""
+    leaves, tree = flatten(y)
+    wrong = next((x for x in leaves if not isinstance(x, Tensor)), None)
+    if wrong is not None or not leaves:
+        raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
+    parts = [level.parts(x) for x in leaves]
+    if strict and any(t is None for _, t in parts):
+        raise GradientError(f"{name}: an output of {called(func)} does not depend on the primals, with strict=True")
+    tangents = [alike(x) if t is None else t for x, t in parts]
+    return unflatten(tree, [x for x, _ in parts]), unflatten(tree, tangents)
+
+
+# ---- second order ---------------------------------------------------------------------------------------------------
+
+
+def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """The product of the Hessian of func, which gives a scalar, with the tangents; no matrix is made.
+
+    primals, tangents: tuples of one entry an argument, nested alike.  For one argument the product is nested as it, for
+    several it is a tuple.  It is the gradient of <gradient, tangents>.
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
+        raise ArgumentError(
+            f"hvp: primals and tangents must be tuples with an entry for each argument of {called(func)}", op="hvp"
+        )
+    places = tuple(range(len(primals)))
+    inputs = Inputs("hvp", tuple(primals), places)
+    given = tangents_for("hvp", inputs, tuple(tangents))
+
+    def slope(*args: Any) -> Any:
+        _, found, _ = value_and_gradient("hvp", func, places, False, args, {})
+        return [g for g in flatten(found)[0] if g is not None]
+
+    with enable_grad():
+        run = run_of(inputs.floats, "hvp")
+        with run:
+            gradients = slope(*inputs.replaced(run.seats))
+    pairs = [(g, t) for g, t in zip(gradients, given) if run.reached(g)]
+    found: Sequence[Tensor | None] = [None] * len(given)
+    if pairs:
+        found = run.pull([g for g, _ in pairs], [t for _, t in pairs], False)
+    product = inputs.nested([alike(x) if h is None else h for x, h in zip(inputs.floats, found)])
+    return product[0] if len(primals) == 1 else product
