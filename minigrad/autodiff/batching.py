@@ -19,12 +19,14 @@ import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from minigrad.core.op import Op
+from minigrad.ops.batch_rules import batched_product, ranked, stretched
 from minigrad.ops.creation import zeros
 from minigrad.ops.joining import stack
-from minigrad.ops.views import expand, reshape, select
+from minigrad.ops.views import reshape, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
@@ -67,16 +69,11 @@ class Batch:
 
     def ranked(self, rank: int) -> list[Tensor]:
         """The operands, those with a batch in `rank` dims behind it: theirs are the last."""
-        return [
-            reshape(x, (self.size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])) if flag else x
-            for x, flag in zip(self.operands, self.flags)
-        ]
+        return [ranked(x, flag, rank, self.size) for x, flag in zip(self.operands, self.flags)]
 
     def stretched(self) -> list[Tensor]:
         """The operands, each with the batch, by a view where it has none."""
-        return [
-            x if flag else expand(x, shape=(self.size, *x.shape)) for x, flag in zip(self.operands, self.flags)
-        ]  # fmt: skip
+        return [stretched(x, flag, self.size) for x, flag in zip(self.operands, self.flags)]
 
 
 def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: Sequence[bool]) -> Any:
@@ -102,16 +99,12 @@ def by_roles(call: Batch) -> Any:
 
 def by_product(call: Batch) -> Any:
     """A product of matrices; a vector becomes a row or a column, whose dim goes again."""
-    row, column = (len(shape) == 1 for shape in call.shapes)
     a, b = call.operands
-    if row:
-        a = reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
-    if column:
-        b = reshape(b, (*b.shape, 1))
-    full = Batch(call.op, call.params, (a, b), call.flags, call.size)
-    y = apply(call.op, tuple(full.ranked(max(len(shape) for shape in full.shapes))), call.params)
-    kept = [*y.shape[:-2], *([] if row else [y.shape[-2]]), *([] if column else [y.shape[-1]])]
-    return reshape(y, tuple(kept)) if row or column else y
+
+    def multiply(left: Tensor, right: Tensor) -> Any:
+        return apply(call.op, (left, right), call.params)
+
+    return batched_product(multiply, a, b, call.flags, call.size)
 
 
 def by_moving(call: Batch) -> Any:
@@ -126,16 +119,20 @@ def by_moving(call: Batch) -> Any:
 
 
 def by_rule(call: Batch) -> Any:
-    """The declared rule, which is given operands that all have the batch."""
+    """The declared rule, which is given operands that all have the batch, or flags that say which have."""
     rule: Any = call.op.batch
-    known = {**call.params, "batch": call.size}
-    return rule(*call.stretched(), **{name: known[name] for name in keyword_names(rule)})
+    known = {**call.params, "batch": call.size, "flags": call.flags}
+    named = keyword_names(rule)
+    operands = call.operands if "flags" in named else call.stretched()
+    found = rule(*operands, **{name: known[name] for name in named})
+    return found if call.op.result is None else call.op.result(*found)
 
 
-def keyword_names(rule: Callable[..., Any]) -> list[str]:
+@cache
+def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
     """What a rule asks for by keyword."""
     given = inspect.signature(rule).parameters.values()
-    return [p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    return tuple(p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 def by_looping(call: Batch) -> Any:

@@ -84,6 +84,7 @@ def read_batch(op: Op, batch: BatchRule) -> BatchRule:
     """How an op takes a batch: a kind by name, or a rule `(x, w, *, batch, params...)`.
 
     A rule is given operands that all have the batch as their first dim, `batch` of them, and gives results that have.
+    If it names `flags`, one an operand, only those that are flagged have it.
     Raises DeclarationError for another kind, or a rule of other operands.
     """
     if batch is None or (isinstance(batch, str) and batch in BATCHES):
@@ -93,11 +94,11 @@ def read_batch(op: Op, batch: BatchRule) -> BatchRule:
     given = inspect.signature(batch).parameters.values()
     operands = tuple(p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
     others = [p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    unknown = [name for name in others if name != "batch" and name not in op.params]
+    unknown = [name for name in others if name not in ("batch", "flags", *op.params)]
     if operands != op.operands or unknown:
         raise wrong(
             op, f"its batch rule takes ({', '.join(operands)}) and {', '.join(others) or 'nothing'} by keyword; it is "
-            f"given ({', '.join(op.operands)}), and of `batch` and the parameters what it names"
+            f"given ({', '.join(op.operands)}), and of `batch`, `flags` and the parameters what it names"
         )  # fmt: skip
     return batch
 

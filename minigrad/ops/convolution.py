@@ -14,9 +14,11 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, batched_conv
 from minigrad.ops.declare import kernel
 from minigrad.ops.reduce import sum
 from minigrad.ops.rules import common, each
+from minigrad.ops.views import reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -66,6 +68,9 @@ def over_channels(g: Tensor) -> Tensor:
         lambda g: over_channels(g),
     ),
     linear=each(("x", "bias"), ("weight", "bias")),
+    batch=lambda x, weight, bias, *, size, stride, padding, dilation, groups, batch, flags: _conv_batch(
+        x, weight, bias, batch, flags, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
+    ),
 )
 def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation, groups):
     """Outputs of a spatial `size` from an image and a weight; `padding` counts zeros in front only, size says the rest.
@@ -88,6 +93,18 @@ def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation,
         ),
     ),
     linear=each("output", "weight"),
+    batch=lambda output, weight, *, size, stride, padding, dilation, groups, batch, flags: batched_conv(
+        conv_input_with,
+        "ywx",
+        (output, weight),
+        flags,
+        batch,
+        groups,
+        size=size,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    ),
 )
 def conv_input_with(backend, out, output, weight, *, size, stride, padding, dilation, groups):
     """An image of a spatial `size` from outputs and a weight: the transposed convolution.
@@ -109,6 +126,18 @@ def conv_input_with(backend, out, output, weight, *, size, stride, padding, dila
         ),
     ),
     linear=each("output", "x"),
+    batch=lambda output, x, *, size, stride, padding, dilation, groups, batch, flags: batched_conv(
+        conv_weight_with,
+        "yxw",
+        (output, x),
+        flags,
+        batch,
+        groups,
+        size=size,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    ),
 )
 def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation, groups):
     """A weight with taps of `size` from outputs and an image: the sum over all places where a tap joins the two.
@@ -116,6 +145,25 @@ def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation
     Gradient: `conv_with` and `conv_input_with`.
     """
     return backend.prepare(Convolve("weight", stride, padding, dilation, groups), out, output, x)
+
+
+def _conv_batch(
+    x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, *, groups: int, **params: Any
+) -> Tensor:
+    """`conv_with` for each of a batch; a bias of their own is added apart."""
+    shared: Any = bias if not flags[2] and not flags[1] else zero(x)
+
+    def conv(x: Tensor, weight: Tensor, **given: Any) -> Tensor:
+        return conv_with(x, weight, shared, **given)
+
+    if flags[0] or flags[1]:
+        y = batched_conv(conv, "xwy", (x, weight), flags, many, groups, **params)
+    else:
+        y = conv(x, weight, groups=groups, **params)
+    if shared is bias:
+        return y
+    row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
+    return y + reshape(bias, (*bias.shape[: flags[2]], *row))
 
 
 def zero(like: Tensor) -> Tensor:

@@ -114,6 +114,7 @@ def _value_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     shape=lambda op, value, *, shape: shape,
     vjp=(lambda g: g.sum(),),
     linear=True,
+    batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
 )
 def fill(backend, out, value, *, shape: Shape):
     """A tensor of one value, which is a scalar.  Gradient: the sum of g."""

@@ -12,14 +12,17 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
 from minigrad.core.shape import as_int
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
 from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_add_along, index_select_along, out_of_range, watched, zeros_of
+from minigrad.ops.joining import stack
 from minigrad.ops.reduce import amax, amin, sum, wide
 from minigrad.ops.subscript import set_item
-from minigrad.ops.views import unsqueeze
+from minigrad.ops.views import reshape, select, unsqueeze
+from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
@@ -44,11 +47,24 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
     ),
     # Linear in x, but what a row learns is its share of g, and forward mode agrees with backward.
     jvp=lambda dx, index, share: index_select_along(dx, index, dim=0) * unsqueeze(share, dim=1),
+    batch=lambda x, index, share, *, batch, flags: _batch(x, index, share, batch, flags),
 )
 def embedding_with(backend, out, x, index, share):
     """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
     launch = backend.prepare(Select(0), out, x, index)
     return watched(embedding_with, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
+
+
+def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:
+    """One table: all numbers at once.  A table for each: wider rows, or with numbers for each, one after the other."""
+    if not flags[0]:
+        rows, shares = stretched(index, flags[1], size), stretched(share, flags[2], size)
+        return cut(embedding_with(x, reshape(rows, -1), reshape(shares, -1)), 0, rows.shape)
+    if not flags[1] and not flags[2]:
+        return to_front(cut(embedding_with(merged(x, (1, 0, 2), 1, 2), index, share), 1, (size, x.shape[2])), 1)
+    operands = [stretched(*each, size) for each in zip((x, index, share), flags)]
+    found = [embedding_with(*[select(each, dim=0, index=k) for each in operands]) for k in range(size)]
+    return stack(found) if found else zeros(0, index.shape[-1], x.shape[2], dtype=x.dtype, device=x.device)
 
 
 def embedding(
@@ -79,13 +95,13 @@ def embedding(
     if max_norm is not None:
         _shrink(weight, rows, max_norm, norm_type)
     try:
-        if scale_grad_by_freq and weight.requires_grad:
+        if scale_grad_by_freq and derives(weight):
             y = embedding_with(weight, rows, _shares(weight, rows))
         else:
             y = index_select_along(weight, rows, dim=0)
     except IndexOutOfRange as error:  # it speaks of the op, and the table, that looked first
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
-    if padding is not None and y.requires_grad:
+    if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)
     return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])
 

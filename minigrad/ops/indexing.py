@@ -19,9 +19,10 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Gather, ScatterAdd, Select, SelectAdd
 from minigrad.core.roles import Dim
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common, joint
-from minigrad.ops.views import expand
+from minigrad.ops.views import expand, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
@@ -151,6 +152,7 @@ def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
     shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
     linear=joint("x"),
+    batch=lambda x, index, *, dim, batch, flags: _select_batch(x, index, dim, flags),
 )
 def index_select_along(backend, out, x, index, *, dim: Dim):
     """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
@@ -162,10 +164,42 @@ def index_select_along(backend, out, x, index, *, dim: Dim):
     shape=_add_shape,
     vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_along(g, index, dim=dim)),
     linear=joint("x", "src"),
+    batch=lambda x, index, src, *, dim, batch, flags: _add_batch(x, index, src, dim, flags, batch),
 )
 def index_add_along(backend, out, x, index, src, *, dim: Dim):
     """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""
     return watched(index_add_along, backend, backend.prepare(SelectAdd(dim), out, x, index, src), x, index, dim)
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
+def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
+    """Slices for each of a batch: a dim further, or with an index of its own for each all in one, or a gather."""
+    if not flags[1]:
+        return index_select_along(x, index, dim=dim + 1)
+    if not flags[0]:
+        flat = index_select_along(x, reshape(index, -1), dim=dim)
+        return to_front(cut(flat, dim, index.shape), dim)
+    shape = (*x.shape[: dim + 1], index.shape[1], *x.shape[dim + 2 :])
+    return gather_along(x, _spread(index, dim, shape), dim=dim + 1)
+
+
+def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
+    """An index for each of a batch, along `dim` of one, over all dims: a view."""
+    at = (index.shape[0], *(1,) * dim, index.shape[1], *(1,) * (len(shape) - dim - 2))
+    return expand(reshape(index, at), shape=shape)
+
+
+def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
+    """Slices added for each of a batch."""
+    x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
+    if flags[1]:
+        return scatter_add_along(x, _spread(index, dim, src.shape), src, dim=dim + 1)
+    return index_add_along(x, index, src, dim=dim + 1)
+
+
+# ---- public ---------------------------------------------------------------------------------------------------------
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:

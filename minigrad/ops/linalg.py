@@ -18,8 +18,10 @@ from minigrad.core.requests import Product
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common, each
+from minigrad.ops.views import reshape
 from minigrad.runtime.dispatch import lane
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -218,6 +220,7 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
     ),
     linear=each(("c", "a"), ("c", "b")),
+    batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
 )
 def addmm_nd(backend, out, c, a, b, *, alpha, beta):
     """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
@@ -225,6 +228,15 @@ def addmm_nd(backend, out, c, a, b, *, alpha, beta):
     With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
     """
     return _added(backend, out, c, a, b, alpha, beta)
+
+
+def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, size: int, flags: Flags) -> Tensor:
+    """The product for each of a batch, and what is added to it."""
+    product = batched_product(_multiply, a, b, flags[1:], size) if flags[1] or flags[2] else matmul(a, b)
+    y = product if alpha == 1 else product * alpha
+    rank = product.ndim - (flags[1] or flags[2])
+    y = y + ranked(c, flags[0], rank, size) * beta if beta else y
+    return stretched(y, y.ndim > rank, size)
 
 
 def plain(factor: Any) -> Any:
@@ -292,11 +304,27 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     shape=_linear_shape,
     vjp=(lambda g, weight: g @ weight, lambda g, x: weight_gradient(g, x), lambda g: g),
     linear=each(("x", "bias"), ("weight", "bias")),
+    batch=lambda x, weight, bias, *, batch, flags: _linear_batch(x, weight, bias, batch, flags),
 )
 def linear_with(backend, out, x, weight, bias):
     """x @ weight.T + bias in one kernel.  Gradient: g @ weight, g.T @ x over all rows, and g summed over all rows."""
     launch = _added(backend, out, bias, x, Spec(weight.layout.transpose(0, 1), weight.dtype), 1, 1)
     return lambda a, b, c, buffer: launch(c, a, b, buffer)
+
+
+def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor, size: int, flags: Flags) -> Tensor:
+    """A batch of inputs is more rows; one of weights or biases is a product, and a sum."""
+    if flags == (True, False, False):
+        return linear_with(x, weight, bias)
+    rank = x.ndim - flags[0]
+    lead = x.shape[flags[0] : -1]
+    if flags[1]:
+        rows = reshape(x, (*x.shape[: flags[0]], -1 if x.numel() else 0, x.shape[-1])) if rank != 2 else x
+        product = batched_product(_multiply, rows, weight.mT, flags[:2], size)
+        product = reshape(product, (size, *lead, weight.shape[1]))
+    else:
+        product = matmul(x, weight.mT)
+    return stretched(product + ranked(bias, flags[2], rank, size), True, size)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -18,6 +18,7 @@ from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeErr
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.indexing import bounds_of, gather, index_select
+from minigrad.ops.record import schema
 from minigrad.ops.reduce import sum
 from minigrad.ops.rows import picks
 from minigrad.ops.rules import common, refuse
@@ -76,7 +77,37 @@ def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor
     return where(counts, gather(logs, dim, unsqueeze(classes, dim=dim)).squeeze(dim), 0.0), counts, classes
 
 
-@picks(LOG_SOFTMAX, slope=SOFTMAX, dtype=_dtype, check=_in_range)
+def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The loss for each of a batch: rows one by one, then each sum or mean over its own."""
+    loss = cross_entropy_along(x, target, ignore=ignore, reduction="none")
+    own = tuple(range(1, target.ndim))
+    if reduction == "none" or (reduction == "sum" and not own):
+        return loss
+    return sum(loss, own) if reduction == "sum" else sum(loss, own) / _counted(target, ignore, own, loss)
+
+
+def _counted(target: Tensor, ignore: int, dims: tuple[int, ...], like: Tensor) -> Tensor:
+    """How many rows of each of a batch count."""
+    return cast(sum(_wide(target) != ignore, dims), dtype=like.dtype)
+
+
+def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The slope for each of a batch, from a gradient for each."""
+    if reduction != "none":
+        own = tuple(range(1, target.ndim))
+        if reduction == "mean":
+            g = g / _counted(target, ignore, own, g)
+        g = expand(g.reshape(g.shape[0], *(1 for _ in own)), shape=target.shape)
+    return schema["cross_entropy_backward"].public(  # type: ignore[misc]
+        g, x, target, ignore=ignore, reduction="none"
+    )
+
+
+@picks(
+    LOG_SOFTMAX, slope=SOFTMAX, dtype=_dtype, check=_in_range,
+    batch=lambda x, target, *, ignore, reduction: _cross_batch(x, target, ignore, reduction),
+    back_batch=lambda g, x, target, *, ignore, reduction: _cross_back_batch(g, x, target, ignore, reduction),
+)  # fmt: skip
 def cross_entropy_along(x, target, *, ignore, reduction):
     """-log_softmax(x) at the class of each row of the last dim.  Gradient: softmax(x), minus 1 at the class."""
     picked, counts, _ = _picked(log_softmax(x, -1), target, ignore, x.ndim - 1)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from minigrad.core.shape import as_shape
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, ranked, stretched
+from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_numbers
 from minigrad.ops.norm_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NORM, RMS_NORM_SLOPE
-from minigrad.ops.reduce import mean
+from minigrad.ops.record import schema
+from minigrad.ops.reduce import mean, sum
 from minigrad.ops.rows import rows
 from minigrad.ops.rules import joint
 from minigrad.ops.views import expand
@@ -24,14 +28,99 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # from 1 to the next
 
 
-@rows(LAYER_NORM, slope=LAYER_NORM_SLOPE, linear=joint("weight", "bias"))
+# ---- batches: more rows, where the lines are the same for all; the sums down the columns are each one's own ---------
+
+
+def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:
+    """A line for the rows of a batch x."""
+    return ranked(line, flag, x.ndim - 1, size)
+
+
+def _ones(x: Tensor, value: float = 1.0) -> Tensor:
+    """A line of one number for the rows of x."""
+    return expand(number(value, x.dtype, x.device), shape=x.shape[-1:])
+
+
+def _layer_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    x = stretched(x, flags[0], size)
+    if not flags[1] and not flags[2]:
+        return layer_norm_with(x, weight, bias, eps=eps)
+    y = layer_norm_with(x, _ones(x), _ones(x, 0.0), eps=eps)
+    return y * _beside(weight, flags[1], x, size) + _beside(bias, flags[2], x, size)
+
+
+def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    x = stretched(x, flags[0], size)
+    if not flags[1]:
+        return rms_norm_with(x, weight, eps=eps)
+    return rms_norm_with(x, _ones(x), eps=eps) * _beside(weight, True, x, size)
+
+
+def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
+    back: Any = schema[f"{name}_backward"].public
+    if flags[2]:  # it only ever stands beside g
+        return cast(back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps), dtype=g.dtype)
+    dx: Tensor = back(g, x, weight, eps=eps)
+    return dx
+
+
+def _columns(x: Tensor) -> Tensor:
+    """The sum down the columns of each of a batch."""
+    return sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
+
+
+def _layer_sums_batch(g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    return _columns(g * layer_norm_with(x, _ones(x), _ones(x, 0.0), eps=eps)), _columns(g)
+
+
+def _layer_gradients_batch(
+    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
+) -> tuple[Tensor, ...]:
+    sums = _layer_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
+    return (_back_batch("layer_norm", g, x, weight, eps, size, flags), *sums)
+
+
+def _rms_sums_batch(g: Tensor, x: Tensor, eps: float) -> Tensor:
+    return _columns(g * rms_norm_with(x, _ones(x), eps=eps))
+
+
+def _rms_gradients_batch(
+    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
+) -> tuple[Tensor, Tensor]:
+    sums = _rms_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
+    return _back_batch("rms_norm", g, x, weight, eps, size, flags), sums
+
+
+# ---- the ops --------------------------------------------------------------------------------------------------------
+
+
+@rows(
+    LAYER_NORM, slope=LAYER_NORM_SLOPE, linear=joint("weight", "bias"),
+    batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
+    batches={
+        "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch(
+            "layer_norm", g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _layer_sums_batch(g, x, eps),
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _layer_gradients_batch(
+            g, x, weight, eps, batch, flags),
+    },
+)  # fmt: skip
 def layer_norm_with(x, weight, bias, *, eps):
     """Rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
     deviation = x - mean(x, -1, keepdim=True)
     return deviation * (mean(deviation * deviation, -1, keepdim=True) + eps).rsqrt() * weight + bias
 
 
-@rows(RMS_NORM, slope=RMS_NORM_SLOPE, linear=joint("weight"))
+@rows(
+    RMS_NORM, slope=RMS_NORM_SLOPE, linear=joint("weight"),
+    batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
+    batches={
+        "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch("rms_norm", g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _rms_sums_batch(g, x, eps),
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _rms_gradients_batch(g, x, weight, eps, batch, flags),
+    },
+)  # fmt: skip
 def rms_norm_with(x, weight, *, eps):
     """Rows of the last dim over the root of their mean square, times a weight."""
     return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight

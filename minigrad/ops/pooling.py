@@ -17,6 +17,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import AvgPool, MaxPool
 from minigrad.core.shape import pooled_size
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.batch_rules import folded
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.convolution import IntOrInts, per_dim
@@ -66,6 +67,9 @@ def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
     jvp=lambda dx, x, *, size, window, stride, padding, dilation: max_pool_pick(
         dx, x.detach(), size=size, window=window, stride=stride, padding=padding, dilation=dilation
     ),
+    batch=lambda x, *, size, window, stride, padding, dilation: folded(
+        max_pool_with, (x,), size=size, window=window, stride=stride, padding=padding, dilation=dilation
+    ),
 )
 def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
     """The largest element of each window.  Gradient: g where the first largest is."""
@@ -80,6 +84,9 @@ def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
         lambda g, x, *, window, stride, padding, dilation: max_pool_back(
             g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
         ),
+    ),
+    batch=lambda x, *, size, window, stride, padding, dilation: folded(
+        max_pool_indices, (x,), size=size, window=window, stride=stride, padding=padding, dilation=dilation
     ),
 )
 def max_pool_indices(backend, values, indices, x, *, size, window, stride, padding, dilation):
@@ -97,6 +104,18 @@ def max_pool_indices(backend, values, indices, x, *, size, window, stride, paddi
         None,
     ),
     linear=joint("output"),
+    batch=lambda output, x, *, size, window, stride, padding, dilation: folded(
+        max_pool_back,
+        (
+            output,
+            x,
+        ),
+        size=size,
+        window=window,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    ),
 )
 def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dilation):
     """Zeros, with each element of `output` added where x has the first largest of its window."""
@@ -113,6 +132,18 @@ def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dil
         None,
     ),
     linear=joint("h"),
+    batch=lambda h, x, *, size, window, stride, padding, dilation: folded(
+        max_pool_pick,
+        (
+            h,
+            x,
+        ),
+        size=size,
+        window=window,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+    ),
 )
 def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation):
     """The elements of h that lie where x has the first largest of each window."""
@@ -131,6 +162,16 @@ def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation
         ),
     ),
     linear=True,
+    batch=lambda x, *, size, window, stride, padding, pad_counts, divisor: folded(
+        avg_pool_with,
+        (x,),
+        size=size,
+        window=window,
+        stride=stride,
+        padding=padding,
+        pad_counts=pad_counts,
+        divisor=divisor,
+    ),
 )
 def avg_pool_with(backend, out, x, *, size, window, stride, padding, pad_counts, divisor):
     """The mean of each window.  Gradient: g, divided likewise, all over its window."""
@@ -147,6 +188,10 @@ def avg_pool_with(backend, out, x, *, size, window, stride, padding, pad_counts,
         ),
     ),
     linear=True,
+    batch=lambda output, *, size, window, stride, padding, pad_counts, divisor: folded(
+        avg_pool_back, (output,), size=size, window=window, stride=stride, padding=padding, pad_counts=pad_counts,
+        divisor=divisor,
+    ),
 )  # fmt: skip
 def avg_pool_back(backend, out, output, *, size, window, stride, padding, pad_counts, divisor):
     """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""

@@ -10,7 +10,7 @@ order of derivative is there, and none above the first is written by hand.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -23,12 +23,15 @@ from minigrad.ops.declare import kernel
 from minigrad.ops.record import INNER, Function, Vjp, keyword_params, where_of
 from minigrad.ops.rules import floating, joint, same_shape
 
+NOTHING: Mapping[str, BatchRule] = {}
 Names = tuple[str, ...]
 Body = Callable[..., Any]
 Declare = Callable[..., Function]
 
 
-def rows(fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, **claims: Any) -> Declare:
+def rows(
+    fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, batches: Mapping[str, BatchRule] = NOTHING, **claims: Any
+) -> Declare:
     """Declare an op along rows; the body is its definition as tensor code, where floats come in the compute dtype.
 
     The first operand has the rows, along the parameter `dim` or else the last dim; the others are lines that all rows
@@ -37,6 +40,7 @@ def rows(fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, **claims: Any) -> D
     slope: the same of the gradient of the rows, over `g` and operands, with a term for each line: the line's gradient
     is its sum over all rows.
     claims: `linear=`, `jvp=` and `batch=`, as for `kernel`.
+    batches: how the slope's ops take a batch, by the last part of their label, where it is not as the op does.
     vjp: the slope in tensor code, for one over `g` and the result `y`; then no operand is kept, and higher orders go
     through it instead of the definition.
     The slope's ops are `label_backward` and, with lines, `label_sums` and `label_gradients`, which makes both.
@@ -53,13 +57,17 @@ def rows(fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, **claims: Any) -> D
                 f"{len(slope.terms)} terms; give one for each", op=function.__name__,
             )  # fmt: skip
         check_params(function, fn, ("dim",))
-        batch = claims.get("batch")
-        back = along(function, slope.only(f"{label}_backward", True, False), lines, ("dx",), batch)
+
+        def slopes(part: str, result: bool, terms: bool, outputs: Names) -> Function:
+            batch = batches.get(part, claims.get("batch"))
+            return along(function, slope.only(f"{label}_{part}", result, terms), lines, outputs, batch)
+
+        back = slopes("backward", True, False, ("dx",))
         more = {"dtype": floating, "shape": shape_rule(lines, (False,)), "vjp": vjp, **claims}
         if not vjp:
             made = tuple(f"d{name}" for name in names)
-            sums = along(function, slope.only(f"{label}_sums", False, True), lines, made[1:], batch) if lines else None
-            both = along(function, slope.only(f"{label}_gradients", True, True), lines, made, batch) if lines else None
+            sums = slopes("sums", False, True, made[1:]) if lines else None
+            both = slopes("gradients", True, True, made) if lines else None
             more |= first_order(function, names, chosen(names, back, sums, both), names)
         public = kernel(**more)(posed(function, launcher(fn, lines), names))
         return with_definition(function, public, back if vjp else None)
@@ -67,12 +75,14 @@ def rows(fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, **claims: Any) -> D
     return declare
 
 
-def picks(fn: RowFn, *, slope: RowFn, dtype: Body, check: Body) -> Declare:
+def picks(
+    fn: RowFn, *, slope: RowFn, dtype: Body, check: Body, batch: BatchRule = None, back_batch: BatchRule = None
+) -> Declare:
     """As `rows`, for minus the element of each row (last dim) that a second operand names.
 
     Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
     slope: what of each element, less 1 at the one that is named, times g, is the gradient.
-    dtype, check: as for `kernel`, also of the backward op.
+    dtype, check: as for `kernel`, also of the backward op.  batch, back_batch: likewise, of the one and the other.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -81,10 +91,11 @@ def picks(fn: RowFn, *, slope: RowFn, dtype: Body, check: Body) -> Declare:
             check_names(function, each, names[:1])
         check_params(function, fn, ("ignore", "reduction"))
         body = posed(function, asking(PickBack, slope), ("g", *names), f"{label_of(function)}_backward")
-        back = at(function, kernel(dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"))(body))
+        declare = kernel(dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"), batch=back_batch)
+        back = at(function, declare(body))
         more = first_order(function, names, chosen(names, back, None, None), names[:1])
         body = posed(function, asking(Pick, fn), names)
-        return with_definition(function, kernel(dtype=dtype, shape=pick_shape, check=check, **more)(body))
+        return with_definition(function, kernel(dtype=dtype, shape=pick_shape, check=check, batch=batch, **more)(body))
 
     return declare
 

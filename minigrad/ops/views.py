@@ -45,6 +45,7 @@ def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params
     shape=_put_back_shape,
     vjp=(lambda g, *, view, params: _look_again(g, view, params),),
     linear=True,
+    batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
 )
 def put_back(backend, out, g, *, shape, view, params):
     """Zeros of `shape` with g added through a view: the adjoint of that view.
@@ -61,6 +62,16 @@ def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Ten
         g = clone(g)
     again: Tensor = apply(view, (g,), dict(params))
     return again
+
+
+def _put_back_batch(g: Tensor, shape: tuple[int, ...], view: Op, params: dict[str, Any], size: int) -> Tensor:
+    """The adjoint of a view of a batch: its parameters change as those of the view do."""
+    if view is _strided():
+        params |= {"size": (size, *params["size"]), "stride": (numel(shape), *params["stride"])}
+    else:
+        params = {name: view.roles[name].shift(v, shape, size) if view.roles[name].shift else v
+                  for name, v in params.items()}  # fmt: skip
+    return put_back(g, shape=(size, *shape), view=view, params=tuple(params.items()))
 
 
 def _strided() -> Op:

@@ -59,7 +59,7 @@ def test_an_inner_derivative_does_not_see_the_outer_variable(outer: Any, inner: 
 
 @pytest.mark.parametrize(
     "ways",
-    [ways for ways in itertools.product(WAYS[:3], repeat=3)],
+    list(itertools.product(WAYS[:3], repeat=3)),
     ids=lambda ways: "-".join(w.__name__ for w in ways),
 )
 def test_the_third_derivative(ways: Any) -> None:

@@ -1,0 +1,124 @@
+"""Pieces of the rules by which ops take a batch: dims moved to where an op has room for one.
+
+A rule that asks for `flags` is given the operands as they are: those of them with a batch, in front, are flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.ops.views import expand, permute, reshape
+from minigrad.runtime.tensor import Tensor
+
+Flags = Sequence[bool]
+
+
+def stretched(x: Tensor, flag: bool, size: int) -> Tensor:
+    """x with the batch, by a view where it has none."""
+    return x if flag else expand(x, shape=(size, *x.shape))
+
+
+def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
+    """x to stand beside a batch of tensors of `rank` dims: its own dims are the last."""
+    return reshape(x, (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])) if flag else x
+
+
+def folded(fn: Callable[..., Any], xs: Sequence[Tensor], **params: Any) -> Any:
+    """An op over (N, ...) of (B, N, ...): for it N and the batch are one."""
+    size, n = xs[0].shape[:2]
+    found = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], **params)
+    parts = found if isinstance(found, tuple) else (found,)
+    whole = [reshape(y, (size, n, *y.shape[1:])) for y in parts]
+    return type(found)(*whole) if isinstance(found, tuple) else whole[0]
+
+
+def merged(x: Tensor, order: Sequence[int], first: int, count: int) -> Tensor:
+    """The dims in another order, and then `count` of them from `first` on as one."""
+    if list(order) != list(range(x.ndim)):
+        x = permute(x, dims=tuple(order))
+    size = 1
+    for n in x.shape[first : first + count]:
+        size *= n
+    return reshape(x, (*x.shape[:first], size, *x.shape[first + count :]))
+
+
+def cut(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """A dim cut into several."""
+    return reshape(x, (*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
+
+
+def to_front(x: Tensor, dim: int) -> Tensor:
+    """A dim as the first."""
+    return permute(x, dims=(dim, *[d for d in range(x.ndim) if d != dim]))
+
+
+# ---- products -------------------------------------------------------------------------------------------------------
+
+NARROW = 16  # columns below which a product for each of a batch costs more than one with all of them copied together
+
+
+def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: Flags, size: int) -> Tensor:
+    """a @ b for each of a batch: as one product of larger matrices where one of them is the same for all."""
+    many_a, many_b = flags
+    rows, columns = a.ndim - many_a, b.ndim - many_b  # dims of one of them
+    y: Tensor
+    if many_a and not many_b and columns <= 2:
+        y = multiply(reshape(a, (-1, a.shape[-1])) if a.numel() else a, b)
+        return reshape(y, (*a.shape[:-1], *b.shape[1:])) if a.numel() else y
+    if many_b and not many_a and rows == 2 and columns == 1:
+        y = multiply(b, a.mT)
+        return y
+    if many_b and not many_a and rows == columns == 2 and b.shape[2] < NARROW and b.numel():
+        joined = merged(b, (1, 0, 2), 1, 2)
+        return to_front(cut(multiply(a, joined), 1, (size, b.shape[2])), 1)
+    a = reshape(a, (*a.shape[:-1], 1, a.shape[-1])) if rows == 1 else a
+    b = reshape(b, (*b.shape, 1)) if columns == 1 else b
+    rank = max(a.ndim - many_a, b.ndim - many_b)
+    y = multiply(ranked(a, many_a, rank, size), ranked(b, many_b, rank, size))
+    kept = [*y.shape[:-2], *([] if rows == 1 else [y.shape[-2]]), *([] if columns == 1 else [y.shape[-1]])]
+    return reshape(y, tuple(kept)) if rows == 1 or columns == 1 else y
+
+
+# ---- convolutions ---------------------------------------------------------------------------------------------------
+
+# The sum over all y[N, O] x[N, C] w[O, C]: in which dim each of the three has the images, the outputs and the channels,
+# and whether groups part it there.
+PLACES = {
+    "N": {"x": (0, False), "y": (0, False)},
+    "O": {"y": (1, True), "w": (0, True)},
+    "C": {"x": (1, True), "w": (1, False)},
+}
+OWN = {"x": 1, "y": 1, "w": 0}  # the dim along which a batch of both operands is more groups
+
+
+def into(x: Tensor, dim: int, groups: int) -> Tensor:
+    """(B, ..., C, ...) with the batch inside of each group of a dim of one: (..., groups * B * C / groups, ...)."""
+    parts = cut(x, dim + 1, (groups, x.shape[dim + 1] // groups))
+    return merged(parts, (*range(1, dim + 2), 0, *range(dim + 2, parts.ndim)), dim, 3)
+
+
+def out_of(y: Tensor, dim: int, groups: int, size: int) -> Tensor:
+    """The way back: the batch in front."""
+    parts = to_front(cut(y, dim, (groups, size, y.shape[dim] // (groups * size))), dim + 1)
+    return merged(parts, range(parts.ndim), dim + 1, 2)
+
+
+def batched_conv(
+    conv: Callable[..., Any], names: str, xs: Sequence[Tensor], flags: Flags, many: int, groups: int, **params: Any
+) -> Tensor:
+    """A convolution of a batch of `many`.  names: what its two operands and the result are, such as "xwy".
+
+    A batch of images is more images, one of weights more channels within each group, and one of both more groups.
+    """
+    if flags[0] and flags[1]:
+        given = [into(x, OWN[name], 1) for x, name in zip(xs, names)]
+        return out_of(conv(*given, groups=groups * many, **params), OWN[names[2]], 1, many)
+    k = 0 if flags[0] else 1
+    shared = next(where for where in PLACES.values() if names[k] in where and names[2] in where)
+    dim, parted = shared[names[k]]
+    given = list(xs)
+    given[k] = into(xs[k], dim, groups if parted else 1)
+    y = conv(*given, groups=groups, **params)
+    dim, parted = shared[names[2]]
+    return out_of(y, dim, groups if parted else 1, many)
