@@ -18,6 +18,7 @@ from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.ops.declare import kernel, view
 from minigrad.runtime.dispatch import apply, run_view
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.recording import is_grad_enabled
@@ -304,13 +305,14 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     given = stride if isinstance(stride, (list, tuple)) else (stride,)
     steps = tuple(as_int(s, "a stride", "as_strided") for s in given)
     offset = x.offset if storage_offset is None else as_int(storage_offset, "the offset", "as_strided")
-    if not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
+    wrapped = isinstance(x, Wrapped)  # what it wraps may lie in a larger storage, but that is nobody's business
+    if not wrapped and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
             f"as_strided: size {sizes} with strides {steps} from offset {offset} leaves the storage of {describe(x)}, "
             f"which has {x.storage.numel} elements",
             op="as_strided",
         )
-    if x.requires_grad and is_grad_enabled():
+    if wrapped or (x.requires_grad and is_grad_enabled()):
         if not (x.is_contiguous() and x.offset == 0):
             raise GradientError(
                 f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides} "
