@@ -9,6 +9,7 @@ from minigrad.autodiff.batching import batched
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
+from minigrad.runtime.graph import ids
 from minigrad.runtime.levels import Level, Wrapped, derives
 from minigrad.runtime.tensor import Tensor
 
@@ -25,8 +26,11 @@ class Batched(Wrapped):
     __slots__ = ("value",)
 
     def __init__(self, value: Tensor, level: BatchLevel) -> None:
-        super().__init__(level, behind(value.layout), value.dtype, value.device)
-        self.value = value
+        # Field by field, as many are made.
+        self.id = next(ids)
+        self.level, self.value = level, value
+        self.layout, self.dtype, self.device = behind(value.layout), value.dtype, value.device
+        self.op = None
 
 
 class BatchLevel(Level):
@@ -39,10 +43,16 @@ class BatchLevel(Level):
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         inner: list[Tensor] = []
         flags: list[bool] = []
+        ranks = set()
         for x in operands:
             mine = x.__class__ is Batched and x.level is self
             inner.append(x.value if mine else x)  # type: ignore[attr-defined]
             flags.append(mine)
+            if mine or x.layout.shape:
+                ranks.add(len(x.layout.shape))
+        if op.kind == "elementwise" and len(ranks) == 1:
+            # Of one rank, beside scalars that all share: as for one of them, and by the fast lane.
+            return Batched(op.public(*inner), self)  # type: ignore[misc]
         found = batched(op, params, inner, flags)
         if op.result is None:
             return Batched(found, self)

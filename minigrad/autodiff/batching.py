@@ -44,7 +44,7 @@ def batch_kind(op: Op) -> str:
     return op.kind if op.kind in ("elementwise", "reduction") else "loop"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, for those take three times as long to make
 class Batch:
     """A call of an op on a batch of `size`.  flags: which of the operands have the batch dim, at least one."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.autodiff.forward import pushforward
+from minigrad.autodiff.forward import pushed
+from minigrad.autodiff.tangents import Call
 from minigrad.core.op import Op
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.levels import Level, Wrapped
@@ -38,7 +39,7 @@ class DualLevel(Level):
         results = (found,) if op.result is None else tuple(found)
         if not any(y.dtype.is_float for y in results):
             return found
-        parts = pushforward(op, params, primals, tangents, results)
+        parts = pushed(Call(op, params, tuple(primals), tuple(tangents), results))
         duals = [y if t is None else Dual(y, t, self) for y, t in zip(results, parts)]
         return duals[0] if op.result is None else op.result(*duals)
 

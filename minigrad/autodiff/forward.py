@@ -21,7 +21,9 @@ from typing import Any
 from minigrad.autodiff.checks import check, node_of
 from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable
+from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.pulling import by_definition
+from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedLevel
 from minigrad.autodiff.watching import check_unwritten, place, versions
@@ -30,7 +32,7 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing import zeros_of
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.levels import Wrapped, derives
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
@@ -47,7 +49,11 @@ def pushforward(
     are read by rules that ask for them, so where they are tracked, so is what this gives.
     Raises GradientError for an operand that has a tangent and no rule, or that can have none.
     """
-    call = Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results))
+    return pushed(Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results)))
+
+
+def pushed(call: Call) -> tuple[Tensor | None, ...]:
+    """`pushforward` of a call whose parameters are canonical."""
     left = {k for k, t in enumerate(call.tangents) if t is not None}
     for k in left:
         check_tangent(call, k)
@@ -107,7 +113,14 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     rule, (y,) = call.rule(k), call.results
     # A rule counts on a g of the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
-    return {k}, (rule.fn(g, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k)),)
+    given = [g, *[call.value(name) for name in rule.saves]]
+    if not rule.facts and not any(x is not None and derives(x) for x in given):
+        # Of its one kernel no derivative could be asked.
+        try:
+            return {k}, ((rule.fused or fuse(call.op, k))(*given),)
+        except Unfusable:
+            pass
+    return {k}, (rule.fn(*given, **call.facts(rule.facts, k)),)
 
 
 def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:

@@ -21,7 +21,7 @@ from minigrad.runtime.tensor import Tensor, describe
 Tangents = Sequence[Tensor | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, for those take three times as long to make
 class Call:
     """One call of an op: what went in, with tangents, and what came out.  params: canonical, by name."""
 

@@ -21,7 +21,9 @@ def stretched(x: Tensor, flag: bool, size: int) -> Tensor:
 
 def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
     """x to stand beside a batch of tensors of `rank` dims: its own dims are the last."""
-    return reshape(x, (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])) if flag else x
+    if not flag or len(x.layout.shape) > rank:
+        return x
+    return reshape(x, (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:]))
 
 
 def folded(fn: Callable[..., Any], xs: Sequence[Tensor], **params: Any) -> Any:

@@ -22,8 +22,10 @@ from minigrad.ops.record import schema
 from minigrad.ops.reduce import sum
 from minigrad.ops.rows import picks
 from minigrad.ops.rules import common, refuse
-from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax
+from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax
 from minigrad.ops.views import expand, permute, unsqueeze
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import derives
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -103,8 +105,20 @@ def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reducti
     )
 
 
+def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The sum of dx times the slope, by its kernel where nobody asks for a derivative in x."""
+    if not derives(x) and reduction != "none":
+        one = number(1.0, x.dtype, x.device)
+        slope = schema["cross_entropy_backward"].public(one, x, target, ignore=ignore, reduction=reduction)  # type: ignore[misc]
+        return sum(slope * dx)
+    picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
+    rows = where(counts, sum(softmax(x, -1) * dx, -1), 0.0) - picked
+    return _reduced(rows, cast(counts, dtype=x.dtype), reduction)
+
+
 @picks(
     LOG_SOFTMAX, slope=SOFTMAX, dtype=_dtype, check=_in_range,
+    jvp=lambda dx, x, target, *, ignore, reduction: _cross_tangent(dx, x, target, ignore, reduction),
     batch=lambda x, target, *, ignore, reduction: _cross_batch(x, target, ignore, reduction),
     back_batch=lambda g, x, target, *, ignore, reduction: _cross_back_batch(g, x, target, ignore, reduction),
 )  # fmt: skip

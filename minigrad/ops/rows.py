@@ -76,13 +76,21 @@ def rows(
 
 
 def picks(
-    fn: RowFn, *, slope: RowFn, dtype: Body, check: Body, batch: BatchRule = None, back_batch: BatchRule = None
+    fn: RowFn,
+    *,
+    slope: RowFn,
+    dtype: Body,
+    check: Body,
+    jvp: Body | None = None,
+    batch: BatchRule = None,
+    back_batch: BatchRule = None,
 ) -> Declare:
     """As `rows`, for minus the element of each row (last dim) that a second operand names.
 
     Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
     slope: what of each element, less 1 at the one that is named, times g, is the gradient.
-    dtype, check: as for `kernel`, also of the backward op.  batch, back_batch: likewise, of the one and the other.
+    dtype, check: as for `kernel`, also of the backward op.  jvp: as for `kernel`; batch, back_batch: likewise, of the
+    one and the other.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -95,7 +103,9 @@ def picks(
         back = at(function, declare(body))
         more = first_order(function, names, chosen(names, back, None, None), names[:1])
         body = posed(function, asking(Pick, fn), names)
-        return with_definition(function, kernel(dtype=dtype, shape=pick_shape, check=check, batch=batch, **more)(body))
+        return with_definition(
+            function, kernel(dtype=dtype, shape=pick_shape, check=check, jvp=jvp, batch=batch, **more)(body)
+        )
 
     return declare
 

@@ -22,7 +22,7 @@ from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose, count_true, put
 from minigrad.ops.views import index_with
 from minigrad.runtime.data import host_numbers, nested_shape
-from minigrad.runtime.dispatch import run_view, write
+from minigrad.runtime.dispatch import apply, run_view, write
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.recording import no_grad
@@ -47,6 +47,11 @@ def get_item(x: Tensor, index: Any) -> Tensor:
             if plan is None:
                 plan = plan_for(INDEX, (x,), {"index": in_full(x, list(written))}, key)
             return run_view(INDEX, plan, x)
+    elif isinstance(x, Wrapped):
+        written = as_written(index)
+        if written is not None:
+            seen: Tensor = apply(INDEX, (x,), {"index": in_full(x, list(written))})
+            return seen
     y, gathers = read_index(x, index)
     for dim, positions in gathers:
         y = choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)

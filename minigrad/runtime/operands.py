@@ -52,6 +52,11 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
 
 def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """Operands with Python numbers made weak 0-d tensors.  Raises DTypeError for what is neither."""
+    for x in operands:
+        if not isinstance(x, Tensor):
+            break
+    else:
+        return operands
     like = None
     for x in operands:
         if isinstance(x, Tensor):

@@ -22,7 +22,7 @@ import minigrad as mg
 f = mg.func
 SMOOTH = [row for row in ROWS if row.smooth and not row.slope]
 SECOND = [row for row in SMOOTH if row.order2]
-rows = lambda some: pytest.mark.parametrize("row", some, ids=lambda row: row.name)  # noqa: E731
+rows = lambda some: pytest.mark.parametrize("row", some, ids=lambda row: row.name)
 
 
 def setting(row: Row) -> tuple[Callable[..., Any], list[Any]]:
@@ -64,7 +64,7 @@ def test_forward_and_reverse_are_adjoint(row: Row) -> None:
 def second_orders(function: Callable[..., Any], xs: Sequence[Any], u: Any, vs: Sequence[Any]) -> dict[str, list[Any]]:
     """The derivative along vs of the gradient of <u, f>, in three ways."""
     places = tuple(range(len(xs)))
-    scalar = lambda *given: (function(*given) * u).sum()  # noqa: E731
+    scalar = lambda *given: (function(*given) * u).sum()
     slope = f.grad(scalar, places)
     return {
         "forward over reverse": list(f.jvp(slope, tuple(xs), tuple(vs))[1]),
@@ -86,7 +86,7 @@ def test_the_ways_to_second_derivatives_agree(row: Row) -> None:
     for name, other in found.items():
         close(other, first, f"{row.name}, {name}", 1e-8)
     # <H v, v> once more, by forward mode over itself.
-    scalar = lambda *given: (function(*given) * u).sum()  # noqa: E731
+    scalar = lambda *given: (function(*given) * u).sum()
     twice = f.jvp(lambda *given: f.jvp(scalar, given, tuple(vs))[1], tuple(xs), tuple(vs))[1]
     assert twice.item() == pytest.approx(inner(first, vs), rel=1e-8, abs=1e-9), row.name
 
@@ -102,9 +102,9 @@ def test_gradients_of_a_batch_are_those_one_by_one(row: Row) -> None:
     y, vs = function(*xs), [like(x, rng) for x in xs]
     u = like(y, rng)
     places = tuple(range(len(xs)))
-    scalar = lambda *given: (function(*given) * u).sum()  # noqa: E731
+    scalar = lambda *given: (function(*given) * u).sum()
     slope = f.grad(scalar, places)
-    bend = lambda *given: f.jvp(slope, given, tuple(vs))[1]  # noqa: E731
+    bend = lambda *given: f.jvp(slope, given, tuple(vs))[1]
     many = [batch(x) for x in xs]
     rtol = 1e-9 if y.dtype is mg.float64 else 1e-5
     with warnings.catch_warnings():
