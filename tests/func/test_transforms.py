@@ -82,7 +82,7 @@ def test_an_input_that_is_not_used_has_zeros() -> None:
     assert f.grad(lambda x: mg.tensor(2.0))(X).tolist() == [0.0, 0.0]
     assert f.grad(lambda x: x)(mg.tensor(2.0)).item() == 1.0
     assert f.vmap(f.grad(lambda x: mg.tensor(2.0)))(X).tolist() == [0.0, 0.0]
-    y, moved = f.jvp(lambda x: Y * 1.0, (X,), (X,))
+    _, moved = f.jvp(lambda x: Y * 1.0, (X,), (X,))
     assert moved.tolist() == [0.0, 0.0]
     with pytest.raises(GradientError, match="does not depend on the primals"):
         f.jvp(lambda x: Y * 1.0, (X,), (X,), strict=True)
@@ -94,7 +94,7 @@ def test_a_pullback_may_be_called_again_and_nests_outputs() -> None:
     one = mg.tensor(1.0, dtype="float64", device="reference")
     for _ in range(2):
         assert lists(pull({"p": row(1.0, 1.0), "s": one})) == [[4.0, 0.0], [1.0, 2.0]]
-    value, pull, aux = f.vjp(lambda a: (a * 2.0, a), X, has_aux=True)
+    _, pull, aux = f.vjp(lambda a: (a * 2.0, a), X, has_aux=True)
     assert lists(pull(X)[0]) == [2.0, 4.0] and lists(aux) == [1.0, 2.0]
 
 

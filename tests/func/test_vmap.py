@@ -47,7 +47,7 @@ def test_an_output_that_is_the_same_for_all() -> None:
     row = A[0]
     assert f.vmap(lambda x: row, out_dims=1)(A).tolist() == [[v] * 3 for v in row.tolist()]
     assert f.vmap(lambda x: (x, row), out_dims=(0, None))(A)[1] is row
-    with pytest.raises(ArgumentError, match="out_dims has None for .* which differs over the batch"):
+    with pytest.raises(ArgumentError, match=r"out_dims has None for .* which differs over the batch"):
         f.vmap(lambda x: x, out_dims=None)(A)
 
 
@@ -76,7 +76,7 @@ def test_batches_nest() -> None:
 
 def test_random_numbers_are_asked_for() -> None:
     draw = lambda x: x * 0.0 + mg.randn(4, dtype="float64", device="reference")
-    with pytest.raises(GradientError, match='randn: random numbers under vmap .* pass randomness="different"'):
+    with pytest.raises(GradientError, match=r'randn: random numbers under vmap .* pass randomness="different"'):
         f.vmap(draw)(A)
     mg.manual_seed(3)
     same = f.vmap(draw, randomness="same")(A).tolist()

@@ -14,6 +14,7 @@ from tests.benchmarks.cases import (
     scans,
     sorting,
     training,
+    transforms,
 )
 
 CASES = [
@@ -32,6 +33,7 @@ CASES = [
         convolution,
         training,
         programs,
+        transforms,
     )
     for case in module.TABLE.cases
 ]
