@@ -5,13 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from minigrad.autodiff.batching import batched
+from minigrad.autodiff.batching import Batch, batch_kind, batched
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
+from minigrad.ops.batch_rules import ranked
+from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
 from minigrad.runtime.levels import Level, Wrapped, derives
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.operands import keyed
+from minigrad.runtime.plans import plan_for
+from minigrad.runtime.tensor import PLAIN, Tensor
+
+BATCH = object()  # in the key of a plan: its parameters are those of one of a batch
 
 
 @lru_cache(maxsize=4096)
@@ -43,20 +49,35 @@ class BatchLevel(Level):
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         inner: list[Tensor] = []
         flags: list[bool] = []
-        ranks = set()
         for x in operands:
             mine = x.__class__ is Batched and x.level is self
             inner.append(x.value if mine else x)  # type: ignore[attr-defined]
             flags.append(mine)
-            if mine or x.layout.shape:
-                ranks.add(len(x.layout.shape))
-        if op.kind == "elementwise" and len(ranks) == 1:
-            # Of one rank, beside scalars that all share: as for one of them, and by the fast lane.
-            return Batched(op.public(*inner), self)  # type: ignore[misc]
+        # What programs are full of takes the fast lanes; all else is in `batching.py`.
+        if op.kind == "elementwise" and op.batch is None:
+            return self.elementwise(op, operands, inner, flags)
+        if op.kind == "view" and inner[0].__class__ in PLAIN and batch_kind(op) == "view":
+            return self.view(op, inner[0], params)
         found = batched(op, params, inner, flags)
         if op.result is None:
             return Batched(found, self)
         return op.result(*[Batched(y, self) for y in found])
+
+    def elementwise(self, op: Op, operands: tuple[Tensor, ...], inner: list[Tensor], flags: list[bool]) -> Batched:
+        """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
+        ranks = [len(x.layout.shape) for x in operands]
+        rank = max(ranks)
+        if ranks.count(rank) < len(ranks):
+            inner = [ranked(x, flag, rank, self.size) for x, flag in zip(inner, flags)]
+        return Batched(op.public(*inner), self)  # type: ignore[misc]
+
+    def view(self, op: Op, x: Tensor, params: dict[str, Any]) -> Batched:
+        """A view, whose plan is found by the parameters as they were before they were shifted."""
+        key = (x.layout, x.dtype, x.device, BATCH, *map(keyed, params.values()))
+        plan = op.plans.get(key)
+        if plan is None:
+            plan = plan_for(op, (x,), Batch(op, params, (x,), (True,), self.size).shifted(), key)
+        return Batched(run_view(op, plan, x), self)
 
     def whole(self, y: Any) -> Tensor | None:
         """All of a result, batch dim first; None for one that is the same for all."""

@@ -31,6 +31,8 @@ from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
+FULL_LIMIT = 1024
+_full: dict[Any, Entries] = {}  # indices of values of transforms in full, by number of dims and as they were written
 INDEX: Op = index_with.op  # type: ignore[attr-defined]
 
 
@@ -50,7 +52,12 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     elif isinstance(x, Wrapped):
         written = as_written(index)
         if written is not None:
-            seen: Tensor = apply(INDEX, (x,), {"index": in_full(x, list(written))})
+            full = _full.get((x.ndim, written))
+            if full is None:
+                if len(_full) >= FULL_LIMIT:
+                    _full.clear()
+                full = _full[x.ndim, written] = in_full(x, list(written))
+            seen: Tensor = apply(INDEX, (x,), {"index": full})
             return seen
     y, gathers = read_index(x, index)
     for dim, positions in gathers:

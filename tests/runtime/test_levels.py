@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from counting import Counted, Counting, both
 from op_calls import calls
@@ -117,4 +118,5 @@ def test_forward_mode_over_a_level(row: Row) -> None:
         for mine, theirs in zip(found, wanted, strict=True):
             assert (mine is None) == (theirs is None), call
             if isinstance(mine, Counted):
-                assert mine.inner.tolist() == theirs.tolist(), call
+                # Over a level a derivative may be asked of the tangent, and of some kernels it could not be.
+                np.testing.assert_allclose(mine.inner.tolist(), theirs.tolist(), 1e-12, 1e-14, err_msg=repr(call))
