@@ -10,9 +10,9 @@ import pytest
 
 import minigrad as mg
 
-# Shapes may be written as several ints, and so may the numbers of a storage; `to` takes a dtype, a device or a tensor
-# at any place, as in PyTorch.
-MANY = {"shape", "size", "sizes", "dims", "numbers"}
+# Shapes may be written as several ints, and so may the numbers of a storage; primals are arguments.
+# `to` takes a dtype, a device or a tensor at any place, as in PyTorch.
+MANY = {"shape", "size", "sizes", "dims", "numbers", "primals"}
 ANY_PLACE = {"to": "args", "to_dtype": "args", "to_device": "args", "astype": "args"}
 # Facts of an error and settings by name: what they are is the caller's, and checked.
 BY_NAME = {"facts", "values"}
@@ -20,7 +20,7 @@ BY_NAME = {"facts", "values"}
 
 def public() -> Iterator[tuple[str, Any]]:
     """Every callable of the public face by its dotted name; of a property, what reads it."""
-    for label, module in (("mg", mg), ("functional", mg.nn.functional)):
+    for label, module in (("mg", mg), ("functional", mg.nn.functional), ("func", mg.func)):
         for name in module.__all__:
             if callable(getattr(module, name)):
                 yield f"{label}.{name}", getattr(module, name)

@@ -91,10 +91,9 @@ class Linearized:
 
 
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
-    """(output, jvp_fn) of func at the primals: jvp_fn(*tangents) is the tangent of the output, without
-    running func again.
+    """(output, jvp_fn) of func at the primals, where jvp_fn(*tangents) is the tangent of the output.
 
-    The calls of func are kept with all that went in and came out, and tangents are pushed through them.
+    func is run once: its calls are kept with all that went in and came out, and tangents are pushed through them.
     """
     if not primals:
         raise ArgumentError(f"linearize: there is nothing to differentiate {called(func)} in", op="linearize")

@@ -29,7 +29,8 @@ def run(name, *arguments):
 
 
 def test_every_example_is_run_here():
-    names = ["custom_op", "digits_mlp", "simple_grad", "toy_device", "visualize_graph", "watch_launches"]
+    names = ["custom_op", "digits_mlp", "fixed_point", "newton", "ode_fit", "per_example_gradients", "simple_grad",
+             "toy_device", "visualize_graph", "watch_launches"]  # fmt: skip
     assert [path.stem for path in EXAMPLES] == names
 
 
@@ -107,3 +108,29 @@ def test_watch_launches_shows_a_forward_and_backward_pass_and_what_a_sort_is_mad
     assert kinds[2] == ["Elementwise", "Reduce", "ScatterAdd", "Elementwise"]
     assert "MapRows(softmax_backward, dim=1)" in backward or "MapRows(log_softmax_backward, dim=1)" in backward
     assert re.search(r"Product\(\) +float32\(3, 2\), float32\(2, 3\) -> float32\(3, 3\)\n", forward)
+
+
+def test_newton_walks_down_the_valley():
+    text = run("newton.py")
+    assert float(re.search(r"all within (\S+) of 1", text).group(1)) < 1e-8
+    assert float(re.search(r"agree to (\S+)", text).group(1)) < 1e-10
+    assert 10 < len(re.findall(r"^step", text, re.MULTILINE)) < 40
+
+
+def test_per_example_gradients_are_those_of_the_mean():
+    text = run("per_example_gradients.py")
+    assert float(re.search(r"differ by (\S+)", text).group(1)) < 1e-6
+    before, after = (float(norm) for norm in re.findall(r"median norm (\S+),", text))
+    assert after < 0.5 * before
+    assert "hardest images: number" in text
+
+
+def test_a_fixed_point_is_differentiated_without_the_way_to_it():
+    text = run("fixed_point.py")
+    distances = [float(d) for d in re.findall(r"differ by (\S+)", text)]
+    assert len(distances) == 3 and max(distances) < 1e-12
+
+
+def test_an_ode_is_fitted_by_its_law_alone():
+    text = run("ode_fit.py")
+    assert float(re.search(r"largest distance from sin\(t\) on \[0, pi\]: (\S+)", text).group(1)) < 2e-3

@@ -1,0 +1,59 @@
+"""The gradient of each sample, not their sum: which digits does a network learn most from?
+
+    python examples/per_example_gradients.py
+
+A loss is written for one image.  `mg.func.grad` makes the function that gives its gradient, and `mg.func.vmap` calls
+that for all images at once, without a loop.  The norm of a sample's gradient says how much it would move the weights:
+after some training most images have nothing to say, and the few that have are the hard ones.
+"""
+
+import minigrad as mg
+from minigrad.data import load_digits
+
+HIDDEN, STEPS, RATE = 32, 60, 0.5
+Weights = dict[str, mg.Tensor]
+
+
+def new_network() -> Weights:
+    """Weights of two layers, small and unequal."""
+    return {
+        "w1": 0.2 * mg.randn(HIDDEN, 64), "b1": mg.zeros(HIDDEN), "w2": 0.2 * mg.randn(10, HIDDEN), "b2": mg.zeros(10),
+    }  # fmt: skip
+
+
+def loss(network: Weights, image: mg.Tensor, label: mg.Tensor) -> mg.Tensor:
+    """Of one image (64,), or of many (n, 64): the mean."""
+    hidden = mg.relu(mg.nn.functional.linear(image, network["w1"], network["b1"]))
+    return mg.nn.functional.cross_entropy(mg.nn.functional.linear(hidden, network["w2"], network["b2"]), label)
+
+
+def norms(network: Weights, images: mg.Tensor, labels: mg.Tensor) -> mg.Tensor:
+    """The norm of each image's gradient over all weights."""
+    each = mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0, 0))(network, images, labels)
+    squares = [(g * g).reshape(len(images), -1).sum(1) for g in each.values()]
+    return mg.stack(squares).sum(0).sqrt()
+
+
+def main() -> None:
+    """Look, train, look again."""
+    mg.manual_seed(1)
+    images, labels, _, _ = (mg.from_numpy(a) for a in load_digits())
+    network = new_network()
+    before = norms(network, images, labels)
+    for _ in range(STEPS):
+        slopes = mg.func.grad(loss)(network, images, labels)
+        network = {name: w - RATE * slopes[name] for name, w in network.items()}
+    after = norms(network, images, labels)
+    mean = mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0, 0))(network, images, labels)["w2"].mean(0)
+    whole = mg.func.grad(loss)(network, images, labels)["w2"]
+    print(f"mean of the gradients and gradient of the mean differ by {(mean - whole).abs().max().item():.0e}")
+    for name, found in (("before", before), ("after", after)):
+        print(f"{name:>6} training: median norm {found.median().item():.3f}, largest {found.max().item():.2f}")
+    most = after.argsort(descending=True)[:5].tolist()
+    share = after.sort(descending=True).values[: len(after) // 10].sum() / after.sum()
+    print(f"a tenth of the images has {share.item():.0%} of the gradient")
+    print("hardest images:", ", ".join(f"number {k}, a {labels[k].item()}" for k in most))
+
+
+if __name__ == "__main__":
+    main()
