@@ -47,15 +47,15 @@ class BatchLevel(Level):
         self.size, self.randomness = size, randomness
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        # What programs are full of takes the fast lanes; all else is in `batching.py`.
+        if op.kind == "elementwise" and op.batch is None:
+            return self.elementwise(op, operands)
         inner: list[Tensor] = []
         flags: list[bool] = []
         for x in operands:
             mine = x.__class__ is Batched and x.level is self
             inner.append(x.value if mine else x)  # type: ignore[attr-defined]
             flags.append(mine)
-        # What programs are full of takes the fast lanes; all else is in `batching.py`.
-        if op.kind == "elementwise" and op.batch is None:
-            return self.elementwise(op, operands, inner, flags)
         if op.kind == "view" and inner[0].__class__ in PLAIN and batch_kind(op) == "view":
             return self.view(op, inner[0], params)
         found = batched(op, params, inner, flags)
@@ -63,12 +63,16 @@ class BatchLevel(Level):
             return Batched(found, self)
         return op.result(*[Batched(y, self) for y in found])
 
-    def elementwise(self, op: Op, operands: tuple[Tensor, ...], inner: list[Tensor], flags: list[bool]) -> Batched:
+    def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Batched:
         """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
-        ranks = [len(x.layout.shape) for x in operands]
-        rank = max(ranks)
-        if ranks.count(rank) < len(ranks):
-            inner = [ranked(x, flag, rank, self.size) for x, flag in zip(inner, flags)]
+        inner: list[Any] = []
+        rank, alike = len(operands[0].layout.shape), True
+        for x in operands:
+            inner.append(x.value if x.__class__ is Batched and x.level is self else x)
+            if len(x.layout.shape) != rank:
+                rank, alike = max(rank, len(x.layout.shape)), False
+        if not alike:
+            inner = [ranked(y, y is not x, rank, self.size) for x, y in zip(operands, inner)]
         return Batched(op.public(*inner), self)  # type: ignore[misc]
 
     def view(self, op: Op, x: Tensor, params: dict[str, Any]) -> Batched:

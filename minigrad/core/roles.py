@@ -136,6 +136,8 @@ Scalar = Annotated[Any, Role("Scalar", "a number", _scalar)]
 Flag = Annotated[bool, Role("Flag", "True or False", _flag)]
 Target = Annotated[Any, Role("Target", "the device of the result", _any)]
 
+AS_IT_COMES = _any  # how a role reads that leaves a value alone
+
 # What views take: `Layout` checks it, and says what is wrong in the words of the view.
 ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", _any, _shift_dim)]
 ViewDims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _any, _shift_dims)]

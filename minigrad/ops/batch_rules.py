@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.ops.views import expand, permute, reshape
-from minigrad.runtime.tensor import Tensor
+from minigrad.core.op import Op
+from minigrad.ops.views import as_view, expand, permute, reshape
+from minigrad.runtime.dispatch import run_view
+from minigrad.runtime.tensor import PLAIN, Tensor
 
+AS_VIEW: Op = as_view.op  # type: ignore[attr-defined]
 Flags = Sequence[bool]
 
 
@@ -23,7 +26,12 @@ def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
     """x to stand beside a batch of tensors of `rank` dims: its own dims are the last."""
     if not flag or len(x.layout.shape) > rank:
         return x
-    return reshape(x, (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:]))
+    shape = (size, *(1,) * (rank + 1 - x.ndim), *x.shape[1:])
+    if x.__class__ in PLAIN:  # what `reshape` does, which first looks at what it is given
+        plan = AS_VIEW.plans.get((x.layout, x.dtype, x.device, shape))
+        if plan is not None:
+            return run_view(AS_VIEW, plan, x)
+    return reshape(x, shape)
 
 
 def folded(fn: Callable[..., Any], xs: Sequence[Tensor], **params: Any) -> Any:

@@ -18,7 +18,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.core.roles import Entries
+from minigrad.core.roles import AS_IT_COMES, Entries
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import store
@@ -139,7 +139,8 @@ def canonical(op: Op, operands: tuple[Tensor, ...], given: Mapping[str, Any]) ->
     """
     found = dict(given)
     for name, role in op.roles.items():
-        found[name] = role.read(found[name], op.label, name, operands)
+        if role.read is not AS_IT_COMES:
+            found[name] = role.read(found[name], op.label, name, operands)
     if wrong := unhashable(found):
         raise ArgumentError(f"{op.label}: {wrong}, and numbers were expected", op=op.label)
     return found
@@ -148,7 +149,8 @@ def canonical(op: Op, operands: tuple[Tensor, ...], given: Mapping[str, Any]) ->
 def unhashable(params: Mapping[str, Any]) -> str:
     """The parameters that could change under a plan that was made for them, by name: lists, arrays, and what holds
     them."""
-    return ", ".join(f"{k} is {describe(v)}" for k, v in params.items() if not is_hashable(v))
+    wrong = [name for name, value in params.items() if value.__class__ is not int and not is_hashable(value)]
+    return ", ".join([f"{name} is {describe(params[name])}" for name in wrong]) if wrong else ""
 
 
 def is_hashable(value: Any) -> bool:
