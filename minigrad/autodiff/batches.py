@@ -90,8 +90,8 @@ class BatchLevel(Level):
     def detached(self, x: Any) -> Tensor:
         return Batched(x.value.detach(), self)
 
-    def derives(self, x: Any) -> bool:
-        return derives(x.value)
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return derives(x.value, recorded)
 
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.randomness == "error":

@@ -114,7 +114,7 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     # A rule counts on a g of the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
     given = [g, *[call.value(name) for name in rule.saves]]
-    if not rule.facts and not any(x is not None and derives(x) for x in given):
+    if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in given):
         # Of its one kernel no derivative could be asked.
         try:
             return {k}, ((rule.fused or fuse(call.op, k))(*given),)

@@ -93,7 +93,7 @@ class TrackedLevel(Level):
 
     def leaf(self, x: Tensor) -> Tracked:
         """x, from where on calls are recorded."""
-        self.higher = self.higher or derives(x)
+        self.higher = self.higher or derives(x, self.below)
         return Tracked(x, self)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
@@ -115,7 +115,7 @@ class TrackedLevel(Level):
         results = (found,) if op.result is None else tuple(found)
         if not any(y.dtype.is_float for y in results):
             return found
-        self.higher = self.higher or any(derives(x) for x in inner)
+        self.higher = self.higher or any(derives(x, self.below) for x in inner)
         node = Record(op, params, parents, mask, inner, results)
         if op.result is None:
             return Tracked(found, self, node)
@@ -162,7 +162,7 @@ class TrackedLevel(Level):
             if not node.op.complete:
                 check_rules(node, wanted, name)
         if create is None:
-            create = self.higher or any(g is not None and derives(g) for g in cotangents)
+            create = self.higher or any(g is not None and derives(g, mode.enabled) for g in cotangents)
         table: dict[int, Tensor] = {}
         owned = Shared()
         for y, g in zip(ys, cotangents, strict=True):

@@ -55,7 +55,7 @@ class PlainRun:
             if node.id in self.targets or node.id in nodes:
                 continue
             if node.id < self.first:
-                beyond = beyond or node.__class__ is BackpropOp or node.is_variable
+                beyond = beyond or isinstance(node, BackpropOp) or node.is_variable
             elif isinstance(node, BackpropOp):
                 nodes[node.id] = node
                 pending += [parent for parent in node.parents if parent is not None]

@@ -26,6 +26,7 @@ from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax
 from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import derives
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -107,7 +108,7 @@ def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reducti
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The sum of dx times the slope, by its kernel where nobody asks for a derivative in x."""
-    if not derives(x) and reduction != "none":
+    if not derives(x, is_grad_enabled()) and reduction != "none":
         one = number(1.0, x.dtype, x.device)
         slope = schema["cross_entropy_backward"].public(one, x, target, ignore=ignore, reduction=reduction)  # type: ignore[misc]
         return sum(slope * dx)

@@ -67,8 +67,8 @@ class Level(ABC):
     def detached(self, x: Any) -> Tensor:
         """A value of this level without history, and without the derivatives that the level carries with it."""
 
-    def derives(self, x: Any) -> bool:
-        """Whether a derivative may be asked of what is computed from a value of this level."""
+    def derives(self, x: Any, recorded: bool) -> bool:
+        """Whether a derivative may be asked of what is computed from a value of this level: see `derives`."""
         return True
 
     def elements(self, x: Any) -> Tensor | None:
@@ -106,9 +106,9 @@ class Wrapped(Tensor):
         return self.level.detached(self)
 
 
-def derives(x: Tensor) -> bool:
-    """Whether a derivative may be asked of what is computed from x."""
-    return x.level.derives(x) if isinstance(x, Wrapped) else x.requires_grad
+def derives(x: Tensor, recorded: bool = True) -> bool:
+    """Whether a derivative may be asked of what is computed from x; recorded: whether calls on plain tensors are."""
+    return x.level.derives(x, recorded) if isinstance(x, Wrapped) else recorded and x.requires_grad
 
 
 def with_elements(x: Tensor) -> Tensor:
