@@ -164,6 +164,7 @@ def mutants() -> list[Any]:
         if op.joint is not None and op.composed is not None:
             scope = op.composed.__globals__  # type: ignore[attr-defined]
             tree = ast.parse(inspect.getsource(op.composed)).body[0]
+            tree.decorator_list = []  # type: ignore[attr-defined]  # what stands there is no part of the definition
             found += [(name, 0, f"{name}: definition: {what}", "definition", "", mutant)
                       for what, mutant in variants(tree)]  # fmt: skip
             for helper in helpers(tree, scope):
