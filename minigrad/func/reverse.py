@@ -19,7 +19,7 @@ from minigrad.ops.views import expand
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.levels import Wrapped, derives, stack
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 
@@ -67,7 +67,7 @@ class PlainRun:
         wanted = leading_to(nodes, self.targets)
         nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
         check(nodes, wanted, self.name)
-        over = [g for g in cotangents if g.__class__ not in PLAIN and g is not None]
+        over = [g for g in cotangents if isinstance(g, Wrapped)]
         plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
         create = plain or any(derives(g) for g in over)
         owned = Shared() if over or create else set()
@@ -85,7 +85,7 @@ class PlainRun:
         """What arrived at the seats, each in memory of its own."""
         keys = [node_of(x).id for x in self.seats]
         found = [(key, table.pop(key)) for key in keys if key in table]
-        if all(g.__class__ in PLAIN for _, g in found):
+        if not any(isinstance(g, Wrapped) for _, g in found):
             found = handed_out(found, False, create)
         known = dict(found)
         return [known.get(key) for key in keys]
@@ -139,6 +139,6 @@ class LevelRun(TrackedLevel):
 
 def run_of(xs: Sequence[Tensor], name: str) -> PlainRun | LevelRun:
     """A run for these inputs."""
-    if stack.levels or not PLAIN.issuperset(map(type, xs)):
+    if stack.levels or any(isinstance(x, Wrapped) for x in xs):
         return LevelRun(xs, name)
     return PlainRun(xs, name)

@@ -7,7 +7,7 @@ import importlib
 import sys
 
 from tests.programs.generator import program
-from tests.programs.proofs import Wrong, against, check
+from tests.programs.proofs import Wrong, against, check, check_transforms
 
 
 def main() -> int:
@@ -28,6 +28,8 @@ def main() -> int:
         made = program(seed, writes=not options.no_writes)
         try:
             check(made, options.order)
+            if options.no_writes:
+                check_transforms(made, options.order)
             if torch is not None:
                 against(made, torch, options.order)
         except Wrong as error:

@@ -7,6 +7,7 @@ against what forward mode says.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,6 +71,45 @@ def check(program: Program, order: int = 3) -> None:
         up = value(number, [x + STEP * u for x, u in zip(program.leaves, along[level])])
         down = value(number, [x - STEP * u for x, u in zip(program.leaves, along[level])])
         expect(program, f"order {level + 1}, reverse", said, (up - down) / (2 * STEP), 2e-5)
+
+
+def check_transforms(program: Program, order: int = 2) -> None:
+    """Raise Wrong unless forward mode, every nesting of the two modes and a batch give what reverse mode gives."""
+    func, along = mg.func, directions(program, order)
+    places = tuple(range(len(program.leaves)))
+    leaves = [mg.tensor(x) for x in program.leaves]
+    tangents = [[mg.tensor(u) for u in us] for us in along]
+
+    def run(*xs: Any) -> Any:
+        return program.run(mg, xs)
+
+    def forward(f: Numbers, us: Sequence[Any]) -> Numbers:
+        return lambda *xs: func.jvp(f, xs, tuple(us))[1]
+
+    def backward(f: Numbers, us: Sequence[Any]) -> Numbers:
+        def number(*xs: Any) -> Any:
+            parts = [(g * u).sum() for g, u in zip(func.grad(f, places)(*xs), us)]
+            return sum(parts[1:], parts[0])
+
+        return number
+
+    right = [contracted(program, level, along, mg, reverse) for level in range(order + 1)]
+    for level in range(1, order + 1):
+        expected = value(right[level], program.leaves)
+        for ways in itertools.product((forward, backward), repeat=level):
+            f = run
+            for way, us in zip(ways, tangents):
+                f = way(f, us)
+            words = " over ".join(way.__name__ for way in reversed(ways))
+            expect(program, f"order {level}, {words}", float(f(*leaves).item()), expected, 1e-9)
+    shifted = [[x + 0.1 * k * u for x, u in zip(program.leaves, along[0])] for k in range(3)]
+    batch = [mg.tensor(np.stack(xs)) for xs in zip(*shifted)]
+    found = func.vmap(func.grad(run, places))(*batch)
+    for k, xs in enumerate(shifted):
+        alone = func.grad(run, places)(*[mg.tensor(x) for x in xs])
+        for at, (many, one) in enumerate(zip(found, alone)):
+            apart = np.abs(many.numpy()[k] - one.numpy()).max(initial=0.0)
+            expect(program, f"batched gradient {at} of point {k}", float(apart), 0.0, 1e-9)
 
 
 def expect(program: Program, what: str, said: float, right: float, rtol: float) -> None:

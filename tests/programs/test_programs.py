@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.programs.generator import program
-from tests.programs.proofs import Wrong, check, expect
+from tests.programs.proofs import Wrong, check, check_transforms, expect
 
 COUNT, AT_ONCE = 500, 25
 
@@ -14,6 +14,13 @@ COUNT, AT_ONCE = 500, 25
 def test_derivatives_of_random_programs_are_right_to_third_order(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         check(program(seed, writes=False))
+
+
+@pytest.mark.filterwarnings("ignore:.*there is no rule for a batch")
+@pytest.mark.parametrize("first", range(0, COUNT, AT_ONCE))
+def test_forward_mode_all_nestings_and_batches_of_random_programs_agree_with_reverse_mode(first: int) -> None:
+    for seed in range(first, first + AT_ONCE):
+        check_transforms(program(seed, writes=False), 3)
 
 
 def test_a_program_is_the_same_whenever_it_is_made() -> None:
