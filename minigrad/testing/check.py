@@ -19,6 +19,7 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.runtime.var import Var
+from minigrad.testing.modes import batch_of_cotangents, transpose_identity
 from minigrad.testing.patterns import suspect
 from minigrad.testing.quotients import CALLS, Function, Quotients, as_tuple
 from minigrad.testing.report import Argument, Element, GradcheckError, Report, worst
@@ -64,9 +65,13 @@ class Check:
     rng: np.random.Generator
     report: Report
 
-    def run(self, every: bool | None) -> None:
+    def run(self, every: bool | None, modes: Sequence[str] = ("reverse",)) -> None:
         """Compare every argument.  Raises GradcheckError with the report."""
         analytic = self.analytic()
+        if "forward" in modes:
+            transpose_identity(self, analytic)
+        if "batched" in modes:
+            batch_of_cotangents(self)
         for at, k in enumerate(self.checked):
             x, bounds = self.given[k], self.bounds[k]
             found = Argument(self.labels[k], x.shape, str(x.dtype), bounds.eps)

@@ -17,7 +17,7 @@ import numpy as np
 
 from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import float64
-from minigrad.errors import DTypeError, GradientError
+from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.var import Var
@@ -36,6 +36,7 @@ def gradcheck(
     seed: int = 0,
     names: Sequence[str] | None = None,
     every: bool | None = None,
+    modes: Sequence[str] = ("reverse",),
     name: str = "gradcheck",
 ) -> Report:
     """Compare the gradients of `function` at `inputs` with central differences.
@@ -47,6 +48,8 @@ def gradcheck(
     5e-3 for float32.
     names: of the arguments, for messages; read from the signature when omitted.
     every: compare each element; by default up to 64 of an argument, and along random directions else.
+    modes: "reverse", always; "forward" holds forward mode against it first, by <u, Jv> = <J'u, v>; "batched" does so
+    for a batch of cotangents under vmap.
     Returns a true Report.  Raises GradcheckError, which has it as `report`, or where two calls at the same point
     differ; DTypeError for a Var of another dtype.
     Gradient: at a kink nothing is compared; it is named in `report.kinks`, and the point is moved off it.
@@ -59,12 +62,15 @@ def gradcheck(
     for k in checked:
         if given[k].dtype not in CHOSEN:
             raise DTypeError(f"{name}: {labels[k]!r} is {describe(given[k])}; differences need mg.float64, or float32")
+    unknown = set(modes) - {"reverse", "forward", "batched"}
+    if unknown:
+        raise ArgumentError(f"{name}: {sorted(unknown)} are no modes; there are 'reverse', 'forward' and 'batched'")
     rng = np.random.default_rng(seed)
     outputs = [y for y in as_tuple(function(*given)) if y.dtype.is_float]
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
     bounds = {k: Bounds.of(coarser(given[k].dtype, outputs), eps, atol, rtol) for k in checked}
     check = Check(function, given, labels, checked, cotangents, bounds, rng, Report(name))
-    check.run(every)
+    check.run(every, modes)
     return check.report
 
 

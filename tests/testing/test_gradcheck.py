@@ -224,3 +224,35 @@ def test_a_report_reads_as_text_and_as_html() -> None:
     found = error.value.report
     assert found is not None and str(found).splitlines()[0] == "gradcheck: differs"
     assert "&lt;x&gt;" in found._repr_html_() and found._repr_html_().count("<td") == 2
+
+
+# ---- the other modes ------------------------------------------------------------------------------------------------
+
+
+@mg.elementwise(dtype=promote, vjp=(lambda g, x: g * x * 2.0,), jvp=lambda dx, x: dx * x * 3.0)
+def square_of_two_modes(x):
+    """x**2, with a rule of forward mode that is wrong."""
+    return x * x
+
+
+def test_forward_mode_and_batches_are_checked_where_that_is_asked() -> None:
+    a, b = mg.Var(POINT, dtype="float64"), mg.Var([0.5, 2.0, 3.0], dtype="float64")
+    report = gradcheck(lambda a, b: (a.softmax(1), a @ b), [a, b], modes=("forward", "reverse", "batched"))
+    assert report and len(report.checks) == 2
+    assert "<u, Jv> is" in str(report) and "batch of 3 cotangents" in str(report)
+    assert gradgradcheck(lambda a, b: a * b, [a, b])
+
+
+def test_a_wrong_rule_of_forward_mode_is_told_from_one_of_reverse_mode() -> None:
+    x = mg.Var([1.0, 2.0], dtype="float64")
+    assert gradcheck(square_of_two_modes, x)
+    with pytest.raises(GradcheckError, match=r"forward mode is wrong: the tangent of output 0 at \(\d,\)"):
+        gradcheck(square_of_two_modes, x, modes=("forward",))
+    both = [mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 7.0], dtype="float64")]
+    with pytest.raises(GradcheckError, match=r"the gradient of 'left' is worst at"):
+        gradcheck(wrong_product, both, modes=("forward",))
+
+
+def test_modes_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(mg.ArgumentError, match="'sideways'"):
+        gradcheck(lambda x: x * x, mg.Var([1.0], dtype="float64"), modes=("sideways",))
