@@ -97,8 +97,16 @@ class Wrapped(Tensor):
     @property
     def storage(self) -> Any:  # type: ignore[override]
         raise GradientError(
-            f"{describe(self)} belongs to a transform and has no elements that could be looked at while it lasts; "
-            f"compute with tensors only, as in mg.where, instead of asking for a number"
+            f"{describe(self)} belongs to a transform and has no elements that could be looked at or written while it "
+            f"lasts; compute new tensors, as with mg.where, instead of asking for a number or writing into one"
+        )
+
+    def backward(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: it would leave gradients behind, which transforms do not."""
+        raise GradientError(
+            f"backward: {describe(self)} belongs to a transform, and transforms leave no .grad behind; ask for a "
+            f"derivative inside of it with mg.func.grad or mg.func.vjp",
+            op="backward",
         )
 
     def detach(self) -> Tensor:

@@ -12,6 +12,7 @@ from two_results import twice_and_thrice
 import minigrad as mg
 from minigrad.autodiff import batching
 from minigrad.autodiff.tracked import TrackedLevel
+from minigrad.errors import GradientError
 from minigrad.runtime.levels import stack
 
 f = mg.func
@@ -161,3 +162,23 @@ def test_outside_of_transforms_random_numbers_ask_nobody() -> None:
     f.vmap(lambda x: x * 2.0)(X)
     mg.manual_seed(0)
     assert mg.randn(3, device="reference").tolist() == before
+
+
+def test_writes_and_backward_are_refused_inside() -> None:
+    def assigned(x: Any) -> Any:
+        x[0] = 1.0
+        return x
+
+    def into_another(x: Any) -> Any:
+        buffer = mg.zeros(3, dtype="float64", device="reference")
+        buffer[0] = x[0]
+        return buffer
+
+    inside = (lambda fn: f.vmap(fn)(mg.stack([X, X])), lambda fn: f.jvp(fn, (X,), (X,)),
+              lambda fn: f.vmap(f.grad(lambda x: fn(x).sum()))(mg.stack([X, X])))  # fmt: skip
+    for transform in inside:
+        for fn in (assigned, into_another, lambda x: x.add_(1.0)):
+            with pytest.raises(GradientError):
+                transform(fn)
+        with pytest.raises(GradientError, match=r"transforms leave no .grad behind; ask for a derivative inside of it"):
+            transform(lambda x: x.sum().backward())
