@@ -59,8 +59,8 @@ def main() -> None:
         print(f"  in {dtype!s:9} mish(1) = {mish(mg.tensor(1.0, dtype=dtype)).item():.6f}")
 
     point = mg.Var(x, dtype=mg.float64)
-    print("\nfirst derivative agrees with differences: ", mg.testing.gradcheck(mish, point))
-    print("second derivative agrees with differences:", mg.testing.gradgradcheck(mish, point))
+    print("\nfirst derivative agrees with differences: ", bool(mg.testing.gradcheck(mish, point)))
+    print("second derivative agrees with differences:", bool(mg.testing.gradgradcheck(mish, point)))
 
     print("\nwhat the machine runs:")
     (kernel,) = mg.viz.kernels(mish(mg.Var(x)))
