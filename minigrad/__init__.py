@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from minigrad.autodiff.engine import backward, grad
+from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
 from minigrad.backends.parallel import get_num_threads, set_num_threads, threading_layer
@@ -217,7 +218,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Allocator", "ArgumentError", "Backend", "BackpropOp", "DType", "DTypeError", "DeclarationError", "Device",
-    "DeviceError", "Generator", "GradStore", "GradientError", "IndexOutOfRange", "KernelError", "Layout",
+    "DeviceError", "Function", "Generator", "GradStore", "GradientError", "IndexOutOfRange", "KernelError", "Layout",
     "MemoryStats", "MinigradError", "ShapeError", "Storage", "StorageError", "Tensor", "Var", "abs", "acos",
     "acosh", "adaptive_avg_pool1d", "add", "addmm", "addmv", "affine", "all", "amax", "amin", "any", "arange",
     "arange_step", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh",

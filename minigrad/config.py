@@ -30,11 +30,14 @@ class Settings:
     cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
+    watchers: how many blocks want to see what is recorded.  noting: whether anybody does, debug or one of them.
     """
 
-    __slots__ = ("cache_dir", "compile_ahead", "debug", "parallel_threshold", "plan_limit")
+    noting: bool
+    __slots__ = ("cache_dir", "compile_ahead", "debug", "noting", "parallel_threshold", "plan_limit", "watchers")
 
     def __init__(self) -> None:
+        self.watchers = 0
         self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "65536"))
         self.compile_ahead = os.environ.get("MINIGRAD_COMPILE_AHEAD", "1") not in ("", "0")
         self.cache_dir = _default_cache()
@@ -45,6 +48,8 @@ class Settings:
         object.__setattr__(self, name, value)
         if name in ("parallel_threshold", "debug"):
             announce()
+        elif name == "debug" or (name == "watchers" and hasattr(self, "debug")):
+            object.__setattr__(self, "noting", self.debug or self.watchers > 0)
 
 
 # Called when something changes that call plans were made from; `dispatch` forgets its plans then.

@@ -8,6 +8,7 @@ view         parameters change as their roles say: a dim moves by one, a shape g
 product      batch dims broadcast, vectors are rows and columns
 along        an op along one dim, of operands of one rank: the dim moves by one
 rule         what the declaration says: `batch=`
+function     what a call of a `mg.Function` says
 loop         one call for each of the batch, the results stacked; said so, once an op
 
 The batch dim of an operand is its first, always.  `vmap` is what will keep track of which operands have one.
@@ -31,7 +32,7 @@ from minigrad.runtime.dispatch import apply
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
 
-KINDS = ("elementwise", "reduction", "view", "product", "along", "rule", "loop")
+KINDS = ("elementwise", "reduction", "view", "product", "along", "rule", "function", "loop")
 _looped: set[Op] = set()
 
 
@@ -135,6 +136,12 @@ def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
+def by_function(call: Batch) -> Any:
+    """A call of a `mg.Function`, which knows: see `calling.py`."""
+    op: Any = call.op
+    return op.batched(call)
+
+
 def by_looping(call: Batch) -> Any:
     """One call for each of the batch."""
     op = call.op
@@ -157,5 +164,5 @@ def by_looping(call: Batch) -> Any:
 
 WAYS = {
     "elementwise": by_broadcasting, "reduction": by_roles, "view": by_roles, "product": by_product,
-    "along": by_moving, "rule": by_rule, "loop": by_looping,
+    "along": by_moving, "rule": by_rule, "function": by_function, "loop": by_looping,
 }  # fmt: skip

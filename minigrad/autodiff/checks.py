@@ -82,7 +82,7 @@ def stale(node: BackpropOp, name: str) -> StorageError:
     for k, value, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
         if value.storage.version != version:
             named = "output" if node.ids is None else f"result {node.op.value_name(k)!r}"
-            what = f"its {named}" if k < 0 else f"its operand {node.op.operands[k]!r}"
+            what = f"its {named}" if k < 0 else f"its operand {node.op.value_name(k)!r}"
             return StorageError(
                 f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
                 f"changed in place since and is at version {value.storage.version}; clone() it before the change"
@@ -99,6 +99,8 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
         if wanted is None or parent.id in wanted:
             if op is WRITE:
                 raise written(parent, name)
+            if op.kind == "refusal":
+                raise GradientError(f"{name}: {op.doc}", op=op.label)
             raise GradientError(
                 f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
                 f"detach() the operand if that is meant"

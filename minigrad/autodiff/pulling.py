@@ -26,13 +26,17 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 
-def pull(node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool) -> list[tuple[Node, Tensor]]:
+def pull(
+    node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
+) -> list[tuple[Node, Tensor]]:
     """The one way through a node: from the gradients of its results to (parent, partial gradient) of each operand.
 
     gradients: one a result, None where nothing used it.  wanted: ids of the parents that are asked for, or None.
+    saved: what the node saved, where that is known better than by the node itself.
     """
     op, specs, parents = node.op, node.plan.specs, node.parents
-    saved: Any = saved_in_graph(node) if create and node.saved else node.saved
+    if saved is None:
+        saved = saved_in_graph(node) if create and node.saved else node.saved
     joint = None if op.joint is None else at_once(node, op.joint, saved, gradients, wanted, create)
     pairs: list[tuple[Node, Tensor]] = []
     for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):

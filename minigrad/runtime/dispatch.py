@@ -22,10 +22,11 @@ from minigrad.runtime import journal, lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import run_into
 from minigrad.runtime.levels import Level, level_of
+from minigrad.runtime.noting import noted
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
-from minigrad.runtime.recording import mode, user_line
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.writing import current
 
@@ -52,6 +53,8 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             if settings.debug:
                 began = perf_counter()
             break
+    if op.kind == "function":
+        return op.run(operands)  # type: ignore[attr-defined]
     plan = plan_of(op, operands, params)
     if plan.check is not None:
         plan.check(*operands)
@@ -164,7 +167,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
                         for k in op.saves[mask]])  # fmt: skip
     node.versions = tuple([x.storage.version for x in node.saved])
-    node.source = user_line() if settings.debug else None
+    node.source = noted(node) if settings.noting else None
     return node
 
 

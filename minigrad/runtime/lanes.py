@@ -78,7 +78,7 @@ def record(op, plan, {xs}, storage):
     node.params = plan.params
     node.parents = ({parents},)
     node.mask = mask
-    node.source = user_line() if settings.debug else None
+    node.source = noted(node) if settings.noting else None
     return node
 """
 

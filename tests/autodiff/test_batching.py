@@ -98,7 +98,7 @@ def test_every_op_that_needs_no_loop_is_tried() -> None:
 
 def test_every_op_has_a_kind() -> None:
     kinds = {name: batch_kind(op) for name, op in OURS.items()}
-    assert set(kinds.values()) == set(KINDS)
+    assert set(kinds.values()) == set(KINDS) - {"function"}
     for name, op in OURS.items():
         if op.kind in ("elementwise", "reduction"):
             assert kinds[name] == op.kind

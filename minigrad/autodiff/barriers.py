@@ -1,0 +1,58 @@
+"""Where a derivative would be silently wrong: nodes that no gradient passes, and that say why.
+
+A gradient that was computed as a plain value has lost its connection to what it was computed from.  PyTorch goes on
+with a derivative that lacks a part; here a barrier stands in the graph, and raises once a gradient must pass it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from minigrad.autodiff.engine import reachable
+from minigrad.backends.registry import backend_of
+from minigrad.core.op import Op, Rule, Spec
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.planning import CallPlan, make_plan
+from minigrad.runtime.tensor import Tensor
+
+
+def refusal(name: str, reason: str) -> Op:
+    """An op that no gradient passes: `reason` is the sentence to raise where one must."""
+    op = Op(name, "refusal", ("x",), {}, f"{__file__}:1")
+    op.doc = reason
+    op.variadic, op.rules, op.saves = True, (None,), ((),)
+    return op
+
+
+def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
+    """The same values, as if computed from `parents` by something that has no derivative."""
+    edges = tuple([parent for parent in parents if parent is not None])
+    spec = Spec(x.layout, x.dtype)
+    plan = CallPlan(backend_of(x.device), x.device, (spec,) * len(edges), None, spec)
+    return Tensor(x.storage, x.layout, BackpropOp(refusal(name, reason), plan, {}, edges, 0, ()))
+
+
+# The same values under a node of their own.
+ALIAS = Op("alias", "view", ("x",), {}, f"{__file__}:1")
+ALIAS.doc = "The same values."
+ALIAS.rules = (Rule(lambda g: g, (), ()),)
+ALIAS.saves, ALIAS.picks = ((), ()), ((), ((0, ()),))
+ALIAS.complete = True
+ALIAS.prepare = lambda layout: layout
+
+
+def alias(x: Tensor) -> Tensor:
+    """The same values under a new node, also where x has none: then the new one leads nowhere."""
+    parent: Any = x.op if x.op is not None else x if x.is_variable else None
+    node = BackpropOp(ALIAS, make_plan(ALIAS, (x,), {}), {}, (parent,), parent is not None, ())
+    return Tensor(x.storage, x.layout, node)
+
+
+def depends(y: Tensor, xs: Sequence[Tensor | None]) -> bool:
+    """Whether y was computed from one of the aliases xs, by the graph."""
+    ids = {x.op.id for x in xs if x is not None and x.op is not None}
+    if y.op is None or not ids:
+        return False
+    nodes, _ = reachable([y.op], min(ids))
+    return any(node.id in ids for node in nodes)

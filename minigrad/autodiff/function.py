@@ -1,0 +1,137 @@
+"""Functions with a derivative of their own: `mg.Function`, as `torch.autograd.Function`.
+
+A subclass says what it computes (`forward`) and how gradients pass it (`backward`); `apply` calls it.  Each call is an
+op of its own, whose rules run the user's code (`calling.py`), so the engine, hooks, checkpoints and transforms treat it
+as any other.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from minigrad.autodiff.calling import Call
+from minigrad.autodiff.context import Context
+from minigrad.errors import GradientError
+from minigrad.runtime.dispatch import through
+from minigrad.runtime.levels import Wrapped, level_of
+from minigrad.runtime.recording import mode, no_grad
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
+
+
+class Function:
+    """A function whose derivative is written by hand.  Subclass it and call `apply`; it is never instantiated.
+
+    forward(ctx, *args) computes on tensors and other arguments, unrecorded, and gives a tensor or a tuple of them.  Or
+    forward(*args) without ctx, and setup_context(ctx, inputs, output) to say what is kept; only such a Function can be
+    transformed by `mg.func`.
+    backward(ctx, *gradients) is given one gradient an output and gives one an argument, None for what has none: for an
+    argument that tracks that is a zero.  Trailing Nones may be left out.  A gradient may be broadcast against its
+    argument, and has its dtype in the end.
+    jvp(ctx, *tangents) gives the tangents of the outputs, from one an argument (None for what is no float tensor);
+    without it forward mode is derived from backward.
+    vmap(info, in_dims, *args) gives (outputs, their batch dims); without it a batch is a loop.
+
+    Gradient: higher orders follow from backward, which is ordinary tensor code, as long as it computes from the inputs
+    and outputs that it saved.  Where it gives plain values (`once_differentiable`, NumPy), or computes with what
+    forward made in between, the next derivative raises instead of leaving a part out.
+    Raises GradientError for a backward that gives something else than one gradient an argument, for tensors that track
+    inside of lists, and for a forward that writes into an argument which it has not marked.
+
+    Example:
+        >>> import minigrad as mg
+        >>> class Square(mg.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return g * 2.0 * x
+        >>> x = mg.Var(3.0)
+        >>> mg.grad(Square.apply(x), x).item()
+        6.0
+    """
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        """What it computes: forward(ctx, *args), or forward(*args) where there is a setup_context."""
+        raise GradientError("Function: a subclass must define forward")
+
+    @staticmethod
+    def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep in ctx what backward needs of the inputs and the output."""
+        raise GradientError("Function: this subclass has no setup_context")
+
+    @staticmethod
+    def backward(ctx: Context, *gradients: Any) -> Any:
+        """One gradient an argument of forward, from one an output."""
+        raise GradientError("Function: a subclass must define backward to be differentiated")
+
+    @staticmethod
+    def jvp(ctx: Context, *tangents: Any) -> Any:
+        """The tangents of the outputs, from those of the arguments."""
+        raise GradientError("Function: this subclass has no jvp")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
+        """What it gives of each of a batch, and at which dim: (outputs, out_dims)."""
+        raise GradientError("Function: this subclass has no vmap")
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        """Call it.  Raises GradientError for a tensor that tracks inside of a list, tuple or dict: it would get no
+        gradient."""
+        for x in inputs:
+            if not isinstance(x, Tensor):
+                check_nothing_tracks(cls.__name__, x)
+        call = Call(cls, inputs)
+        operands = call.tensors
+        for x in operands:
+            if x.__class__ not in PLAIN:
+                level = level_of(call, operands)
+                if level is not None:
+                    call.enter_level()
+                    return call.given_back(through(level, call, operands, {}, None))
+        return call.given_back(call.run(operands))
+
+
+def check_nothing_tracks(name: str, value: Any) -> None:
+    """Raise GradientError for a tensor that tracks and is hidden in a container."""
+    for x in tensors_in(value):
+        if isinstance(x, Wrapped) or (mode.enabled and x.requires_grad):
+            raise GradientError(
+                f"{name}: {describe(x)} tracks and is inside of a {type(value).__name__}, where no gradient would "
+                f"reach it; pass it as an argument of its own, as in apply(*xs)",
+                op=name,
+            )
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors in nested lists, tuples and dicts."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from tensors_in(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from tensors_in(each)
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward whose own derivative is not right, because it computes with something else than tensors: it runs
+    unrecorded, and a second derivative through it raises GradientError."""
+
+    @functools.wraps(backward)
+    def once(ctx: Context, *gradients: Any) -> Any:
+        with no_grad():
+            found = backward(ctx, *gradients)
+        parts = found if isinstance(found, (tuple, list)) else (found,)
+        return tuple([x.detach() if isinstance(x, Tensor) else x for x in parts])
+
+    return once

@@ -1,0 +1,390 @@
+"""mg.Function: a derivative that is written by hand is treated like any other, or refused by name."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.autodiff.batching import batched
+from minigrad.autodiff.calling import Call
+from minigrad.autodiff.forward import pushforward
+from minigrad.autodiff.function import once_differentiable
+from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
+from minigrad.testing import gradcheck, gradgradcheck
+from minigrad.viz.explain import explanation
+
+
+def leaf(*values: float, dtype: str = "float64") -> Any:
+    return mg.Var(list(values) or [1.0], dtype=dtype, device="reference")
+
+
+def given(*values: float, dtype: str = "float64") -> Any:
+    return mg.tensor(list(values), dtype=dtype, device="reference")
+
+
+def function(forward: Any, backward: Any, setup: Any = None, **more: Any) -> Any:
+    """A Function of these methods."""
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward), **more}
+    if setup is not None:
+        methods["setup_context"] = staticmethod(setup)
+    return type("Own", (mg.Function,), methods)
+
+
+def saving(ctx: Any, x: Any) -> Any:
+    ctx.save_for_backward(x)
+    return x * x
+
+
+def slope(ctx: Any, g: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return g * 2.0 * x
+
+
+Square = function(saving, slope)
+
+
+def keep_input(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+Modern = function(lambda x: x * x, slope, keep_input)
+
+
+@pytest.mark.parametrize("kind", [Square, Modern])
+def test_its_derivatives_of_first_and_second_order(kind: Any) -> None:
+    gradcheck(lambda x: kind.apply(x).sin(), [leaf(0.3, 1.2, -2.0)])
+    gradgradcheck(lambda x: kind.apply(x).sin() * kind.apply(x), [leaf(0.3, 1.2, -2.0)])
+
+
+def test_an_output_that_was_saved_is_a_part_of_the_graph() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    gradgradcheck(function(forward, lambda ctx, g: g * ctx.saved_tensors[0]).apply, [leaf(0.3, 1.2)])
+
+
+def two(zeros: bool, seen: list[Any], mark: bool = False) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(zeros)
+        a, b = x * 2.0, x * 3.0
+        if mark:
+            ctx.mark_non_differentiable(b)
+        return a, b
+
+    def backward(ctx: Any, ga: Any, gb: Any) -> Any:
+        seen.append((ga, gb))
+        return ga * 2.0 if gb is None else ga * 2.0 + gb * 3.0
+
+    return function(forward, backward)
+
+
+def test_f1_an_output_that_nothing_used_has_zeros_or_none() -> None:
+    for zeros, expected in ((True, [0.0]), (False, None)):
+        seen: list[Any] = []
+        x = leaf()
+        a, _ = two(zeros, seen).apply(x)
+        a.sum().backward()
+        assert seen[0][0].tolist() == [1.0] and x.grad.tolist() == [2.0]
+        assert seen[0][1] is None if expected is None else seen[0][1].tolist() == expected
+
+
+def test_f2_what_is_marked_or_no_float_carries_no_gradient() -> None:
+    seen: list[Any] = []
+    x = leaf()
+    a, b = two(True, seen, mark=True).apply(x)
+    assert a.requires_grad and not b.requires_grad
+    (a + b).sum().backward()
+    assert seen[0][1].tolist() == [0.0] and x.grad.tolist() == [2.0]
+    kinds: list[Any] = []
+    whole = function(lambda ctx, x: (x * 2.0, x.to(mg.int64)), lambda ctx, ga, gb: (kinds.append(gb), ga * 2.0)[1])
+    a, b = whole.apply(x)
+    assert not b.requires_grad
+    a.sum().backward()
+    assert kinds[0].dtype is mg.int64 and kinds[0].tolist() == [0]
+
+
+def test_f3_needs_input_grad_says_what_is_asked_for() -> None:
+    seen: list[Any] = []
+
+    def forward(ctx: Any, x: Any, n: int, y: Any) -> Any:
+        seen.append(ctx.needs_input_grad)
+        return x * n + y
+
+    def backward(ctx: Any, g: Any) -> Any:
+        seen.append(ctx.needs_input_grad)
+        return g * 3.0, None, None
+
+    x = leaf()
+    function(forward, backward).apply(x, 3, given(1.0)).sum().backward()
+    assert seen == [(True, False, False)] * 2 and x.grad.tolist() == [3.0]
+    z = leaf()
+    seen.clear()
+    y = function(forward, lambda ctx, g: (seen.append(ctx.needs_input_grad), (None, None, g))[1]).apply(x, 3, z)
+    assert mg.grad(y, z).tolist() == [1.0]
+    assert seen == [(True, False, True), (False, False, True)]  # in this pass, only one is
+
+
+def once(ctx: Any, g: Any) -> Any:
+    return g * 2.0 * ctx.saved_tensors[0]
+
+
+def by_numpy(ctx: Any, g: Any) -> Any:
+    return mg.from_numpy(g.detach().numpy() * 2.0 * ctx.saved_tensors[0].detach().numpy())
+
+
+def between(ctx: Any, x: Any) -> Any:
+    ctx.save_for_backward(x * 2.0)
+    return x * x
+
+
+def between_as_attribute(ctx: Any, x: Any) -> Any:
+    ctx.twice = x * 2.0
+    return x * x
+
+
+F4 = {
+    "once_differentiable": (saving, once_differentiable(once), r"Own can be differentiated only once"),
+    "numpy": (saving, by_numpy, r"Own can be differentiated only once"),
+    "a value between": (between, lambda ctx, g: g * ctx.saved_tensors[0], r"which forward made in between"),
+    "an attribute": (between_as_attribute, lambda ctx, g: g * ctx.twice, r"which forward made in between"),
+}
+
+
+@pytest.mark.parametrize("name", F4)
+def test_f4_a_second_derivative_that_would_lack_a_part_raises(name: str) -> None:
+    forward, backward, message = F4[name]
+    x = mg.Var([3.0], dtype="float64")
+    own = function(forward, backward)
+    y = (own.apply(x) + x**3.0).sum()
+    first = mg.grad(y, x, create_graph=True)
+    assert first.tolist() == [33.0]
+    with pytest.raises(GradientError, match=message):
+        mg.grad(first, x)
+    assert mg.grad(y, x).tolist() == [33.0]
+
+
+def test_a_linear_function_has_a_second_derivative_of_zero() -> None:
+    thrice = function(lambda ctx, x: x * 3.0, lambda ctx, g: g * 3.0)
+    x = leaf(2.0)
+    first = mg.grad((thrice.apply(x) + x * x * x).sum(), x, create_graph=True)
+    assert first.tolist() == [15.0] and mg.grad(first, x).tolist() == [12.0]
+
+
+def test_a_mask_that_is_an_argument_or_no_float_may_be_saved() -> None:
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        ctx.save_for_backward(x, mask, x > 0.0)
+        return x * x * mask
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, mask, positive = ctx.saved_tensors
+        return g * 2.0 * x * mask * positive, None
+
+    x = leaf(3.0, 2.0)
+    first = mg.grad(function(forward, backward).apply(x, given(1.0, 0.0)).sum(), x, create_graph=True)
+    assert first.tolist() == [6.0, 0.0] and mg.grad(first.sum(), x).tolist() == [2.0, 0.0]
+
+
+def test_f5_a_returned_input_is_a_new_tensor_on_the_same_memory() -> None:
+    x = leaf()
+    y = function(lambda ctx, x: x, lambda ctx, g: g * 7.0).apply(x)
+    assert y is not x and y.storage is x.storage
+    y.sum().backward()
+    assert x.grad.tolist() == [7.0]
+
+
+def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.mul_(2.0)
+
+    x = leaf()
+    with pytest.raises(GradientError, match=r"Own: forward wrote into its argument 'x'.*ctx\.mark_dirty\(x\)"):
+        function(forward, lambda ctx, g: g).apply(x * 1.0)
+    # A buffer may be written: no gradient is asked of it.
+    buffer = given(1.0)
+    counting = function(lambda ctx, x, buffer: (buffer.add_(1.0), x * 2.0)[1], lambda ctx, g: (g * 2.0, None))
+    counting.apply(x, buffer).sum().backward()
+    assert buffer.tolist() == [2.0] and x.grad.tolist() == [2.0]
+
+
+def test_what_was_saved_and_written_since_is_noticed() -> None:
+    x = leaf(3.0)
+    y = Square.apply(x)
+    with mg.no_grad():
+        x.mul_(2.0)
+    with pytest.raises(StorageError, match=r"Own.* saved its operand 'x'.* at version 0"):
+        y.backward()
+
+
+ANSWERS = {
+    "too few": (lambda g: (g,), GradientError, r"gave 1 gradient; expected 2, one for each argument .*\(x, z\)"),
+    "too many": (lambda g: (g, g, g), GradientError, r"gave 3 gradients; expected 2"),
+    "shape": (lambda g: (given(1.0, 2.0, 3.0), g), ShapeError, r"gave float64\(3,\) for 'x'; expected .*64\(2,\)"),
+    "number": (lambda g: (1.0, g), GradientError, r"gave float 1\.0 for 'x'; expected"),
+    "integers": (lambda g: (g.to(mg.int64), g), DTypeError, r"gave int64\(2,\) for 'x'; expected a gradient float64"),
+    "device": (lambda g: (g.to("cpu"), g), DeviceError, r"gave float64\(2,\) on cpu for 'x'; expected"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_f7_what_backward_gives_is_looked_at(name: str) -> None:
+    answer, error, message = ANSWERS[name]
+    x, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y = function(lambda ctx, x, z: x * z, lambda ctx, g: answer(g)).apply(x, z)
+    with pytest.raises(error, match=rf"Own: backward at .*test_function\.py:\d+ {message}"):
+        y.backward()
+    assert x.grad is None and z.grad is None
+
+
+def test_f7_a_broadcast_gradient_is_summed_and_a_dtype_is_cast_and_nones_at_the_end_are_fine() -> None:
+    x = leaf(1.0, 2.0)
+    ones = mg.ones((3, 2), dtype="float64", device="reference")
+    function(lambda ctx, x: x * 2.0, lambda ctx, g: ones).apply(x).backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    y = function(lambda ctx, x: x * 2.0, lambda ctx, g: (g.to(mg.float32), None, None)).apply(x)
+    found = mg.grad(y, x)
+    assert found.dtype is mg.float64 and found.tolist() == [1.0, 1.0]
+
+
+def test_f8_none_is_no_gradient_and_a_freed_graph_says_so() -> None:
+    x = leaf()
+    function(lambda ctx, x: x * 2.0, lambda ctx, g: None).apply(x).sum().backward()
+    assert x.grad is None
+    y = Square.apply(x)
+    y.backward()
+    with pytest.raises(GradientError, match=r"the graph of Own.* was freed"):
+        y.backward()
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (1, x), lambda x: {"x": [x]}], ids=["list", "tuple", "dict"])
+def test_f8_a_tensor_that_tracks_inside_of_a_container_is_refused(wrap: Any) -> None:
+    first = function(lambda ctx, xs: mg.ones(1), lambda ctx, g: None)
+    with pytest.raises(GradientError, match=r"Own: float64\(1,\) tracks and is inside of a .*where no gradient"):
+        first.apply(wrap(leaf()))
+    assert first.apply(wrap(given(1.0))).tolist() == [1.0]
+    with mg.no_grad():
+        assert first.apply(wrap(leaf())).tolist() == [1.0]
+    with pytest.raises(TypeError, match="keyword"):
+        first.apply(xs=leaf())
+
+
+def test_forward_is_not_recorded_and_may_fill_memory() -> None:
+    modes: list[bool] = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        modes.append(mg.is_grad_enabled())
+        y = mg.empty_like(x)
+        y.copy_(x.detach())
+        y.mul_(3.0)
+        return y
+
+    x = leaf(2.0)
+    y = function(forward, lambda ctx, g: g * 3.0).apply(x)
+    (y * y).sum().backward()
+    assert modes == [False] and x.grad.tolist() == [36.0] and y.op.name == "Own"
+
+
+def test_what_is_no_tensor_comes_back_as_it_is() -> None:
+    x = leaf()
+    y, n, none = function(lambda ctx, x: (x * 2.0, 3, None), lambda ctx, g, *rest: g * 2.0 * len(rest)).apply(x)
+    assert (n, none) == (3, None)
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0]
+    with pytest.raises(GradientError, match=r"Own: forward gave float 3\.0; expected a tensor or a tuple"):
+        function(lambda ctx, x: 3.0, slope).apply(x)
+    with pytest.raises(GradientError, match=r"gave float 1\.0 for 'n', which is no tensor; expected None"):
+        function(lambda ctx, x, n: x * n, lambda ctx, g: (g, 1.0)).apply(x, 2).backward()
+
+
+def test_a_backward_may_not_write_into_what_it_is_given() -> None:
+    y = function(saving, lambda ctx, g: g.mul_(2.0)).apply(leaf())
+    with pytest.raises(GradientError, match=r"backward at .* wrote into its argument 'g0'"):
+        (y * 1.0).backward()
+
+
+def test_a_graph_with_a_function_dies_with_its_last_result() -> None:
+    gc.disable()
+    try:
+        y = Square.apply(leaf())
+        node = weakref.ref(y.op)
+        del y
+        assert node() is None, "a cycle keeps the graph"
+    finally:
+        gc.enable()
+
+
+def test_pictures_and_explanations_know_it() -> None:
+    y = Square.apply(leaf()).sum()
+    assert any("Own" in node.label for node in mg.viz.graph(y).nodes)
+    assert "keeps       x (float64(1,))" in explanation(y)
+
+
+# ---- as an op: forward mode and batches -----------------------------------------------------------------------------
+
+Pushed = function(lambda x: x * x, slope, keep_input, jvp=staticmethod(lambda ctx, dx: dx * 2.0 * ctx.saved_tensors[0]))
+
+
+def called(kind: Any, *inputs: Any) -> tuple[Any, tuple[Any, ...]]:
+    call = Call(kind, inputs)
+    operands = call.tensors
+    found = call.run(operands)
+    return call, (found,) if call.result is None else found
+
+
+@pytest.mark.parametrize("kind", [Pushed, Modern], ids=["declared", "derived"])
+def test_forward_mode_by_its_jvp_or_from_its_backward(kind: Any) -> None:
+    x, t = given(3.0, 2.0), given(1.0, 10.0)
+    call, results = called(kind, x)
+    (found,) = pushforward(call, {}, [x], [t], results)
+    assert found is not None and found.tolist() == [6.0, 40.0]
+
+
+def test_forward_mode_of_several_results_and_of_one_that_is_differentiable_once() -> None:
+    both = function(
+        lambda x, n, z: (x * z, x * n),
+        lambda ctx, a, b: (a * ctx.saved_tensors[1] + b * 3.0, None, a * ctx.saved_tensors[0]),
+        lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], inputs[2]),
+    )  # fmt: skip
+    x, z, t = given(2.0), given(5.0), given(1.0)
+    call, results = called(both, x, 3, z)
+    first, second = pushforward(call, {}, [x, z], [t, None], results)
+    assert first.tolist() == [5.0] and second.tolist() == [3.0]
+    call, results = called(function(lambda x: x * x, once_differentiable(once), keep_input), x)
+    with pytest.raises(GradientError, match="does not lead back to its g"):
+        pushforward(call, {}, [x], [t], results)
+
+
+def test_a_batch_by_its_vmap_or_by_a_loop() -> None:
+    seen: list[Any] = []
+
+    def vmap(info: Any, in_dims: Any, x: Any, n: int) -> Any:
+        seen.append((info.batch_size, in_dims))
+        return (x * x * n).transpose(0, 1), 1
+
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype="float64", device="reference")
+    own = function(lambda x, n: x * x * n, slope, keep_input, vmap=staticmethod(vmap))
+    found = batched(Call(own, (x[0], 2)), {}, [x], [True])
+    assert found.tolist() == (x * x * 2.0).tolist() and seen == [(3, (0, None))]
+    with pytest.warns(UserWarning, match="Own: there is no rule for a batch"):
+        found = batched(Call(Modern, (x[0],)), {}, [x], [True])
+    assert found.tolist() == (x * x).tolist()
+
+
+def test_a_kernel_of_ones_own() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return mg.from_numpy(np.cbrt(x.detach().numpy()))
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * x.abs().pow(-2.0 / 3.0) / 3.0
+
+    x = mg.Var([8.0, 27.0], dtype="float64")
+    gradcheck(function(forward, backward).apply, [x])
+    gradgradcheck(function(forward, backward).apply, [x])
