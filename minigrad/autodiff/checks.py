@@ -46,6 +46,18 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         raise DTypeError(f"{name}: the gradient {describe(gradient)} for {describe(y)} must have a floating dtype")
 
 
+def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
+    """The tensors that gradients are asked of.  Raises GradientError for one that has none."""
+    xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    expect_tensors(name, *xs)
+    if not xs and name == "backward":
+        raise GradientError("backward: inputs is empty; leave it out for all Vars, or name some")
+    for x in xs:
+        if not x.requires_grad:
+            raise GradientError(f"{name}: the input {describe(x)} does not require a gradient; make it a mg.Var")
+    return xs
+
+
 def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: list[Tensor]) -> None:
     """Raise for an input that the walk would not come to."""
     reached = {key for node in nodes for key in node.ids or (node.id,)} | {leaf.id for leaf in leaves}

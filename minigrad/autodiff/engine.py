@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import Node, check, check_reached, check_seed, node_of
-from minigrad.autodiff.grads import GradStore
-from minigrad.autodiff.hooks import hooked
+from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, node_of
+from minigrad.autodiff.grads import GradStore, collected, keep, kept_nodes
+from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
@@ -21,34 +21,31 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.hooks import leaf_hooks, retained, walks
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 Gradients = Sequence[Tensor | None]
 
 
 def backward(
-    y: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
-) -> GradStore:
+    y: Tensor, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> GradStore:  # fmt: skip
     """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`.
 
     gradient: the cotangent of y, same shape; ones when omitted, also for a y that is no scalar.
     retain_graph: keep the saved values for another backward (default: as create_graph).
     create_graph: record the walk, for higher orders.
-    A first `.grad` is the tensor that the store holds; a later backward makes a new sum and leaves the store's alone.
+    inputs: the only tensors whose `.grad` is added to, Vars or values in between; nothing else is computed.
+    A first `.grad` is the tensor that the store holds.  A later backward adds to it in place where nobody else holds
+    it; what you have kept of it stays as it is.
     Raises GradientError when y does not require a gradient, or its graph has been freed.
     """
     retain = create_graph if retain_graph is None else retain_graph
-    found = walk([y], [gradient], None, retain, create_graph, "backward")
-    store = GradStore()
-    before, mode.enabled = mode.enabled, create_graph
-    try:
-        for x, g in handed_out(found, True, create_graph):
-            store._put(x, g)
-            x._grad = g if x._grad is None else add(x._grad, g)
-    finally:
-        mode.enabled = before
-    return store
+    xs = None if inputs is None else chosen("backward", inputs)
+    found = walk([y], [gradient], xs, retain, create_graph, "backward")
+    return collected(handed_out(found, True, create_graph), xs, create_graph)
 
 
 def grad(
@@ -65,14 +62,11 @@ def grad(
     Raises GradientError for an input that no output depends on, unless allow_unused, which gives None for it.
     """
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    expect_tensors("grad", *ys, *xs)
+    expect_tensors("grad", *ys)
+    xs = chosen("grad", inputs)
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
     if len(given) != len(ys):
         raise GradientError(f"grad: {len(ys)} outputs and {len(given)} grad_outputs; give one for each output")
-    for x in xs:
-        if not x.requires_grad:
-            raise GradientError(f"grad: the input {describe(x)} does not require a gradient; make it a mg.Var")
     retain = create_graph if retain_graph is None else retain_graph
     found = handed_out(walk(ys, given, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
     by_id = {node.id: g for node, g in found}
@@ -113,11 +107,16 @@ def walk(
     table: dict[int, Tensor] = {}
     owned: set[int] = set()
     seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
+    asked = {**targets, **kept_nodes(nodes)} if retained else targets
     before, mode.enabled = mode.enabled, create  # as `set_grad_enabled` does, without the object
     try:
         for y, g in zip(ys, seeds):
             accumulate(table, owned, node_of(y).id, g, create)
-        found = descend(nodes, table, owned, targets, wanted, retain, create)
+        found = descend(nodes, table, owned, asked, wanted, retain, create)
+        if leaf_hooks:
+            table.update({key: hooked_leaf(targets[key], g) for key, g in table.items() if key in targets})
+        if asked is not targets:
+            found = keep(found, targets, create)
     finally:
         mode.enabled = before
     found += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
@@ -141,7 +140,7 @@ def descend(
     sums.  Gives what came to `targets` among the nodes, and leaves those of the leaves in the table.
     """
     found: list[tuple[Node, Tensor]] = []
-    for node in nodes:
+    for node in looked_at(nodes) if walks.on else nodes:
         if node.ids is None:
             g = table.pop(node.id, None)
             if g is None:

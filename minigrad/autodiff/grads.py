@@ -1,12 +1,23 @@
-"""GradStore: what `backward()` returns, a mapping from leaves to gradients that explains a miss."""
+"""Where gradients end: the `.grad` of leaves, what `retain_grad` keeps, and the GradStore that `backward()` returns, a
+mapping from leaves to gradients that explains a miss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.hooks import who
+from minigrad.autodiff.owning import Found, alone, copied
 from minigrad.errors import GradientError
+from minigrad.ops.arithmetic import add
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.hooks import late_hooks, retain, retained
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
+
+_adding = threading.Lock()  # two threads may add to one `.grad`
 
 
 class GradStore:
@@ -40,7 +51,7 @@ class GradStore:
         if x.op is not None:
             return (
                 f"{describe(x)} is no leaf but the result of {x.op.name}; gradients are kept for Vars, "
-                f"use mg.grad(y, x) for the one of an intermediate value"
+                f"use mg.grad(y, x) or retain_grad() for the one of an intermediate value"
             )
         if not x.is_variable:
             return f"{describe(x)} does not require a gradient; make it a mg.Var before the computation"
@@ -66,3 +77,60 @@ class GradStore:
 
     def __repr__(self) -> str:
         return f"GradStore({', '.join(describe(x) for x in self)})"
+
+
+# ---- where they go --------------------------------------------------------------------------------------------------
+
+
+def collected(found: Found, inputs: Sequence[Any] | None, create: bool) -> GradStore:
+    """The store of a backward, whose gradients are added to `.grad`; then hooks that wait for that are called."""
+    store = GradStore()
+    if inputs is not None:
+        tensors = {node_of(x).id: x for x in inputs}
+        found = [(tensors[target.id], g) for target, g in found]
+    before, mode.enabled = mode.enabled, create
+    try:
+        with _adding:
+            for x, g in found:
+                store._put(x, g)
+                if x.is_variable and x._grad is None:
+                    x._grad = g
+                else:
+                    add_to(x, g, create)
+    finally:
+        mode.enabled = before
+    if late_hooks:
+        for x in store:
+            for hook in tuple(late_hooks.get(x.id, {}).values()):
+                if hook(x) is not None:
+                    name = "register_post_accumulate_grad_hook"
+                    raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} gave a value; expected None")
+    return store
+
+
+def add_to(x: Tensor, g: Tensor, create: bool) -> None:
+    """Add g to the gradient that x keeps; in place where nobody else holds it."""
+    owner, name = (x, "_grad") if x.is_variable else (retain(x), "grad")
+    if getattr(owner, name) is None:
+        setattr(owner, name, g)
+    elif create or not alone(owner, name):
+        setattr(owner, name, add(getattr(owner, name), g))
+    else:
+        add(getattr(owner, name), g, out=getattr(owner, name))
+
+
+def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:
+    """Among these nodes those of tensors that retain their gradient."""
+    ids = {key for node in nodes for key in node.ids or (node.id,)}
+    alive = [entry.tensor() for entry in tuple(retained.values())]
+    return {node_of(x).id: node_of(x) for x in alive if x is not None and x.op is not None and node_of(x).id in ids}
+
+
+def keep(found: Found, targets: dict[int, Any], create: bool) -> Found:
+    """Give tensors that retain their gradient a copy; what remains is what came to `targets`."""
+    arrived = {target.id: g for target, g in found}
+    for entry in tuple(retained.values()):
+        x = entry.tensor()
+        if x is not None and x.op is not None and node_of(x).id in arrived:
+            add_to(x, copied(arrived[node_of(x).id], create), create)
+    return [(target, g) for target, g in found if target.id in targets]

@@ -28,6 +28,32 @@ def holders(found: Found) -> tuple[int, int]:
 ALONE = holders([(None, Tensor(Storage.of(0.0), Layout.contiguous(())))])
 
 
+class _Owner:
+    """Holds a tensor as a Var holds its gradient."""
+
+    __slots__ = ("grad",)
+
+    def __init__(self, grad: Tensor) -> None:
+        self.grad = grad
+
+
+def kept(owner: Any, name: str) -> tuple[int, int]:
+    """How many references there are to a gradient that is an attribute, and to its storage."""
+    return getrefcount(getattr(owner, name)), getrefcount(getattr(owner, name).storage)
+
+
+KEPT = kept(_Owner(Tensor(Storage.of(0.0), Layout.contiguous(()))), "grad")
+
+
+def alone(owner: Any, name: str) -> bool:
+    """Whether an attribute holds a gradient that nobody else knows, in memory that may be written."""
+    if kept(owner, name) != KEPT:
+        return False
+    g = getattr(owner, name)
+    storage = g.storage
+    return g.op is None and storage.allocator is not None and storage.__class__ is Storage and g.layout.is_contiguous
+
+
 def handed_out(found: Found, dense: bool, create: bool) -> Found:
     """The same pairs, each gradient in memory that it alone holds; `found` is used up.
 

@@ -312,7 +312,7 @@ class Attached:
     def atanh_(self) -> Tensor:
         """`atanh` in place.  Raises GradientError where a gradient would be lost."""
 
-    def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ...) -> GradStore:
+    def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
         """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
@@ -603,6 +603,10 @@ class Attached:
 
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """A view of one position along `dim`, which goes."""
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `retain_grad` has kept, else None; a Var has its own."""
 
     def greater(self, b: Any, *, out: Any = ...) -> Tensor:
         """a > b."""
@@ -956,6 +960,12 @@ class Attached:
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place.  Raises GradientError where a gradient would be lost."""
 
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(gradient)` when the gradient of x is complete, once a walk; what it returns takes its place."""
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Call `hook(x)` when a backward has added to `x.grad`."""
+
     def relu(self, *, out: Any = ...) -> Tensor:
         """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
@@ -985,6 +995,13 @@ class Attached:
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """x in the shape of other; see `reshape`."""
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var does anyway."""
+
+    @property
+    def retains_grad(self) -> builtins.bool:
+        """Whether `retain_grad` was asked for."""
 
     def roll(self, shifts: builtins.int, dims: builtins.int) -> Tensor:
         """x moved by `shifts` along a dim; what falls off one end comes in at the other."""

@@ -12,8 +12,7 @@ import itertools
 from typing import Any
 
 from minigrad.core.op import Op
-from minigrad.errors import ArgumentError
-from minigrad.runtime.hooks import Hook, HookHandle, add_hook
+from minigrad.runtime.hooks import AFTER, BEFORE, Hook, HookHandle, add_hook
 
 ids = itertools.count(1)
 
@@ -27,7 +26,7 @@ class BackpropOp:
     plan: the call plan with the operands' shapes and dtypes; params: the static arguments;
     source: the user's line, under `mg.debug()`.
     ids: None for an op of one result, whose gradient is known by `id`; else an id for each result, the first is `id`.
-    hooks: None, or the hooks of each result that has some.
+    hooks: None, or the hooks of each result that has some, by its number, and the node's own.
     """
 
     __slots__ = (
@@ -39,7 +38,7 @@ class BackpropOp:
     ) -> None:
         self.id = next(ids)
         self.ids: tuple[int, ...] | None = None
-        self.hooks: dict[int, dict[int, Hook]] | None = None
+        self.hooks: dict[Any, dict[int, Hook]] | None = None
         self.op, self.plan, self.params, self.parents, self.mask = op, plan, params, parents, mask
         self.saved: tuple[Any, ...] | None = saved
         self.versions = tuple([t.storage.version for t in saved])
@@ -61,18 +60,14 @@ class BackpropOp:
         raise NotImplementedError
 
     def register_hook(self, hook: Hook) -> HookHandle:
-        """Call `hook(gradient)` when the gradient of this node's result is complete, before its rules; what it returns,
-        if anything, takes the gradient's place.
+        """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node, two tuples;
+        what it returns, if anything, takes the first one's place.  `Tensor.register_hook` is for one result."""
+        return add_hook(self, AFTER, hook)
 
-        Several run in order.  Raises ArgumentError for a node of several results: hooks belong to one of them.
-        """
-        if self.ids is not None:
-            raise ArgumentError(
-                f"register_hook: {self.name} has the results {', '.join(self.op.outputs)}; register the hook on one of "
-                f"them, as with result.{self.op.outputs[0]}.op",
-                op=self.op.label,
-            )
-        return add_hook(self, 0, hook)
+    def register_prehook(self, hook: Hook) -> HookHandle:
+        """Call `hook(gradients of the results)`, a tuple, before the rules of this node; what it returns, if anything,
+        takes their place."""
+        return add_hook(self, BEFORE, hook)
 
     def __repr__(self) -> str:
         return f"BackpropOp#{self.id}({self.op.name}, shape={self.shape})"
@@ -98,10 +93,6 @@ class Output:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.node.plan.outs[self.index].shape)
-
-    def register_hook(self, hook: Hook) -> HookHandle:
-        """As `BackpropOp.register_hook`, for the gradient of this result."""
-        return add_hook(self.node, self.index, hook)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.node, name)

@@ -1,19 +1,36 @@
-"""Hooks of a node: functions that see the gradient of a result when it is complete, and may replace it.
+"""Hooks: functions that see a gradient when it is complete, and may replace it.  Where they are kept.
 
-They are kept with the node, by the number of the result, in the order in which they came.  `autodiff/hooks.py` runs
-them.
+A hook of a tensor belongs to what the tensor was when it was registered: the result of a node, by its number, or a
+leaf.  A node has hooks of its own, before and after its rules.  What a tensor keeps of its gradient, `retain_grad`, is
+a fact of the tensor.  `autodiff/hooks.py` runs all of them.  A graph without hooks pays a look at a flag.
 """
 
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from minigrad.errors import ArgumentError
 
-Hook = Callable[[Any], Any]
+Hook = Callable[..., Any]
+BEFORE, AFTER = "before", "after"
 _numbers = itertools.count()
+
+
+class Walks:
+    """on: somebody wants to see the nodes of a walk one by one.  hooked: some node has had hooks of its own."""
+
+    on = False
+    hooked = False
+
+
+walks = Walks()
+# By the id of a tensor, while it lives: the hooks of leaves, those after accumulation, and what `retain_grad` keeps.
+leaf_hooks: dict[int, dict[int, Hook]] = {}
+late_hooks: dict[int, dict[int, Hook]] = {}
+retained: dict[int, Retained] = {}
 
 
 class HookHandle:
@@ -30,10 +47,45 @@ class HookHandle:
         self._hooks.pop(self._number, None)
 
 
-def add_hook(node: Any, k: int, hook: Hook) -> HookHandle:
-    """Register a hook for the k-th result of a node.  Raises ArgumentError for what cannot be called."""
-    if not callable(hook):
-        raise ArgumentError(f"register_hook: a hook of {node!r} must be a function of the gradient, got {hook!r}")
+class Retained:
+    """The gradient of a value in between, which is kept with the tensor."""
+
+    __slots__ = ("grad", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor: Callable[[], Any] = weakref.ref(tensor)
+        self.grad: Any = None
+
+
+def add_hook(node: Any, k: int | str, hook: Hook) -> HookHandle:
+    """Register a hook for the k-th result of a node, or one of the node's own, BEFORE or AFTER its rules."""
+    check_hook("register_prehook" if k == BEFORE else "register_hook", node, hook)
     if node.hooks is None:
         node.hooks = {}
+    if k in (BEFORE, AFTER):
+        walks.hooked = walks.on = True
     return HookHandle(node.hooks.setdefault(k, {}), hook)
+
+
+def add_leaf_hook(table: dict[int, dict[int, Hook]], name: str, leaf: Any, hook: Hook) -> HookHandle:
+    """Register a hook of a leaf in one of the tables, where it stays while the leaf lives."""
+    check_hook(name, leaf, hook)
+    if leaf.id not in table:
+        table[leaf.id] = {}
+        weakref.finalize(leaf, table.pop, leaf.id, None)
+    return HookHandle(table[leaf.id], hook)
+
+
+def retain(tensor: Any) -> Retained:
+    """What is kept for a tensor, from now on if nothing was."""
+    if tensor.id not in retained:
+        retained[tensor.id] = Retained(tensor)
+        weakref.finalize(tensor, retained.pop, tensor.id, None)
+    return retained[tensor.id]
+
+
+def check_hook(name: str, owner: Any, hook: Hook) -> None:
+    """Raise ArgumentError for what cannot be called."""
+    if not callable(hook):
+        what = repr(owner) if name == "register_prehook" or not hasattr(owner, "layout") else f"a tensor {owner.shape}"
+        raise ArgumentError(f"{name}: a hook of {what} must be a function of the gradient, got {hook!r}")

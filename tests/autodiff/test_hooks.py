@@ -20,7 +20,7 @@ def leaf(*values: float) -> Any:
 def test_a_hook_sees_the_sum_of_all_uses_once() -> None:
     x, seen = leaf(), []
     y = x * 3.0
-    y.op.register_hook(lambda g: seen.append(g.tolist()))
+    y.register_hook(lambda g: seen.append(g.tolist()))
     (y * 3.0 + y * 4.0).sum().backward()
     assert seen == [[7.0]] and x.grad.tolist() == [21.0]
 
@@ -29,7 +29,7 @@ def test_hooks_run_in_order_and_each_sees_what_the_one_before_gave() -> None:
     x, seen = leaf(), []
     y = x * 3.0
     for factor in (10.0, 2.0):
-        y.op.register_hook(lambda g, factor=factor: (seen.append(g.item()), g * factor)[1])
+        y.register_hook(lambda g, factor=factor: (seen.append(g.item()), g * factor)[1])
     y.sum().backward()
     assert seen == [1.0, 10.0] and x.grad.tolist() == [60.0]
 
@@ -37,8 +37,8 @@ def test_hooks_run_in_order_and_each_sees_what_the_one_before_gave() -> None:
 def test_a_removed_hook_is_not_called() -> None:
     x = leaf()
     y = x * 3.0
-    handle = y.op.register_hook(lambda g: g * 10.0)
-    kept = y.op.register_hook(lambda g: g * 2.0)
+    handle = y.register_hook(lambda g: g * 10.0)
+    kept = y.register_hook(lambda g: g * 2.0)
     handle.remove()
     handle.remove()
     y.sum().backward(retain_graph=True)
@@ -56,9 +56,9 @@ def test_a_hook_may_remove_itself_and_register_another_on_an_earlier_node() -> N
     def once(g: Any) -> None:
         seen.append("z")
         handle.remove()
-        y.op.register_hook(lambda g: seen.append("y"))
+        y.register_hook(lambda g: seen.append("y"))
 
-    handle = z.op.register_hook(once)
+    handle = z.register_hook(once)
     z.sum().backward(retain_graph=True)
     z.sum().backward()
     assert seen == ["z", "y", "y"]
@@ -67,14 +67,14 @@ def test_a_hook_may_remove_itself_and_register_another_on_an_earlier_node() -> N
 def test_a_hook_counts_for_an_input_of_grad_too() -> None:
     x = leaf()
     y = x * 3.0
-    y.op.register_hook(lambda g: g * 10.0)
+    y.register_hook(lambda g: g * 10.0)
     assert mg.grad((y * y).sum(), y).tolist() == [120.0]
 
 
 def test_a_hook_on_the_output_of_a_backward_sees_what_it_begins_with() -> None:
     x = leaf()
     y = (x * 3.0).sum()
-    y.op.register_hook(lambda g: g * 5.0)
+    y.register_hook(lambda g: g * 5.0)
     y.backward()
     assert x.grad.tolist() == [15.0]
 
@@ -82,7 +82,7 @@ def test_a_hook_on_the_output_of_a_backward_sees_what_it_begins_with() -> None:
 def test_what_a_hook_does_is_differentiated_under_create_graph() -> None:
     x = leaf(3.0)
     y = x * x
-    y.op.register_hook(lambda g: g * x)
+    y.register_hook(lambda g: g * x)
     first = mg.grad(y, x, create_graph=True)
     assert first.tolist() == [18.0]
     assert mg.grad(first, x).tolist() == [12.0]
@@ -91,7 +91,7 @@ def test_what_a_hook_does_is_differentiated_under_create_graph() -> None:
 def test_recording_is_off_in_a_hook_without_create_graph() -> None:
     x, modes = leaf(), []
     y = x * x
-    y.op.register_hook(lambda g: modes.append(mg.is_grad_enabled()))
+    y.register_hook(lambda g: modes.append(mg.is_grad_enabled()))
     y.backward(retain_graph=True)
     mg.grad(y, x, create_graph=True)
     assert modes == [False, True]
@@ -100,15 +100,13 @@ def test_recording_is_off_in_a_hook_without_create_graph() -> None:
 def test_the_hooks_of_each_result_of_an_op_are_its_own() -> None:
     op, x = twice_and_thrice(), leaf(1.0)
     r = op(x)
-    r.a.op.register_hook(lambda g: g * 10.0)
-    r.b.op.register_hook(lambda g: g * 100.0)
+    r.a.register_hook(lambda g: g * 10.0)
+    r.b.register_hook(lambda g: g * 100.0)
     (r.a + r.b).sum().backward()
     assert x.grad.tolist() == [320.0]
     again = op(x)
-    again.b.op.register_hook(lambda g: pytest.fail("nothing used this result"))
+    again.b.register_hook(lambda g: pytest.fail("nothing used this result"))
     again.a.sum().backward()
-    with pytest.raises(ArgumentError, match=r"two_and_three has the results a, b; register the hook on one of them"):
-        r.a.op.node.register_hook(lambda g: g)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_the_hooks_of_each_result_of_an_op_are_its_own() -> None:
 def test_what_a_hook_gives_is_looked_at(give: Any, error: Any, message: str) -> None:
     x = leaf(1.0, 2.0)
     y = x * 3.0
-    y.op.register_hook(give)
+    y.register_hook(give)
     with pytest.raises(error, match=rf"register_hook: the hook at .*test_hooks\.py:\d+ on mul {message}"):
         y.sum().backward()
     assert x.grad is None
@@ -133,7 +131,7 @@ def test_what_a_hook_gives_is_looked_at(give: Any, error: Any, message: str) -> 
 def test_a_hook_may_not_write_into_the_gradient() -> None:
     x = leaf(1.0, 2.0)
     y = x * 3.0
-    y.op.register_hook(lambda g: g.mul_(2.0))
+    y.register_hook(lambda g: g.mul_(2.0))
     with pytest.raises(GradientError, match=r"on mul wrote into the gradient float64\(2,\), which others share"):
         (y * 1.0).backward()
 
@@ -145,7 +143,7 @@ def test_what_a_hook_raises_passes_on_and_leaves_grad_alone() -> None:
     def broken(g: Any) -> None:
         raise KeyError("mine")
 
-    y.op.register_hook(broken)
+    y.register_hook(broken)
     with pytest.raises(KeyError, match="mine"):
         y.sum().backward()
     assert x.grad is None
@@ -154,7 +152,7 @@ def test_what_a_hook_raises_passes_on_and_leaves_grad_alone() -> None:
 def test_a_gradient_that_a_hook_keeps_is_not_changed_afterwards() -> None:
     x, kept = leaf(1.0, 2.0), []
     y = x * 1.0
-    y.op.register_hook(kept.append)
+    y.register_hook(kept.append)
     (y * 2.0 + y * 3.0).sum().backward()
     x.grad.mul_(100.0)
     (x * 7.0).sum().backward()
@@ -162,8 +160,10 @@ def test_a_gradient_that_a_hook_keeps_is_not_changed_afterwards() -> None:
 
 
 def test_what_cannot_be_called_is_no_hook() -> None:
-    with pytest.raises(ArgumentError, match=r"register_hook: a hook of BackpropOp.*must be a function of the gradient"):
-        (leaf() * 2.0).op.register_hook(3.0)
+    with pytest.raises(
+        ArgumentError, match=r"register_hook: a hook of BackpropOp.* must be a function of the gradient"
+    ):
+        (leaf() * 2.0).register_hook(3.0)
 
 
 def test_a_node_without_hooks_has_none_and_one_with_hooks_dies_as_ever() -> None:
@@ -171,10 +171,212 @@ def test_a_node_without_hooks_has_none_and_one_with_hooks_dies_as_ever() -> None
     assert y.op.hooks is None and mg.sort(leaf(), 0).values.op.hooks is None
     gc.disable()
     try:
-        handle = y.op.register_hook(lambda g: None)
+        handle = y.register_hook(lambda g: None)
         node = weakref.ref(y.op)
         del y
         assert node() is None, "a handle keeps no graph"
         handle.remove()
     finally:
         gc.enable()
+
+
+# ---- the study's programs, and the order of it all ------------------------------------------------------------------
+
+
+def test_h1_tensor_hooks_then_retain_grad_then_before_the_rules_then_after() -> None:
+    x, seen = leaf(), []
+    y = x * 3.0
+    y.register_hook(lambda g: (seen.append(("t1", g.item())), g * 10.0)[1])
+    y.retain_grad()
+    y.register_hook(lambda g: (seen.append(("t2", g.item())), g * 10.0)[1])
+    y.op.register_prehook(lambda gs: seen.append(("before", gs[0].item())))
+    y.op.register_hook(lambda parts, gs: seen.append(("after", parts[0].item(), gs[0].item())))
+    y.sum().backward()
+    assert seen == [("t1", 1.0), ("t2", 10.0), ("before", 100.0), ("after", 300.0, 100.0)]
+    assert y.grad.tolist() == [100.0] and x.grad.tolist() == [300.0]
+
+
+def test_h2_the_hook_of_a_leaf_is_called_once_a_backward_with_the_sum() -> None:
+    x, seen = leaf(), []
+    handle = x.register_hook(lambda g: seen.append(g.item()))
+    (x * 3.0 + x * 4.0).sum().backward()
+    assert seen == [7.0] and x.grad.tolist() == [7.0]
+    x.grad = None
+    seen.clear()
+    for _ in range(2):
+        (x * 3.0).sum().backward()
+    assert seen == [3.0, 3.0] and x.grad.tolist() == [6.0]
+    handle.remove()
+    x.register_hook(lambda g: g * 2.0)
+    assert mg.grad((x * 3.0).sum(), x).tolist() == [6.0] and len(seen) == 2
+
+
+def test_h3_a_hook_after_accumulation_is_given_the_leaf_and_not_called_by_grad() -> None:
+    x, seen = leaf(), []
+
+    def take(p: Any) -> None:
+        seen.append(p.grad.item())
+        p.grad = None
+
+    x.register_post_accumulate_grad_hook(take)
+    (x * 3.0 + x * 4.0).sum().backward()
+    assert seen == [7.0] and x.grad is None
+    mg.grad((x * 3.0).sum(), x)
+    assert seen == [7.0]
+    with pytest.raises(GradientError, match="is no leaf that requires a gradient; use register_hook"):
+        (x * 1.0).register_post_accumulate_grad_hook(take)
+    x.register_post_accumulate_grad_hook(lambda p: p)
+    with pytest.raises(GradientError, match=r"the hook at .* on the Var float64\(1,\) gave a value; expected None"):
+        (x * 3.0).sum().backward()
+
+
+def test_h7_hooks_stay_with_the_value_for_which_they_were_registered() -> None:
+    x, seen = leaf(), []
+    y = x * 1.0
+    y.register_hook(lambda g: seen.append(("a", g.item())))
+    y = y * 5.0
+    y.register_hook(lambda g: seen.append(("b", g.item())))
+    y.sum().backward()
+    assert seen == [("b", 1.0), ("a", 5.0)]
+
+
+def test_retain_grad_adds_up_and_is_no_affair_of_a_leaf() -> None:
+    x = leaf()
+    y = x * 3.0
+    assert y.grad is None and not y.retains_grad
+    y.retain_grad()
+    y.retain_grad()
+    x.retain_grad()
+    assert y.retains_grad and not x.retains_grad
+    for _ in range(2):
+        (y * y).sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [24.0] and x.grad.tolist() == [72.0]
+    y.grad = None
+    mg.grad((y * 2.0).sum(), [x, y])
+    assert y.grad.tolist() == [2.0]
+    with pytest.raises(GradientError, match="can be set to None only"):
+        y.grad = x
+    with pytest.raises(GradientError, match=r"retain_grad: float64\(1,\) does not require a gradient"):
+        x.detach().retain_grad()
+
+
+def test_the_gradient_that_is_retained_is_ones_own_and_recorded_under_create_graph() -> None:
+    x = leaf(3.0)
+    y = x * x
+    y.retain_grad()
+    (y * y).sum().backward(create_graph=True)
+    assert mg.grad(y.grad.sum(), x).tolist() == [12.0]  # 2 y = 2 x**2
+    y.grad.detach().zero_()
+    assert x.grad.tolist() == [108.0]
+
+
+def test_hooks_of_a_node_may_replace_what_passes() -> None:
+    x, z = leaf(2.0), leaf(5.0)
+    y = x * z
+    before = y.op.register_prehook(lambda gs: (gs[0] * 10.0,))
+    y.op.register_hook(lambda parts, gs: (parts[0] * 2.0, None))
+    mg.grad(y, [x, z])
+    y = x * z
+    y.op.register_prehook(lambda gs: (gs[0] * 10.0,))
+    y.op.register_hook(lambda parts, gs: (parts[0] * 2.0, None))
+    y.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [100.0] and z.grad.tolist() == [20.0]
+    before.remove()
+
+
+def test_hooks_of_a_node_do_not_run_where_a_walk_ends() -> None:
+    x, seen = leaf(), []
+    y = x * 3.0
+    y.op.register_prehook(lambda gs: seen.append("before"))
+    y.op.register_hook(lambda parts, gs: seen.append("after"))
+    mg.grad((y * y).sum(), y, retain_graph=True)
+    assert seen == []
+    mg.grad((y * y).sum(), [x, y])
+    assert seen == ["before", "after"]
+
+
+@pytest.mark.parametrize(
+    ("give", "error", "message"),
+    [
+        (lambda parts, gs: (parts[0],), GradientError, r"gave 1 gradients; expected None, or a tuple of 2 gradients"),
+        (lambda parts, gs: (parts[0], gs[0]), GradientError, r"gave float64\(2,\) where there is no gradient"),
+        (lambda parts, gs: (parts[0].sum(), None), ShapeError, r"gave float64\(\); expected"),
+        (lambda parts, gs: parts[0].mul_(2.0), GradientError, r"wrote into the gradient float64\(2,\)"),
+    ],
+)
+def test_what_a_hook_of_a_node_gives_is_looked_at(give: Any, error: Any, message: str) -> None:
+    x = leaf(1.0, 2.0)
+    y = x * mg.tensor([1.0, 1.0], dtype="float64", device="reference")
+    y.op.register_hook(give)
+    with pytest.raises(error, match=rf"register_hook: the hook at .*test_hooks\.py:\d+ on mul {message}"):
+        y.sum().backward()
+
+
+def test_hooks_of_a_node_of_several_results_see_all_of_them() -> None:
+    r, seen = twice_and_thrice()(x := leaf(1.0)), []
+    r.a.op.register_prehook(lambda gs: seen.append([None if g is None else g.item() for g in gs]))
+    r.a.sum().backward()
+    assert seen == [[1.0, None]] and x.grad.tolist() == [2.0]
+
+
+def test_hooks_of_leaves_are_forgotten_with_them() -> None:
+    from minigrad.runtime.hooks import leaf_hooks, retained
+
+    gc.collect()
+    before = len(leaf_hooks), len(retained)
+    x = leaf()
+    x.register_hook(lambda g: None)
+    y = x * 1.0
+    y.retain_grad()
+    assert (len(leaf_hooks), len(retained)) == (before[0] + 1, before[1] + 1)
+    del x, y
+    gc.collect()
+    assert (len(leaf_hooks), len(retained)) == before
+
+
+def test_h10_a_tensor_without_gradient_takes_no_hook() -> None:
+    with pytest.raises(GradientError, match=r"register_hook: float64\(1,\) does not require a gradient"):
+        leaf().detach().register_hook(lambda g: None)
+
+
+def test_hooks_see_gradients_on_another_dtype_and_device() -> None:
+    seen: list[Any] = []
+    x = mg.Var([1.0, 2.0])
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    (x * 2.0).sum().backward()
+    assert seen == [[2.0, 2.0]]
+
+
+# ---- only these inputs, and where their gradients go ----------------------------------------------------------------
+
+
+def test_backward_of_inputs_adds_to_these_alone() -> None:
+    x, z = leaf(2.0), leaf(5.0)
+    y = x * z
+    w = y * 3.0
+    grads = w.sum().backward(inputs=[x, y], retain_graph=True)
+    assert x.grad.tolist() == [15.0] and z.grad is None and y.grad.tolist() == [3.0]
+    assert len(grads) == 2 and grads[y].tolist() == [3.0]
+    w.sum().backward(inputs=x)
+    assert x.grad.tolist() == [30.0] and z.grad is None
+    with pytest.raises(GradientError, match=r"backward: the input float64\(1,\) does not require a gradient"):
+        (x * z).sum().backward(inputs=[x.detach()])
+    with pytest.raises(GradientError, match="backward: inputs is empty"):
+        (x * z).sum().backward(inputs=[])
+
+
+def test_a_second_backward_adds_in_place_where_nobody_else_holds_the_gradient() -> None:
+    x = leaf(1.0, 2.0)
+    (x * 3.0).sum().backward()
+    place = x.grad.data_ptr()
+    (x * 4.0).sum().backward()
+    assert x.grad.data_ptr() == place and x.grad.tolist() == [7.0, 7.0]
+    kept = x.grad
+    (x * 4.0).sum().backward()
+    assert kept.tolist() == [7.0, 7.0] and x.grad.tolist() == [11.0, 11.0]
+    view = x.grad[:1]
+    (x * 4.0).sum().backward()
+    assert view.tolist() == [11.0] and x.grad.tolist() == [15.0, 15.0]
+    store = (x * 4.0).sum().backward()
+    store = (x * 4.0).sum().backward()
+    assert store[x].tolist() == [4.0, 4.0] and x.grad.tolist() == [23.0, 23.0]
