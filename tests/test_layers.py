@@ -23,7 +23,7 @@ LAYERS = (
     ("autodiff",),
     ("insight",),
     ("face",),
-    ("func", "jit", "nn", "optim", "data", "viz", "testing"),
+    ("autograd", "func", "jit", "nn", "optim", "data", "viz", "testing"),
     ("__init__", "cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

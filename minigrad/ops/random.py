@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -57,12 +59,32 @@ class Generator:
         return first
 
 
+class _OfThread(threading.local):
+    generator: Generator | None = None
+
+
 default_generator = Generator()
+_of_thread = _OfThread()
+
+
+def generator_of_thread() -> Generator:
+    """The generator that numbers come from where none is named: the default one but in a `drawing_from` block."""
+    return _of_thread.generator or default_generator
+
+
+@contextmanager
+def drawing_from(generator: Generator) -> Iterator[None]:
+    """A block in which this thread, and no other, draws from a generator where none is named."""
+    before, _of_thread.generator = _of_thread.generator, generator
+    try:
+        yield
+    finally:
+        _of_thread.generator = before
 
 
 def manual_seed(seed: int) -> Generator:
     """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
-    return default_generator.manual_seed(seed)
+    return generator_of_thread().manual_seed(seed)
 
 
 @kernel(
@@ -90,7 +112,7 @@ def _drawn(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The next numbers of a generator."""
-    source = default_generator if generator is None else generator
+    source = generator_of_thread() if generator is None else generator
     where = default_device() if device is None else as_device(device)
     for level in reversed(stack.levels):
         shape = level.drawn_shape(NAMES[kind], shape)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
+from minigrad.autodiff.holding import Holder
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.graph import BackpropOp, Output
@@ -204,7 +205,7 @@ def constant_label(node: BackpropOp, k: int) -> str:
     spec = node.plan.specs[k]
     if node.saved is not None and k in node.op.saves[node.mask]:
         value = node.saved[node.op.saves[node.mask].index(k)]
-        if value.numel() == 1:
+        if value.numel() == 1 and not isinstance(value, Holder):
             return values_text(value)
     return f"constant\n{kind_text(spec.dtype, spec.shape)}"
 

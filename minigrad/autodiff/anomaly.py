@@ -1,0 +1,124 @@
+"""Looking at every gradient of a walk: the first one that is not finite is named, with its rule and the user's line.
+
+While this is on, records keep the line of their call, and each node of a walk is replaced by one that looks at what its
+rules gave.  It is for the whole process, as in PyTorch, and slow.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from minigrad.autodiff.checks import describe_node
+from minigrad.autodiff.hooks import Around, Pairs, looking, operands_of
+from minigrad.autodiff.watching import operand_name, place
+from minigrad.errors import GradientError
+from minigrad.runtime.hooks import walks
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.noting import anomaly, watch
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Inspected(Around):
+    """A node whose gradients are looked at."""
+
+    __slots__ = ()
+
+    def pull(self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool) -> Pairs:
+        """The node's pull.  Raises GradientError if it gives a gradient that is not finite."""
+        pairs: Pairs = self.node.pull(gradients, wanted, create)
+        for k, (_, partial) in zip(operands_of(self.node, pairs), pairs, strict=True):
+            if wrong := how_many(partial):
+                raise GradientError(self.sentence(k, partial, wrong, gradients), op=self.node.op.label)
+        return pairs
+
+    def sentence(self, k: int, partial: Tensor, wrong: int, gradients: Sequence[Tensor | None]) -> str:
+        """What is wrong with the gradient of operand k, and where it was made."""
+        node = self.node
+        op = node.op
+        made = op.cls.backward if op.kind == "function" else (op.joint or op.rules[0 if op.variadic else k]).fn
+        where = "" if node.source else ", which was recorded outside of detect_anomaly, so its line is not known"
+        came = sum([how_many(g) for g in gradients if g is not None])
+        whose = "the gradient that came to it was not finite already" if came else "the gradient that came was finite"
+        return (
+            f"detect_anomaly: {wrong} of {partial.numel()} elements of the gradient of {operand_name(op, k)!r} in "
+            f"{describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its rule is at "
+            f"{place(op, made)}, and {whose}"
+        )
+
+
+def how_many(g: Tensor) -> int:
+    """How many elements are nan or infinite."""
+    return 0 if isinstance(g, Wrapped) else int(np.count_nonzero(~np.isfinite(host_array(g))))
+
+
+def switch(on: bool, check_nan: bool) -> tuple[bool, bool]:
+    """Look, or do not; gives what was before."""
+    before = anomaly.on, anomaly.check_nan
+    watch(int(on) - int(anomaly.on))
+    anomaly.on, anomaly.check_nan = on, check_nan
+    looking.wrap = Inspected if on and check_nan else None
+    walks.on = walks.hooked or looking.wrap is not None
+    return before
+
+
+class set_detect_anomaly:
+    """Look at every gradient from now on, or do not; in a `with` block for as long as that lasts."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.before = switch(bool(mode), bool(check_nan))
+
+    def __enter__(self) -> None:
+        """What it does is done already."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        switch(*self.before)
+
+
+class detect_anomaly:
+    """A `with` block, or a decorated function, in which the first gradient that is not finite raises GradientError.
+
+    The sentence names the op, the line that called it, the operand and the rule.  Both the computation and its gradient
+    belong into the block.  check_nan=False notes lines only.
+
+    Example:
+        >>> import minigrad as mg
+        >>> x = mg.Var([0.0, 4.0])
+        >>> with mg.detect_anomaly():
+        ...     x.sqrt().sum().backward()
+        Traceback (most recent call last):
+        minigrad.errors.GradientError: detect_anomaly: 1 of 2 elements of the gradient of 'x' in sqrt(2,) of ...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        self.before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self.before.append(switch(True, self.check_nan))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        switch(*self.before.pop())
+
+    def __call__(self, function: F) -> F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with detect_anomaly(self.check_nan):
+                return function(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether gradients are looked at."""
+    return anomaly.on

@@ -1,0 +1,150 @@
+"""Saved values that are kept in another form: holders, which give the value back when a rule asks for it.
+
+A saver (`runtime/noting.py`) puts holders in the place of what a node saved: `saved_tensors_hooks` packs each value by
+a user's function, a checkpoint drops it and computes it again.  The node's pull asks them, and puts what they give back
+into the graph, so every order of derivative works.  A holder is checked as the value would be: by its version.
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.autodiff.pulling import edge_of, pull
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.ops.views import expand
+from minigrad.runtime.graph import BackpropOp, ids
+from minigrad.runtime.likeness import unlike
+from minigrad.runtime.noting import saving
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class Holder(Tensor, ABC):
+    """What stands for a saved value.  version: that of its memory when it was saved.
+
+    Its storage is the value's as long as that lives, so that a write shows; afterwards nobody can write it.
+    """
+
+    __slots__ = ("memory", "version")
+
+    def __init__(self, x: Tensor) -> None:
+        self.id = next(ids)
+        self.layout, self.dtype, self.device, self.op = x.layout, x.dtype, x.device, None
+        self.memory, self.version = weakref.ref(x.storage), x.storage.version
+
+    @property
+    def storage(self) -> Any:  # type: ignore[override]
+        found = self.memory()
+        return self if found is None else found
+
+    @abstractmethod
+    def value(self) -> Tensor:
+        """The value, without history."""
+
+
+class HeldNode(BackpropOp):
+    """A node whose saved values are holders."""
+
+    __slots__ = ()
+
+    def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
+        """`pull` with the values that the holders give."""
+        if wanted is not None and not any(p is not None and p.id in wanted for p in self.parents):
+            return []
+        holders: Any = self.saved
+        with no_grad():
+            values = [holder.value() for holder in holders]
+        return pull(self, gradients, wanted, create, in_graph(self, values) if create else values)
+
+
+def in_graph(node: BackpropOp, values: Sequence[Tensor]) -> list[Tensor]:
+    """What a node saved as parts of the graph again: operands by its edges, results by its own."""
+    codes = node.op.saves[node.mask]
+    return [joined(x, node.parents[k] if 0 <= k < len(node.parents) else edge_of(node, -1 - k) if k < 0 else None)
+            for k, x in zip(codes, values, strict=True)]  # fmt: skip
+
+
+def joined(x: Tensor, parent: Any) -> Tensor:
+    """A value under an edge of the graph."""
+    if parent is None:
+        return x
+    if not isinstance(parent, Tensor):
+        return Tensor(x.storage, x.layout, parent)
+    if parent.storage is x.storage and parent.layout is x.layout:
+        return parent
+    return Tensor(x.storage, x.layout, expand(parent, shape=parent.shape).op)
+
+
+def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
+    """Put holders in the place of what a node saved."""
+    if node.saved:
+        node.saved = tuple([make(x) for x in node.saved])
+        node.__class__ = HeldNode
+
+
+# ---- by a user's functions ------------------------------------------------------------------------------------------
+
+
+class Packed(Holder):
+    """A value as `pack` gave it."""
+
+    __slots__ = ("name", "packed", "unpack")
+
+    def __init__(self, x: Tensor, name: str, hooks: PackHooks) -> None:
+        super().__init__(x)
+        self.name, self.unpack = name, hooks.unpack
+        with no_grad():
+            self.packed = hooks.pack(x.detach())
+        if x.storage.version != self.version:
+            raise GradientError(
+                f"saved_tensors_hooks: pack wrote into {describe(x)}, which {name} saves; let it give a new value"
+            )
+
+    def value(self) -> Tensor:
+        """What `unpack` gives for it.  Raises GradientError, ShapeError, DTypeError or DeviceError for another kind of
+        value than was packed."""
+        found = self.unpack(self.packed)
+        wrong = unlike(found, self)
+        if wrong is not None:
+            error, got = wrong
+            raise error(
+                f"saved_tensors_hooks: unpack gave {got} for a value that {self.name} saved; expected {describe(self)} "
+                f"on {self.device}, as pack was given"
+            )
+        return found.detach()
+
+
+class PackHooks:
+    """A saver that keeps each value by two functions."""
+
+    def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
+        self.pack, self.unpack = pack, unpack
+
+    def keep(self, node: BackpropOp) -> None:
+        """Pack what the node saved."""
+        with saving(None):
+            hold(node, lambda x: Packed(x, node.name, self))
+
+    def keep_value(self, x: Tensor, name: str) -> Holder:
+        """Pack one value that a checkpoint needs."""
+        with saving(None):
+            return Packed(x, name, self)
+
+
+@contextmanager
+def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> Iterator[None]:
+    """A block in which each value that an op saves for its gradient is kept as `pack_hook(value)`, from which
+    `unpack_hook` makes it again, once for each use.
+
+    Of nested blocks the innermost counts.  The version of the value is checked as ever, so a write that would have been
+    noticed is noticed.  Raises GradientError for a pack that writes, and when the gradient is computed for an unpack
+    that gives another shape, dtype or device.
+    """
+    if not callable(pack_hook) or not callable(unpack_hook):
+        raise ArgumentError("saved_tensors_hooks: give two functions, pack(tensor) and unpack(what pack gave)")
+    with saving(PackHooks(pack_hook, unpack_hook)):
+        yield

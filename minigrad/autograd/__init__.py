@@ -1,0 +1,109 @@
+"""`mg.autograd`: PyTorch's names for what minigrad has, with PyTorch's meanings, so that ported code finds them.
+
+`grad` always gives a tuple here, and an output that is no scalar wants its `grad_outputs`; `mg.grad(y, x)` gives a
+tensor for a tensor, and begins with ones.  Everything else is the same object as elsewhere in minigrad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.autodiff import engine
+from minigrad.autodiff.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
+from minigrad.autodiff.checks import chosen
+from minigrad.autodiff.function import Function
+from minigrad.autodiff.grads import collected
+from minigrad.autodiff.owning import handed_out
+from minigrad.autograd import function, graph
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.ops.creation import zeros_like
+from minigrad.ops.joining import stack
+from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.var import Var as Variable
+from minigrad.testing import gradcheck, gradgradcheck
+
+__all__ = [
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "gradcheck",
+    "gradgradcheck", "graph", "is_anomaly_enabled", "is_grad_enabled", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled",
+]  # fmt: skip
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def grad(
+    outputs: Tensors, inputs: Tensors, grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
+    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of outputs with respect to inputs, a tuple with one for each input.
+
+    grad_outputs: one cotangent an output; needed for one that is no scalar.  allow_unused: None for an input that the
+    outputs do not depend on, which is zeros with materialize_grads.  is_grads_batched: each cotangent has one more dim
+    in front, and so has each gradient.
+    Raises GradientError for a missing cotangent, and for an unused input that was not allowed.
+    """
+    if not only_inputs:
+        raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")
+    ys, given = with_cotangents("autograd.grad", outputs, grad_outputs)
+    xs = chosen("autograd.grad", inputs)
+    unused = materialize_grads if allow_unused is None else allow_unused
+    if materialize_grads and not unused:
+        raise ArgumentError("autograd.grad: materialize_grads=True gives zeros for unused inputs, so it allows them")
+    if is_grads_batched:
+        return in_batches(ys, xs, given, retain_graph, create_graph, unused, materialize_grads)
+    found = engine.grad(ys, xs, given, retain_graph, create_graph, unused)
+    return tuple([zeros_like(x) if g is None and materialize_grads else g for x, g in zip(xs, found, strict=True)])
+
+
+def in_batches(
+    ys: list[Any], xs: list[Any], given: list[Any], retain: bool | None, create: bool, unused: bool, zeros: bool
+) -> tuple[Any, ...]:
+    """The gradients for each of a batch of cotangents, stacked."""
+    counts = {g.shape[0] for g in given if g is not None}
+    if len(counts) != 1:
+        raise GradientError(f"autograd.grad: the cotangents have batches of {sorted(counts)}; give one size")
+    rows = [
+        engine.grad(ys, xs, [None if g is None else g[k] for g in given], True, create, unused or zeros)
+        for k in range(counts.pop())
+    ]
+    if not (create if retain is None else retain):
+        for node in engine.reachable([engine.node_of(y) for y in ys])[0]:
+            node.saved = None if node.saved else node.saved
+    columns = [[zeros_like(x) if g is None and zeros else g for g in found] for x, found in zip(xs, zip(*rows))]
+    return tuple([None if column[0] is None else stack(column) for column in columns])
+
+
+def backward(
+    tensors: Tensors, grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, grad_variables: Any = None, inputs: Tensors | None = None,
+) -> None:  # fmt: skip
+    """Add the gradients of tensors to `.grad` of the Vars that they depend on, or of `inputs` alone.
+
+    grad_tensors: one cotangent a tensor; needed for one that is no scalar.
+    """
+    if grad_variables is not None:
+        raise ArgumentError("autograd.backward: grad_variables is called grad_tensors now, as in PyTorch")
+    ys, given = with_cotangents("autograd.backward", tensors, grad_tensors)
+    xs = None if inputs is None else chosen("backward", inputs)
+    retain = create_graph if retain_graph is None else retain_graph
+    found = engine.walk(ys, given, xs, retain, create_graph, "autograd.backward")
+    collected(handed_out(found, True, create_graph), xs, create_graph)
+
+
+def with_cotangents(name: str, outputs: Any, given: Any) -> tuple[list[Any], list[Any]]:
+    """The outputs, and a cotangent for each, None where that is one.  Raises GradientError where one is missing."""
+    ys = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    expect_tensors(name, *ys)
+    found = [given] if isinstance(given, Tensor) else list(given or [None] * len(ys))
+    if len(found) != len(ys):
+        raise GradientError(f"{name}: {len(ys)} outputs and {len(found)} cotangents; give one for each output")
+    for y, g in zip(ys, found, strict=True):
+        if g is None and y.numel() != 1:
+            raise GradientError(
+                f"{name}: {describe(y)} is no scalar, so its gradient needs a cotangent; give one of its shape, as "
+                f"mg.ones_like(y), or differentiate y.sum()"
+            )
+    return ys, found

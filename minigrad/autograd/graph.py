@@ -1,0 +1,8 @@
+"""`mg.autograd.graph`: as `torch.autograd.graph`."""
+
+from __future__ import annotations
+
+from minigrad.autodiff.holding import saved_tensors_hooks
+from minigrad.runtime.graph import BackpropOp as Node
+
+__all__ = ["Node", "saved_tensors_hooks"]

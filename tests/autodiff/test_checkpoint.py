@@ -1,0 +1,250 @@
+"""Checkpoints: values are dropped and computed again, in the right number, with the right random numbers."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GradientError, StorageError
+
+
+def leaf(*values: float) -> Any:
+    return mg.Var(list(values) or [0.5], dtype="float64", device="reference")
+
+
+def close(a: Any, b: Any) -> None:
+    assert a.tolist() == pytest.approx(b.tolist())
+
+
+def chain(x: Any) -> Any:
+    return (x.sin() * x).exp().tanh() * x
+
+
+def test_gradients_of_first_second_and_third_order() -> None:
+    x = leaf(0.5, -0.3)
+    y, plain = mg.checkpoint(chain, x).sum(), chain(x).sum()
+    for _ in range(3):
+        y, plain = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
+        close(y, plain)
+        y, plain = y.sum(), plain.sum()
+
+
+def test_it_stops_when_the_last_value_that_is_wanted_is_there() -> None:
+    ran: list[str] = []
+
+    def f(x: Any) -> Any:
+        ran.append("a")
+        x = x.exp()
+        ran.append("b")
+        x = x.exp()
+        ran.append("c")
+        return x * 2.0 + 1.0
+
+    x = leaf()
+    y = mg.checkpoint(f, x)
+    assert ran == ["a", "b", "c"]
+    y.backward(retain_graph=True)
+    assert ran == ["a", "b", "c", "a", "b", "c"]
+    ran.clear()
+
+    def g(x: Any) -> Any:
+        ran.append("a")
+        x = x.exp()
+        ran.append("b")
+        return x + 1.0, ran.append("c")
+
+    mg.checkpoint(g, x)[0].backward()
+    assert ran == ["a", "b", "c", "a"]
+
+
+def test_nested_checkpoints_run_each_function_again_and_keep_nothing_of_the_inner() -> None:
+    ran: list[str] = []
+
+    def inner(x: Any) -> Any:
+        ran.append("g")
+        return x.sin().exp()
+
+    def outer(x: Any) -> Any:
+        ran.append("f")
+        return mg.checkpoint(inner, x.exp()) * x
+
+    x = leaf()
+    y, plain = mg.checkpoint(outer, x), x.exp().sin().exp() * x
+    assert ran == ["f", "g"]
+    first, expected = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
+    close(first, expected)
+    assert ran.count("f") <= 3 and ran.count("g") <= 5
+    close(mg.grad(first, x), mg.grad(expected, x))
+
+
+def test_values_in_between_are_dropped() -> None:
+    alive: list[Any] = []
+
+    def f(x: Any) -> Any:
+        for _ in range(5):
+            x = x.sin()
+            alive.append(weakref.ref(x.storage))
+        return x
+
+    def outer(x: Any) -> Any:
+        return mg.checkpoint(f, mg.checkpoint(f, x))
+
+    for fn, count in ((f, 5), (outer, 10)):
+        alive.clear()
+        x = leaf()
+        y = mg.checkpoint(fn, x)
+        gc.collect()
+        assert [ref() is not None for ref in alive] == [False] * (count - 1) + [True]
+        y.backward()
+        plain = fn(x)
+        close(x.grad, mg.grad(plain, x))
+
+
+def test_random_numbers_are_those_of_the_first_run_and_the_stream_goes_on() -> None:
+    generator = mg.Generator(3)
+
+    def f(x: Any, generator: Any) -> Any:
+        mask = mg.rand(4, dtype="float64", device="reference") < 0.5
+        noise = mg.randn(4, dtype="float64", device="reference", generator=generator)
+        return x.exp() * mask * noise
+
+    x = leaf(0.1, 0.2, 0.3, 0.4)
+    mg.manual_seed(7)
+    y = mg.checkpoint(f, x, generator)
+    after, offset = mg.rand(1).item(), generator.offset
+    y.sum().backward()
+    close(x.grad, y)
+    follows = mg.rand(1).item()
+    assert generator.offset == offset
+    mg.manual_seed(7)
+    mg.rand(4, dtype="float64", device="reference")
+    assert [mg.rand(1).item(), mg.rand(1).item()] == [after, follows]
+
+
+def test_another_thread_draws_undisturbed_while_a_function_runs_again() -> None:
+    drawn: list[float] = []
+    runs: list[int] = []
+
+    def f(x: Any) -> Any:
+        runs.append(1)
+        if len(runs) == 2:
+            thread = threading.Thread(target=lambda: drawn.append(mg.rand(1).item()))
+            thread.start()
+            thread.join()
+        return x.exp() * mg.rand(1, dtype="float64", device="reference")
+
+    x = leaf()
+    mg.manual_seed(11)
+    y = mg.checkpoint(f, x)
+    y.backward()
+    drawn.append(mg.rand(1).item())
+    mg.manual_seed(11)
+    mg.rand(1, dtype="float64", device="reference")
+    assert drawn == [mg.rand(1).item(), mg.rand(1).item()]
+
+
+def test_a_var_that_the_function_has_caught_gets_its_gradient() -> None:
+    w, x = leaf(3.0), mg.tensor([2.0], dtype="float64", device="reference")
+    mg.checkpoint(lambda x: (x * w).exp(), x).backward()
+    close(w.grad, (x * w).exp() * 2.0)
+    assert not mg.checkpoint(lambda x: x.exp(), x).requires_grad
+
+
+def test_a_hook_inside_fires_once_and_another_pass_runs_again() -> None:
+    seen: list[float] = []
+    ran: list[int] = []
+
+    def f(x: Any) -> Any:
+        ran.append(1)
+        h = x.exp()
+        h.register_hook(lambda g: seen.append(g.item()))
+        return h * h
+
+    x = leaf()
+    y = mg.checkpoint(f, x)
+    y.backward(retain_graph=True)
+    assert len(seen) == 1 and len(ran) == 2
+    y.backward()
+    assert len(seen) == 2 and len(ran) == 3
+    with pytest.raises(GradientError, match="was freed"):
+        y.backward()
+
+
+def test_what_was_written_in_between_is_noticed() -> None:
+    x, z = leaf(), mg.tensor([1.0], dtype="float64", device="reference")
+    y = mg.checkpoint(lambda x, z: (x + z).exp(), x, z)
+    with mg.no_grad():
+        z += 1.0
+    with pytest.raises(StorageError, match=r"checkpoint: its argument float64\(1,\) was at version 0"):
+        y.backward()
+    w = leaf()
+    y = mg.checkpoint(lambda x: (x * w).exp(), x)
+    with mg.no_grad():
+        w += 1.0
+    with pytest.raises(StorageError, match=r"mul.* saved its operand 'b'"):
+        y.backward()
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (lambda x: x.exp(), r"saved 2 values when it was called and 1 when it was run again"),
+        (lambda x: x.sin().sin(), r"its value 1 was float64\(1,\), saved by exp, and .* saved by sin"),
+        (lambda x: x.expand(3).exp().exp(), r"its value 1 was float64\(1,\), saved by exp, and .* float64\(3,\)"),
+    ],
+    ids=["fewer", "another op", "another shape"],
+)
+def test_a_function_that_computes_something_else_is_refused(second: Any, message: str) -> None:
+    runs: list[int] = []
+
+    def f(x: Any) -> Any:
+        runs.append(1)
+        return x.exp().exp() if len(runs) == 1 else second(x)
+
+    x = leaf()
+    y = mg.checkpoint(f, x)
+    with pytest.raises(GradientError, match=message):
+        y.backward()
+    assert x.grad is None
+
+
+def test_keywords_are_handed_on_and_nothing_happens_under_no_grad() -> None:
+    ran: list[int] = []
+
+    def f(x: Any, *, n: int, z: Any) -> Any:
+        ran.append(n)
+        return x.exp() * n * z
+
+    x, z = leaf(), leaf(4.0)
+    y = mg.checkpoint(f, x, n=3, z=z, use_reentrant=False, preserve_rng_state=False)
+    y.backward()
+    close(x.grad, y)
+    close(z.grad, x.exp() * 3.0)
+    with mg.no_grad():
+        assert not mg.checkpoint(f, x, n=3, z=z).requires_grad
+    assert ran == [3, 3, 3]
+
+
+def test_one_graph_of_checkpoints_from_two_threads() -> None:
+    x = leaf(0.5, 0.25)
+    y = mg.checkpoint(lambda x: mg.checkpoint(chain, chain(x)), x).sum()
+    expected = mg.grad(y, x, retain_graph=True).tolist()
+    wrong: list[Any] = []
+
+    def work() -> None:
+        for _ in range(20):
+            found = mg.grad(y, x, retain_graph=True).tolist()
+            if found != expected:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []

@@ -1,0 +1,144 @@
+"""Hooks of saved values: packed when they are saved, unpacked when a rule asks, checked as ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.autodiff.holding import saved_tensors_hooks
+from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError, StorageError
+from minigrad.viz.explain import explanation
+
+
+def leaf(*values: float) -> Any:
+    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
+
+
+def test_h8_each_saved_value_is_packed_once_and_unpacked_in_each_pass() -> None:
+    x, packed, unpacked = leaf(0.5), [], []
+
+    def pack(t: Any) -> Any:
+        packed.append(t.item())
+        return t.tolist()
+
+    def unpack(v: Any) -> Any:
+        unpacked.append(v)
+        return mg.tensor(v, dtype="float64", device="reference")
+
+    with saved_tensors_hooks(pack, unpack):
+        y = x.exp() + x * x
+    assert len(packed) == 3 and not unpacked
+    y.backward(retain_graph=True)
+    assert len(unpacked) == 3 and x.grad.tolist() == pytest.approx([0.5**1 * 2 + 2.718281828459045**0.5])
+    y.backward()
+    assert len(packed) == 3 and len(unpacked) == 6
+
+
+def test_the_inner_pair_of_hooks_wins_and_hooks_end_with_their_block() -> None:
+    x, seen = leaf(), []
+    with saved_tensors_hooks(lambda t: (seen.append("outer"), t)[1], lambda t: t):
+        a = x.exp()
+        with saved_tensors_hooks(lambda t: (seen.append("inner"), t)[1], lambda t: t):
+            b = x.exp()
+        c = x.exp()
+    d = x.exp()
+    assert seen == ["outer", "inner", "outer"]
+    (a + b + c + d).backward()
+
+
+def test_what_comes_back_is_a_part_of_the_graph() -> None:
+    def copied(v: Any) -> Any:
+        return mg.tensor(v, dtype="float64", device="reference")
+
+    x, w = leaf(0.5, 2.0), leaf(3.0, 1.5)
+    with saved_tensors_hooks(lambda t: t.tolist(), copied):
+        y = (x * w).sin() * x * w.exp()
+    plain = (x * w).sin() * x * w.exp()
+    for inputs in ([x, w], [w]):
+        found = mg.grad(y.sum(), inputs, create_graph=True)
+        expected = mg.grad(plain.sum(), inputs, create_graph=True)
+        again = mg.grad(sum((g * g).sum() for g in found), [x, w], retain_graph=True)
+        wanted = mg.grad(sum((g * g).sum() for g in expected), [x, w], retain_graph=True)
+        for a, b in zip((*found, *again), (*expected, *wanted), strict=True):
+            assert a.tolist() == pytest.approx(b.tolist())
+
+
+def test_h9_a_value_that_was_written_since_is_noticed_though_it_was_packed() -> None:
+    x = leaf(3.0)
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = x * x
+    with mg.no_grad():
+        x += 1.0
+    with pytest.raises(StorageError, match=r"mul.* saved its operand 'a'.* at version 0"):
+        y.backward()
+
+
+@pytest.mark.parametrize(
+    ("unpack", "error", "message"),
+    [
+        (lambda t: t[:1], ShapeError, r"unpack gave float64\(1,\) for a value that mul saved; expected float64\(2,\)"),
+        (lambda t: t.to(mg.float32), DTypeError, r"unpack gave float32\(2,\)"),
+        (lambda t: 3.0, GradientError, r"unpack gave float 3\.0"),
+    ],
+)
+def test_h9_what_unpack_gives_is_what_was_packed(unpack: Any, error: Any, message: str) -> None:
+    x = leaf(3.0, 4.0)
+    with saved_tensors_hooks(lambda t: t, unpack):
+        y = (x * x).sum()
+    with pytest.raises(error, match=message):
+        y.backward()
+    assert x.grad is None
+
+
+def test_pack_may_not_write_and_both_must_be_functions() -> None:
+    x = leaf(3.0)
+    with (
+        pytest.raises(GradientError, match=r"pack wrote into float64\(1,\), which exp saves"),
+        saved_tensors_hooks(lambda t: t.zero_(), lambda t: t),
+    ):
+        x.exp()
+    with pytest.raises(ArgumentError, match="give two functions"), saved_tensors_hooks(None, None):
+        pass
+
+
+def test_ops_of_several_results_and_functions_are_packed_too() -> None:
+    class Square(mg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2.0 * ctx.saved_tensors[0]
+
+    x = mg.Var([[1.0, 3.0], [4.0, 2.0]], dtype="float64", device="reference")
+    packed: list[Any] = []
+
+    def pack(t: Any) -> Any:
+        packed.append(t)
+        return t.clone()
+
+    with saved_tensors_hooks(pack, lambda t: t):
+        y = x.max(1).values.sum() + Square.apply(x).sum() + mg.cat([x, x]).sum()
+    (g,) = mg.grad(y, [x], create_graph=True)
+    assert g.tolist() == [[4.0, 9.0], [11.0, 6.0]] and packed
+    assert mg.grad(g.sum(), x).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_nothing_is_kept_but_what_pack_gave_and_pictures_say_what_it_stands_for() -> None:
+    import weakref
+
+    x = leaf(0.5)
+    with saved_tensors_hooks(lambda t: t.tolist(), lambda v: mg.tensor(v, dtype="float64", device="reference")):
+        h = x * 2.0
+        memory = weakref.ref(h.storage)
+        y = h * h
+    del h
+    assert memory() is None
+    assert "keeps       a (float64(1,)), b (float64(1,))" in explanation(y)
+    assert mg.viz.graph(y).nodes
+    y.backward()
+    assert x.grad.tolist() == [4.0]
