@@ -14,7 +14,7 @@ from typing import Any
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, node_of
 from minigrad.autodiff.grads import GradStore, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
-from minigrad.autodiff.owning import apart, handed_out
+from minigrad.autodiff.owning import apart, handed_out, sole
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
@@ -155,11 +155,15 @@ def descend(
             if node.hooks:
                 gradients = [None if g is None else hooked(node, k, g) for k, g in enumerate(gradients)]
             found += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
-        for parent, partial in node.pull(gradients, wanted, create):
+        pairs = node.pull(gradients, wanted, create)
+        pairs.reverse()
+        while pairs:  # taken out one by one, and not held while the next node is passed
+            parent, partial = pairs.pop()
             if parent.id in table:
                 accumulate(table, owned, parent.id, partial, create)
             else:
                 table[parent.id] = partial
+            partial = None
         if not retain and node.saved:  # who saved nothing has nothing to free, and can be walked again
             node.saved = None
     return found
@@ -206,14 +210,13 @@ def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
-    """Add a partial gradient to a node's.  The first is kept as it is; a sum is the engine's own and grows in place."""
-    old = table.get(key)
-    if old is None:
+    """Add a partial gradient to a node's.  A sum is the engine's own and grows in place, as does what nobody else has."""
+    if key not in table:
         table[key] = g
-    elif key in owned and not create:
-        add_into(old, g)
+    elif not create and (key in owned or (owned.__class__ is set and sole(table, key))):
+        add_into(table[key], g)
     else:
-        table[key] = add(old, g)
+        table[key] = add(table[key], g)
         owned.add(key)
 
 

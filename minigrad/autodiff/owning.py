@@ -54,6 +54,24 @@ def alone(owner: Any, name: str) -> bool:
     return g.op is None and storage.allocator is not None and storage.__class__ is Storage and g.layout.is_contiguous
 
 
+def entry(table: dict[int, Tensor], key: int) -> tuple[int, int]:
+    """How many references there are to a gradient in a table, and to its storage."""
+    return getrefcount(table[key]), getrefcount(table[key].storage)
+
+
+ENTRY = entry({0: Tensor(Storage.of(0.0), Layout.contiguous(()))}, 0)
+
+
+def sole(table: dict[int, Tensor], key: int) -> bool:
+    """Whether a gradient in the table of a walk is in memory that nobody else knows, and may be written."""
+    g = table[key]
+    if g.__class__ is not Tensor or g.storage.allocator is None or not g.layout.is_contiguous:
+        return False
+    storage = g.storage.__class__
+    del g
+    return storage is Storage and entry(table, key) == ENTRY
+
+
 def handed_out(found: Found, dense: bool, create: bool) -> Found:
     """The same pairs, each gradient in memory that it alone holds; `found` is used up.
 
