@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.autodiff.anomaly import detect_anomaly
 from minigrad.autodiff.checkpoint import checkpoint
+from minigrad.autodiff.custom import custom_vjp
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore
@@ -227,24 +228,25 @@ __all__ = [
     "autograd", "avg_pool1d", "backward", "baddbmm", "bf16", "bfloat16", "bitwise_and", "bitwise_or",
     "bitwise_xor", "bmm", "bool", "bool_", "cast", "cat", "ceil", "checkpoint", "chunk", "clamp", "clone",
     "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cos",
-    "cosh", "cummax", "cummin", "cumprod", "cumsum", "debug", "default_device", "default_float", "detect_anomaly",
-    "device", "diagonal", "div", "dot", "elementwise", "elu", "empty", "empty_cache", "empty_like", "enable_grad",
-    "eq", "erf", "erfc", "exp", "exp2", "expand", "explain", "expm1", "eye", "f16", "f32", "f64", "flatten",
-    "flatten_from", "flatten_to", "flip", "float16", "float32", "float64", "floor", "floor_divide", "from_dlpack",
-    "from_numpy", "full", "full_like", "func", "gather", "ge", "gelu", "get_allocator", "get_num_threads", "grad",
-    "gt", "hypot", "i8", "i16", "i32", "i64", "index_add", "index_select", "int8", "int16", "int32", "int64",
-    "is_grad_enabled", "isfinite", "isinf", "isnan", "kernel", "kthvalue", "le", "leaky_relu", "lerp", "linspace",
-    "log", "log1p", "log2", "log10", "log_sigmoid", "log_softmax", "logaddexp", "logcumsumexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "manual_seed", "masked_fill", "masked_scatter",
-    "masked_select", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median",
-    "memory_stats", "min", "minimum", "mm", "movedim", "msort", "mul", "mv", "narrow", "ndtr", "ne", "neg", "nn",
-    "no_grad", "nonzero", "norm", "normal", "ones", "ones_like", "outer", "override", "permute", "pow",
-    "printoptions", "prod", "promote", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
-    "reciprocal", "reduction", "register_backend", "relu", "relu6", "remainder", "repeat", "requests", "reshape",
-    "roll", "round", "rsqrt", "rules", "scalar", "scatter_add", "schema", "select", "set_allocator",
-    "set_default_device", "set_default_float", "set_grad_enabled", "set_num_threads", "set_printoptions",
-    "settings", "sigmoid", "sign", "silu", "sin", "sinh", "slice_scatter", "softmax", "softmin", "softplus",
-    "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub", "sum", "t", "tan", "tanh", "tape",
-    "tensor", "testing", "threading_layer", "topk", "transpose", "trunc", "u8", "u32", "uint8", "uint32",
-    "unbind", "unfold", "uniform", "unsqueeze", "var", "view", "viz", "where", "where_cond", "zeros", "zeros_like",
+    "cosh", "cummax", "cummin", "cumprod", "cumsum", "custom_vjp", "debug", "default_device", "default_float",
+    "detect_anomaly", "device", "diagonal", "div", "dot", "elementwise", "elu", "empty", "empty_cache",
+    "empty_like", "enable_grad", "eq", "erf", "erfc", "exp", "exp2", "expand", "explain", "expm1", "eye", "f16",
+    "f32", "f64", "flatten", "flatten_from", "flatten_to", "flip", "float16", "float32", "float64", "floor",
+    "floor_divide", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "gelu",
+    "get_allocator", "get_num_threads", "grad", "gt", "hypot", "i8", "i16", "i32", "i64", "index_add",
+    "index_select", "int8", "int16", "int32", "int64", "is_grad_enabled", "isfinite", "isinf", "isnan", "kernel",
+    "kthvalue", "le", "leaky_relu", "lerp", "linspace", "log", "log1p", "log2", "log10", "log_sigmoid",
+    "log_softmax", "logaddexp", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logsumexp", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max",
+    "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "memory_stats", "min", "minimum", "mm",
+    "movedim", "msort", "mul", "mv", "narrow", "ndtr", "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal",
+    "ones", "ones_like", "outer", "override", "permute", "pow", "printoptions", "prod", "promote", "rand",
+    "rand_like", "randint", "randn", "randn_like", "randperm", "reciprocal", "reduction", "register_backend",
+    "relu", "relu6", "remainder", "repeat", "requests", "reshape", "roll", "round", "rsqrt", "rules", "scalar",
+    "scatter_add", "schema", "select", "set_allocator", "set_default_device", "set_default_float",
+    "set_grad_enabled", "set_num_threads", "set_printoptions", "settings", "sigmoid", "sign", "silu", "sin",
+    "sinh", "slice_scatter", "softmax", "softmin", "softplus", "sort", "split", "sqrt", "square", "squeeze",
+    "stack", "std", "sub", "sum", "t", "tan", "tanh", "tape", "tensor", "testing", "threading_layer", "topk",
+    "transpose", "trunc", "u8", "u32", "uint8", "uint32", "unbind", "unfold", "uniform", "unsqueeze", "var",
+    "view", "viz", "where", "where_cond", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -210,7 +210,7 @@ def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
-    """Add a partial gradient to a node's.  A sum is the engine's own and grows in place, as does what nobody else has."""
+    """Add a partial gradient to a node's.  A sum is the engine's own, and grows in place as what nobody else has."""
     if key not in table:
         table[key] = g
     elif not create and (key in owned or (owned.__class__ is set and sole(table, key))):

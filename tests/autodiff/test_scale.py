@@ -20,7 +20,7 @@ def leaf(*values: float) -> Any:
 
 
 def test_a_chain_of_100_000_ops_takes_linear_time_no_stack_and_is_freed() -> None:
-    # A million takes ten times as long: 17 s of one Zen 4 core, 1.2 GB.
+    # A million takes ten times as long: 11 s to build, 8 to walk, 0.3 to free, and 0.5 GB.
     def seconds(count: int) -> float:
         x = leaf(1.0)
         y = x

@@ -1,0 +1,145 @@
+"""`mg.custom_vjp`: a function with a derivative of its own, in JAX's shape.
+
+Each call is one of a `mg.Function`, so what holds for these holds here.  Where a second derivative is asked for and
+`fwd` has left values of its own making, `fwd` is run again as a part of the graph: it is a pure function.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from minigrad.autodiff.function import Function
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class custom_vjp:
+    """A function whose derivative `defvjp(fwd, bwd)` says.
+
+    fwd(*args) gives (what the function gives, residuals), which may be nested tuples, lists and dicts;
+    bwd(residuals, g) gives a tuple with a gradient for each argument, None for zero.  nondiff_argnums: arguments that
+    are no tensors; bwd is given them first, and gives no gradient for them.
+    Raises GradientError where no rule was given, or bwd gives another number or shape of gradients.
+
+    Example:
+        >>> import minigrad as mg
+        >>> @mg.custom_vjp
+        ... def clipped(x):
+        ...     return x * 1.0
+        >>> clipped.defvjp(lambda x: (x * 1.0, None), lambda _, g: (g.clamp(-1.0, 1.0),))
+        >>> x = mg.Var(2.0)
+        >>> mg.grad(clipped(x) * 5.0, x).item()
+        1.0
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        if not callable(fun):
+            raise ArgumentError(f"custom_vjp: expected a function, got {describe(fun)}")
+        functools.update_wrapper(self, fun)
+        self.fun, self.nondiff = fun, tuple(nondiff_argnums)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Say how it is computed where a gradient is asked for, and how gradients pass it."""
+        self.fwd, self.bwd = fwd, bwd
+        self.rule = rule_of(self)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+        if self.fwd is None:
+            raise GradientError(f"custom_vjp: {self.__name__} has no rule; call {self.__name__}.defvjp(fwd, bwd) first")
+        return self.rule.apply(*args)
+
+    __name__: str
+
+
+def rule_of(custom: custom_vjp) -> type[Function]:
+    """The Function that a call of it is."""
+    fwd, bwd = custom.fwd, custom.bwd
+    assert fwd is not None and bwd is not None
+
+    left = threading.local()  # what forward hands on to setup_context, so that fwd runs once
+
+    def forward(*args: Any) -> Any:
+        if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
+            return custom.fun(*args)
+        output, left.residuals = expect_pair(custom, fwd(*args))
+        return output
+
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        if not any(ctx.needs_input_grad):
+            return
+        if "residuals" not in vars(left):
+            _, left.residuals = expect_pair(custom, fwd(*inputs))
+        tensors: list[Tensor] = []
+        ctx.tree = flat(vars(left).pop("residuals"), tensors)
+        given = [x for x in inputs if isinstance(x, Tensor)]
+        known = [*given, *(output if isinstance(output, (tuple, list)) else [output])]
+        ctx.again = not all(any(x is each for each in known) for x in tensors)
+        ctx.where = [isinstance(x, Tensor) for x in inputs]
+        ctx.count, ctx.plain = len(tensors), [None if isinstance(x, Tensor) else x for x in inputs]
+        ctx.save_for_backward(*tensors, *(given if ctx.again else ()))
+
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        kept, given = ctx.saved_tensors[: ctx.count], iter(ctx.saved_tensors[ctx.count :])
+        residuals = shaped(ctx.tree, iter(kept))
+        if ctx.again and mode.enabled:
+            inputs = [next(given) if where else x for where, x in zip(ctx.where, ctx.plain)]
+            _, residuals = expect_pair(custom, fwd(*inputs))
+        plain = [ctx.plain[k] for k in custom.nondiff]
+        found = bwd(*plain, residuals, gradients[0] if len(gradients) == 1 else gradients)
+        parts = list(found) if isinstance(found, (tuple, list)) else [found]
+        for k in sorted(custom.nondiff):
+            parts.insert(k, None)
+        return tuple(parts)
+
+    methods = {
+        "forward": staticmethod(forward), "setup_context": staticmethod(setup_context),
+        "backward": staticmethod(backward), "__doc__": custom.fun.__doc__ or custom.__name__,
+    }  # fmt: skip
+    return type(custom.__name__, (Function,), methods)
+
+
+def expect_pair(custom: custom_vjp, found: Any) -> tuple[Any, Any]:
+    """What fwd gave.  Raises GradientError unless it is a result and residuals."""
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise GradientError(
+            f"{custom.__name__}: fwd gave {describe(found)}; expected a pair of its result and what bwd is given"
+        )
+    return found
+
+
+def flat(tree: Any, tensors: list[Tensor]) -> Any:
+    """The structure of nested tuples, lists and dicts, with a place for each tensor, which is added to the list."""
+    if isinstance(tree, Tensor):
+        tensors.append(tree)
+        return Place()
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*[flat(each, tensors) for each in tree])
+    if isinstance(tree, (tuple, list)):
+        return type(tree)([flat(each, tensors) for each in tree])
+    if isinstance(tree, dict):
+        return {key: flat(each, tensors) for key, each in tree.items()}
+    return tree
+
+
+def shaped(tree: Any, tensors: Iterator[Tensor]) -> Any:
+    """The nested value of a structure, with the next tensor for each place; they come in the order of `flat`."""
+    if isinstance(tree, Place):
+        return next(tensors)
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*[shaped(each, tensors) for each in tree])
+    if isinstance(tree, (tuple, list)):
+        return type(tree)([shaped(each, tensors) for each in tree])
+    if isinstance(tree, dict):
+        return {key: shaped(each, tensors) for key, each in tree.items()}
+    return tree
+
+
+class Place:
+    """Where a tensor stands in a structure."""

@@ -1,0 +1,90 @@
+"""mg.custom_vjp: JAX's shape of a derivative that is written by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, GradientError, ShapeError
+from minigrad.testing import gradcheck, gradgradcheck
+
+
+def leaf(*values: float) -> Any:
+    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
+
+
+def product() -> tuple[Any, list[str]]:
+    ran: list[str] = []
+
+    @mg.custom_vjp
+    def f(x: Any, y: Any) -> Any:
+        """sin(x) y"""
+        ran.append("f")
+        return x.sin() * y
+
+    def fwd(x: Any, y: Any) -> Any:
+        ran.append("fwd")
+        return x.sin() * y, {"cos": x.cos(), "rest": (x.sin(), [y])}
+
+    def bwd(residuals: Any, g: Any) -> Any:
+        sine, (y,) = residuals["rest"]
+        return residuals["cos"] * g * y, sine * g
+
+    f.defvjp(fwd, bwd)
+    return f, ran
+
+
+def test_first_and_second_order_with_residuals_that_fwd_computed() -> None:
+    f, _ = product()
+    gradcheck(f, [leaf(0.3, 1.2), leaf(2.0, -1.0)])
+    gradgradcheck(f, [leaf(0.3, 1.2), leaf(2.0, -1.0)])
+
+
+def test_fwd_runs_once_where_a_gradient_is_asked_for_and_else_the_function() -> None:
+    f, ran = product()
+    x, y = leaf(0.3), leaf(2.0)
+    f(x, y).backward()
+    assert ran == ["fwd"]
+    f(x.detach(), y.detach())
+    assert ran == ["fwd", "f"]
+    assert f.__name__ == "f" and f.__doc__ == "sin(x) y"
+
+
+def test_arguments_that_are_no_tensors_come_first_in_bwd() -> None:
+    @mg.custom_vjp
+    def scale(x: Any, n: int) -> Any:
+        return x * n
+
+    scaled = mg.custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
+    seen: list[Any] = []
+    scaled.defvjp(lambda n, x: (x * n, None), lambda n, _, g: (seen.append(n), (g * n * 10.0,))[1])
+    x = leaf(1.0)
+    assert mg.grad(scaled(3, x), x).tolist() == [30.0] and seen == [3]
+    with pytest.raises(GradientError, match=r"scale has no rule; call scale\.defvjp\(fwd, bwd\) first"):
+        scale(x, 2)
+
+
+def test_several_results() -> None:
+    both = mg.custom_vjp(lambda x: (x * 2.0, x * 3.0))
+    both.defvjp(lambda x: ((x * 2.0, x * 3.0), None), lambda _, gs: (gs[0] * 2.0 + gs[1] * 3.0,))
+    x = leaf(1.0)
+    a, b = both(x)
+    assert mg.grad((a + b * 10.0).sum(), x).tolist() == [32.0]
+
+
+def test_what_is_wrong_is_named() -> None:
+    x = leaf(1.0, 2.0)
+    f = mg.custom_vjp(lambda x: x * 2.0)
+    f.defvjp(lambda x: x * 2.0, lambda _, g: (g,))
+    with pytest.raises(GradientError, match=r"fwd gave float64\(2,\); expected a pair"):
+        f(x)
+    f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (g, g))
+    with pytest.raises(GradientError, match="gave 2 gradients; expected 1"):
+        f(x).backward()
+    f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (mg.ones(3, dtype="float64", device="reference"),))
+    with pytest.raises(ShapeError, match=r"gave float64\(3,\) for"):
+        f(x).backward()
+    with pytest.raises(ArgumentError, match="custom_vjp: expected a function"):
+        mg.custom_vjp(3.0)
