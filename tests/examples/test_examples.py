@@ -29,7 +29,8 @@ def run(name, *arguments):
 
 
 def test_every_example_is_run_here():
-    names = ["custom_op", "digits_mlp", "fixed_point", "newton", "ode_fit", "per_example_gradients", "simple_grad",
+    names = ["checkpoint_chain", "custom_op", "digits_mlp", "fixed_point", "gradient_penalty", "newton", "ode_fit",
+             "own_kernel", "per_example_gradients", "simple_grad",
              "toy_device", "visualize_graph", "watch_launches"]  # fmt: skip
     assert [path.stem for path in EXAMPLES] == names
 
@@ -83,6 +84,28 @@ def test_custom_op_is_right_on_every_layout_and_its_broken_twin_is_caught():
     assert text.count("True") == 3
     assert re.search(r"z\[i\] = x \* tanh_(32|64)\(s\)", text)
     assert "gradcheck: the gradient of 'x' is worst at (1, 2)" in text
+
+
+def test_gradient_penalty_tells_the_points_apart_by_a_slope_of_one():
+    last = run("gradient_penalty.py").splitlines()[-1]
+    apart, slope, steep = (
+        float(v) for v in re.fullmatch(r"step 400: apart (\S+), slope (\S+), penalty (\S+)", last).groups()
+    )
+    assert 2.5 < apart < 4.0 and 0.8 < slope < 1.3 and steep < 0.1
+
+
+def test_own_kernel_has_derivatives_of_both_orders():
+    text = run("own_kernel.py")
+    assert "y     = [[1.0, 0.5, 0.25, 0.125], [1.0, 1.5, 1.75, 1.875]]" in text
+    assert "dy/dx = [[2.65625, 1.3125, 0.625, 0.25], [4.84375, 5.6875, 5.375, 3.75]]" in text
+    assert text.count("True") == 2
+
+
+def test_checkpoint_chain_needs_a_fraction_of_the_memory_for_the_same_gradient():
+    text = run("checkpoint_chain.py")
+    plain, parts = (int(n) for n in re.findall(r"needs +(\d+) buffers", text))
+    assert plain == 65 and parts <= 17
+    assert "the gradients are the same: True" in text
 
 
 @pytest.mark.slow
