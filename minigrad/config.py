@@ -48,7 +48,7 @@ class Settings:
         object.__setattr__(self, name, value)
         if name in ("parallel_threshold", "debug"):
             announce()
-        elif name == "debug" or (name == "watchers" and hasattr(self, "debug")):
+        if name in ("debug", "watchers") and hasattr(self, "debug"):
             object.__setattr__(self, "noting", self.debug or self.watchers > 0)
 
 

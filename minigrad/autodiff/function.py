@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 from minigrad.autodiff.calling import Call
 from minigrad.autodiff.context import Context
+from minigrad.config import settings
 from minigrad.errors import GradientError
+from minigrad.runtime import journal
 from minigrad.runtime.dispatch import through
 from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.recording import mode, no_grad
@@ -97,7 +100,11 @@ class Function:
                 if level is not None:
                     call.enter_level()
                     return call.given_back(through(level, call, operands, {}, None))
-        return call.given_back(call.run(operands))
+        began = perf_counter() if settings.debug else 0.0
+        found = call.run(operands)
+        if settings.debug:
+            journal.note(call, operands, found, perf_counter() - began)
+        return call.given_back(found)
 
 
 def check_nothing_tracks(name: str, value: Any) -> None:

@@ -61,6 +61,12 @@ class HeldNode(BackpropOp):
         return pull(self, gradients, wanted, create, in_graph(self, values) if create else values)
 
 
+def values_of(node: BackpropOp) -> list[Tensor]:
+    """What a node saved, as values without history; none where they have been freed."""
+    with no_grad():
+        return [x.value() if isinstance(x, Holder) else x for x in node.saved or ()]
+
+
 def in_graph(node: BackpropOp, values: Sequence[Tensor]) -> list[Tensor]:
     """What a node saved as parts of the graph again: operands by its edges, results by its own."""
     codes = node.op.saves[node.mask]

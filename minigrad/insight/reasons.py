@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
+from minigrad.autodiff.holding import values_of
 from minigrad.insight.flow import Step, values
 from minigrad.ops.casting import cast
 from minigrad.runtime.graph import BackpropOp, Output
@@ -68,7 +69,7 @@ def underflow(step: Step, parent: Any) -> str:
 
 def in_float32(step: Step) -> Sequence[tuple[Any, Tensor]]:
     """What a node would pass on if it had been recorded in float32."""
-    node, saved = step.node, step.node.saved
+    node, saved = step.node, values_of(step.node)
     try:
         with no_grad():
             wide = [cast(x, dtype="float32") if x.dtype.is_float and x.dtype.itemsize < 4 else x for x in saved or ()]
@@ -87,7 +88,7 @@ def in_float32(step: Step) -> Sequence[tuple[Any, Tensor]]:
 def range_of_operands(node: BackpropOp) -> str:
     """Between what the saved operands lie."""
     told = []
-    for k, x in zip(node.op.saves[node.mask], node.saved or ()):
+    for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if k >= 0 and x.dtype.is_float and x.numel():
             low, high = float(np.nanmin(values(x))), float(np.nanmax(values(x)))
             told.append(f"{node.op.operands[k]} from {low:.6g} to {high:.6g}")
@@ -118,7 +119,7 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
 def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """What the saved operands were at a place."""
     told = []
-    for k, x in zip(node.op.saves[node.mask], node.saved or ()):
+    for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if x.shape == shape and x.dtype.is_float:
             told.append(f"{node.op.value_name(k)} = {float(values(x)[index]):.6g}")
     return f", where {' and '.join(told)}" if told else ""
@@ -137,7 +138,7 @@ def not_finite(y: Tensor) -> str | None:
         return f"the result of {what} is already not finite"
     nodes, _ = reachable([node_of(y)])
     for node in reversed(nodes):
-        for k, x in zip(node.op.saves[node.mask], node.saved or ()):
+        for k, x in zip(node.op.saves[node.mask], values_of(node)):
             if x.dtype.is_float and not np.isfinite(values(x)).all():
                 maker = node if k < 0 else node.parents[k]
                 made = named(maker) if isinstance(maker, (BackpropOp, Output)) else describe(x)

@@ -14,6 +14,7 @@ from typing import Any
 
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable, walk
+from minigrad.autodiff.holding import Holder
 from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
@@ -177,7 +178,8 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
     seen = {id(leaf.storage) for leaf in leaves}
     rows = []
     for node in reversed(nodes):
-        storages = {id(x.storage): x.storage for x in node.saved or () if id(x.storage) not in seen}
+        held = [x.storage for x in node.saved or () if not isinstance(x, Holder)]
+        storages = {id(storage): storage for storage in held if id(storage) not in seen}
         seen |= storages.keys()
         saved = sum(map(size_of, storages.values()))
         rows.append(Row(node, saved, journal.seconds.get(node), backward.get(node.id)))

@@ -248,3 +248,12 @@ def test_one_graph_of_checkpoints_from_two_threads() -> None:
     for t in threads:
         t.join()
     assert wrong == []
+
+
+def test_what_explains_a_gradient_asks_for_what_was_dropped_and_a_tape_says_that_nothing_is_held() -> None:
+    x = mg.Var([0.0, 4.0], dtype="float64", device="reference", name="x")
+    with mg.debug():
+        y = mg.checkpoint(lambda x: (x * 2.0).sqrt().exp(), x).sum()
+    assert "sqrt" in str(x.explain_grad(y))
+    assert "0 B" in str(mg.tape(y))
+    assert "sqrt" in "".join(node.label for node in mg.viz.graph(y).nodes)
