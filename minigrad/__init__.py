@@ -196,6 +196,7 @@ from minigrad.ops.sorting import argsort, kthvalue, median, msort, sort, topk
 from minigrad.ops.trigonometry import acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, sin, sinh, tan, tanh
 from minigrad.ops.views import flatten, reshape
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.inference import inference_mode, is_inference_mode_enabled
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
@@ -234,19 +235,19 @@ __all__ = [
     "f32", "f64", "flatten", "flatten_from", "flatten_to", "flip", "float16", "float32", "float64", "floor",
     "floor_divide", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "gelu",
     "get_allocator", "get_num_threads", "grad", "gt", "hypot", "i8", "i16", "i32", "i64", "index_add",
-    "index_select", "int8", "int16", "int32", "int64", "is_grad_enabled", "isfinite", "isinf", "isnan", "kernel",
-    "kthvalue", "le", "leaky_relu", "lerp", "linspace", "log", "log1p", "log2", "log10", "log_sigmoid",
-    "log_softmax", "logaddexp", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logsumexp", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max",
-    "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "memory_stats", "min", "minimum", "mm",
-    "movedim", "msort", "mul", "mv", "narrow", "ndtr", "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal",
-    "ones", "ones_like", "outer", "override", "permute", "pow", "printoptions", "prod", "promote", "rand",
-    "rand_like", "randint", "randn", "randn_like", "randperm", "reciprocal", "reduction", "register_backend",
-    "relu", "relu6", "remainder", "repeat", "requests", "reshape", "roll", "round", "rsqrt", "rules", "scalar",
-    "scatter_add", "schema", "select", "set_allocator", "set_default_device", "set_default_float",
-    "set_grad_enabled", "set_num_threads", "set_printoptions", "settings", "sigmoid", "sign", "silu", "sin",
-    "sinh", "slice_scatter", "softmax", "softmin", "softplus", "sort", "split", "sqrt", "square", "squeeze",
-    "stack", "std", "sub", "sum", "t", "tan", "tanh", "tape", "tensor", "testing", "threading_layer", "topk",
-    "transpose", "trunc", "u8", "u32", "uint8", "uint32", "unbind", "unfold", "uniform", "unsqueeze", "var",
-    "view", "viz", "where", "where_cond", "zeros", "zeros_like",
+    "index_select", "inference_mode", "int8", "int16", "int32", "int64", "is_grad_enabled",
+    "is_inference_mode_enabled", "isfinite", "isinf", "isnan", "kernel", "kthvalue", "le", "leaky_relu", "lerp",
+    "linspace", "log", "log1p", "log2", "log10", "log_sigmoid", "log_softmax", "logaddexp", "logcumsumexp",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "lt", "manual_seed", "masked_fill",
+    "masked_scatter", "masked_select", "matmul", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum",
+    "mean", "median", "memory_stats", "min", "minimum", "mm", "movedim", "msort", "mul", "mv", "narrow", "ndtr",
+    "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal", "ones", "ones_like", "outer", "override",
+    "permute", "pow", "printoptions", "prod", "promote", "rand", "rand_like", "randint", "randn", "randn_like",
+    "randperm", "reciprocal", "reduction", "register_backend", "relu", "relu6", "remainder", "repeat", "requests",
+    "reshape", "roll", "round", "rsqrt", "rules", "scalar", "scatter_add", "schema", "select", "set_allocator",
+    "set_default_device", "set_default_float", "set_grad_enabled", "set_num_threads", "set_printoptions",
+    "settings", "sigmoid", "sign", "silu", "sin", "sinh", "slice_scatter", "softmax", "softmin", "softplus",
+    "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub", "sum", "t", "tan", "tanh", "tape",
+    "tensor", "testing", "threading_layer", "topk", "transpose", "trunc", "u8", "u32", "uint8", "uint32",
+    "unbind", "unfold", "uniform", "unsqueeze", "var", "view", "viz", "where", "where_cond", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -6,10 +6,8 @@ rules gave.  It is for the whole process, as in PyTorch, and slow.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +18,8 @@ from minigrad.errors import GradientError
 from minigrad.runtime.hooks import walks
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.noting import anomaly, watch
+from minigrad.runtime.recording import F, decorated
 from minigrad.runtime.tensor import Tensor, describe, host_array
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Inspected(Around):
@@ -92,10 +89,12 @@ class detect_anomaly:
     Example:
         >>> import minigrad as mg
         >>> x = mg.Var([0.0, 4.0])
-        >>> with mg.detect_anomaly():
-        ...     x.sqrt().sum().backward()
-        Traceback (most recent call last):
-        minigrad.errors.GradientError: detect_anomaly: 1 of 2 elements of the gradient of 'x' in sqrt(2,) of ...
+        >>> try:
+        ...     with mg.detect_anomaly():
+        ...         x.sqrt().sum().backward()
+        ... except mg.GradientError as error:
+        ...     print(str(error)[:66])
+        detect_anomaly: 1 of 2 elements of the gradient of 'x' in sqrt(2,)
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -111,12 +110,7 @@ class detect_anomaly:
         switch(*self.before.pop())
 
     def __call__(self, function: F) -> F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with detect_anomaly(self.check_nan):
-                return function(*args, **kwargs)
-
-        return wrapped  # type: ignore[return-value]
+        return decorated(function, lambda: detect_anomaly(self.check_nan))
 
 
 def is_anomaly_enabled() -> bool:

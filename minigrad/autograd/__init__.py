@@ -19,6 +19,7 @@ from minigrad.autograd import function, graph
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.joining import stack
+from minigrad.runtime.inference import inference_mode
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var as Variable
@@ -26,8 +27,8 @@ from minigrad.testing import gradcheck, gradgradcheck
 
 __all__ = [
     "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "gradcheck",
-    "gradgradcheck", "graph", "is_anomaly_enabled", "is_grad_enabled", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled",
+    "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 
 Tensors = Tensor | Sequence[Tensor]

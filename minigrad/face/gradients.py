@@ -9,6 +9,7 @@ from typing import Any
 
 from minigrad.errors import GradientError
 from minigrad.runtime.hooks import Hook, HookHandle, add_hook, add_leaf_hook, late_hooks, leaf_hooks, retain, retained
+from minigrad.runtime.inference import InferenceStorage
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -64,4 +65,9 @@ def set_grad(x: Tensor, value: Tensor | None) -> None:
         retained[x.id].grad = None
 
 
-FUNCTIONS = (register_hook, register_post_accumulate_grad_hook, retain_grad)
+def is_inference(x: Tensor) -> bool:
+    """Whether it was computed under `inference_mode`."""
+    return isinstance(x.storage, InferenceStorage)
+
+
+FUNCTIONS = (is_inference, register_hook, register_post_accumulate_grad_hook, retain_grad)

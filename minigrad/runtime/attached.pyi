@@ -648,6 +648,9 @@ class Attached:
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is a float."""
 
+    def is_inference(self) -> builtins.bool:
+        """Whether it was computed under `inference_mode`."""
+
     def isfinite(self, *, out: Any = ...) -> Tensor:
         """Whether x is neither infinite nor nan."""
 

@@ -6,6 +6,7 @@ parameters as they were written.  What a plan was made from may change (`config.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from minigrad.config import listeners, settings
@@ -18,7 +19,8 @@ from minigrad.runtime.tensor import Tensor
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into what exists
 MANY = 8  # operands from which a key has one dtype and device for all, if that is so
-_planned: set[Op] = set()
+planned: set[Op] = set()  # the ops that have plans
+settle: Callable[[CallPlan], None] | None = None  # what changes a new plan before it is used: see `inference.py`
 
 
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
@@ -58,15 +60,17 @@ def plan_for(
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)
     op.plans[key] = plan
-    _planned.add(op)
+    planned.add(op)
+    if settle is not None:
+        settle(plan)
     return plan
 
 
 def forget_plans() -> None:
     """Drop every plan: what they were made from has changed."""
     forget_numbers()
-    while _planned:
-        _planned.pop().plans.clear()
+    while planned:
+        planned.pop().plans.clear()
 
 
 listeners.append(forget_plans)

@@ -36,12 +36,18 @@ class _GradMode:
         mode.enabled = self.before.pop()
 
     def __call__(self, function: F) -> F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with _GradMode(self.enabled):
-                return function(*args, **kwargs)
+        return decorated(function, lambda: _GradMode(self.enabled))
 
-        return wrapped  # type: ignore[return-value]
+
+def decorated(function: F, block: Callable[[], Any]) -> F:
+    """The function, each call of it in a block of its own."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with block():
+            return function(*args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
 
 
 def no_grad() -> _GradMode:

@@ -30,6 +30,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
     """Raise unless writing `out` can neither lose a gradient nor read what it has just written."""
     if mode.enabled:
         check_untracked(name, out, operands)
+    out.storage.version  # noqa: B018  raises for a result of inference_mode that must not be written here
     if isinstance(out.storage, ConstantStorage):
         raise StorageError(
             f"{name}: {describe(out)} is a number of the program that other results share; clone() it first", op=name

@@ -1,0 +1,133 @@
+"""`inference_mode`: nothing is recorded, and what is computed stays out of graphs for good.
+
+Results made in such a block lie in storages of a class of their own, which have no version that a record could keep.
+They are made so by the plans of calls: while a block is open anywhere, every plan allocates through a function that
+looks whether its thread is in one.  Outside of such blocks nothing looks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from minigrad.core.storage import Storage
+from minigrad.errors import GradientError
+from minigrad.runtime import plans
+from minigrad.runtime.recording import F, decorated, mode
+
+
+class _Blocks(threading.local):
+    depth = 0
+
+
+class _Open:
+    count = 0
+
+
+_blocks, _open, _changing = _Blocks(), _Open(), threading.RLock()
+_version: Any = vars(Storage)["version"]  # the slot
+
+
+class InferenceStorage(Storage):
+    """Memory of a result that was computed under inference_mode."""
+
+    __slots__ = ()
+
+    @property
+    def version(self) -> int:
+        """The count of writes.  Raises GradientError where a record, or a write that a record might miss, asks."""
+        if mode.enabled and not _blocks.depth:
+            raise GradientError(
+                "inference_mode: a tensor that was computed under mg.inference_mode() is used by an op that is "
+                "recorded, or written to where ops are; clone() it first, or compute it under mg.no_grad()"
+            )
+        return int(_version.__get__(self))
+
+    @version.setter
+    def version(self, value: int) -> None:
+        _version.__set__(self, value)
+
+    def __repr__(self) -> str:
+        return f"InferenceStorage({self.numel} x {self.dtype}, device={self.device})"
+
+
+class Marking:
+    """What stands for the allocating function of a plan while a block is open in some thread."""
+
+    __slots__ = ("plain",)
+
+    def __init__(self, plain: Callable[[], Storage]) -> None:
+        self.plain = plain
+
+    def __call__(self) -> Storage:
+        storage = self.plain()
+        if _blocks.depth:
+            storage.__class__ = InferenceStorage
+        return storage
+
+
+def swap(plan: Any) -> None:
+    """Let a plan allocate as it should now."""
+    if plan.make is None:
+        return
+    plain = [make.plain if isinstance(make, Marking) else make for make in plan.makes]
+    plan.makes = tuple([Marking(make) for make in plain]) if _open.count else tuple(plain)
+    plan.make = plan.makes[0]
+
+
+def opened(change: int) -> None:
+    """One block more, or less; with the first and the last all plans change."""
+    with _changing:
+        before = _open.count
+        _open.count = before + change
+        if bool(before) != bool(_open.count):
+            plans.settle = swap if _open.count else None
+            for op in tuple(plans.planned):
+                for plan in tuple(op.plans.values()):
+                    swap(plan)
+
+
+class inference_mode:
+    """Record nothing in this block, or in the decorated function, and keep what it computes out of every graph.
+
+    As `no_grad`, and stricter: a result that was computed here cannot be saved by an op that is recorded later, nor
+    written to where ops are recorded; that raises GradientError.  clone() gives a tensor without the mark.  Views of
+    tensors from outside are no new results.  mode=False opens a block in which nothing is different.
+
+    Example:
+        >>> import minigrad as mg
+        >>> w = mg.Var([1.0, 2.0])
+        >>> with mg.inference_mode():
+        ...     y = w * 2.0
+        >>> y.requires_grad, y.is_inference()
+        (False, True)
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        self.on = bool(mode)
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        if self.on:
+            opened(1)
+            self.before.append(mode.enabled)
+            mode.enabled = False
+            _blocks.depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.on:
+            _blocks.depth -= 1
+            mode.enabled = self.before.pop()
+            opened(-1)
+
+    def __call__(self, function: F) -> F:
+        return decorated(function, lambda: inference_mode(self.on))
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in such a block."""
+    return _blocks.depth > 0
