@@ -208,7 +208,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """`mg.autograd`, `mg.func`, `mg.nn`, `mg.viz`, `mg.testing`, `mg.tape` and `mg.explain` are imported at first use."""
+    """`mg.autograd`, `mg.func`, `mg.nn`, `mg.viz`, `mg.testing`, `mg.tape`, `mg.explain` are imported at first use."""
     if name in ("autograd", "func", "nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
     if name == "tape":
