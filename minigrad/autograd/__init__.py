@@ -15,7 +15,7 @@ from minigrad.autodiff.checks import chosen
 from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import collected
 from minigrad.autodiff.owning import handed_out
-from minigrad.autograd import function, graph
+from minigrad.autograd import function, functional, graph
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.joining import stack
@@ -26,8 +26,8 @@ from minigrad.runtime.var import Var as Variable
 from minigrad.testing import gradcheck, gradgradcheck
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "no_grad",
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
+    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 

@@ -1,0 +1,125 @@
+"""`mg.autograd.functional`: the older names of PyTorch for what `mg.func` does.
+
+inputs is a tensor or a tuple of them; results are nested as in PyTorch, outputs first.  Without create_graph they carry
+no graph.  strict=True is not offered: an input that the function does not depend on has zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad import func as transforms
+from minigrad.errors import ArgumentError, GradientError
+from minigrad.ops.creation import ones_like
+from minigrad.runtime.recording import mode, set_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+Inputs = Tensor | tuple[Tensor, ...]
+Fn = Callable[..., Any]
+
+
+def jacobian(
+    func: Fn, inputs: Inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """The derivative of each output by each input, of the shape of the one and the shape of the other.
+
+    strategy: "reverse-mode" or "forward-mode".  It is batched either way; vectorize makes no difference.
+    """
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise ArgumentError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', got {strategy!r}")
+    xs = given("jacobian", inputs, strict)
+    make = transforms.jacfwd if strategy == "forward-mode" else transforms.jacrev
+    with set_grad_enabled(create_graph and mode.enabled):
+        return make(func, which(inputs))(*xs)
+
+
+def hessian(
+    func: Fn, inputs: Inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """The second derivative of a function that gives a scalar, by each pair of inputs."""
+    xs = given("hessian", inputs, strict)
+    with set_grad_enabled(create_graph and mode.enabled):
+        return transforms.hessian(scalar("hessian", func), which(inputs))(*xs)
+
+
+def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """What the function gives, and v times its Jacobian; v is ones for a scalar, and needed else."""
+    xs = given("vjp", inputs, strict)
+    with set_grad_enabled(create_graph and mode.enabled):
+        y, pull = transforms.vjp(func, *xs)
+        if v is None:
+            if not isinstance(y, Tensor) or y.numel() != 1:
+                raise GradientError("vjp: the function gives more than a scalar, so v is needed, of the shape of that")
+            v = ones_like(y)
+        found = pull(v)
+    return y, found[0] if isinstance(inputs, Tensor) else found
+
+
+def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """What the function gives, and its Jacobian times v; v is a one for an input of one element, and needed else."""
+    xs = given("jvp", inputs, strict)
+    with set_grad_enabled(create_graph and mode.enabled):
+        return transforms.jvp(func, xs, tangents("jvp", inputs, xs, v))
+
+
+def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """What a function that gives a scalar gives, and its second derivative times v: forward mode over reverse mode."""
+    xs = given("hvp", inputs, strict)
+    slope = transforms.grad_and_value(scalar("hvp", func), which(inputs))
+    with set_grad_enabled(create_graph and mode.enabled):
+        (_, y), (found, _) = transforms.jvp(slope, xs, tangents("hvp", inputs, xs, v))
+    return y, found
+
+
+def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """What a function that gives a scalar gives, and v times its second derivative: reverse mode over reverse mode."""
+    xs = given("vhp", inputs, strict)
+    ts = tangents("vhp", inputs, xs, v)
+    with set_grad_enabled(create_graph and mode.enabled):
+        y = scalar("vhp", func)(*xs)
+        _, pull = transforms.vjp(transforms.grad(scalar("vhp", func), which(inputs)), *xs)
+        found = pull(ts[0] if isinstance(inputs, Tensor) else ts)
+    return y, found[0] if isinstance(inputs, Tensor) else found
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+def given(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
+    """The inputs in a tuple."""
+    if strict:
+        raise ArgumentError(f"{name}: strict=True is not offered; an input that nothing depends on has zeros")
+    xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    expect_tensors(name, *xs)
+    return xs
+
+
+def which(inputs: Any) -> Any:
+    """The arguments to differentiate by: the one, or all."""
+    return 0 if isinstance(inputs, Tensor) else tuple(range(len(inputs)))
+
+
+def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Tensor, ...]:
+    """A tangent for each input."""
+    if v is None:
+        if len(xs) != 1 or xs[0].numel() != 1:
+            raise GradientError(f"{name}: v is needed, of the shape of the inputs, unless there is one of one element")
+        return (ones_like(xs[0]),)
+    return (v,) if isinstance(v, Tensor) else tuple(v)
+
+
+def scalar(name: str, func: Fn) -> Fn:
+    """The function, which must give one number: of shape () then."""
+
+    def one(*xs: Any) -> Tensor:
+        y = func(*xs)
+        if not isinstance(y, Tensor) or y.numel() != 1:
+            raise GradientError(f"{name}: the function gave {describe(y)}; expected a scalar")
+        return y if y.ndim == 0 else y.reshape(())
+
+    return one
