@@ -169,13 +169,24 @@ class Call(Op):
             self.jvp = Jvp(self.forth, (*wants, *[("result", k) for k in range(m)]), ())
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
-        """Raise GradientError for an argument that was written and not marked, or marked and not returned."""
+        """Raise GradientError for an argument that was written and not marked, or marked and not returned, or that is a
+        leaf or a view, whose memory is not its own."""
         for x in ctx._dirty:
             if not among(x, operands) or not among(x, results):
                 raise GradientError(
                     f"{self.name}: mark_dirty was given {describe(x)}, which is not both an argument and returned",
                     op=self.name,
                 )
+        for x, then in zip(operands, before, strict=True):
+            if among(x, ctx._dirty):
+                if mode.enabled and (x.is_variable or shows_another(x)):
+                    what = "a Var" if x.is_variable else "a view"
+                    raise GradientError(
+                        f"{self.name}: mark_dirty was given {describe(x)}, {what}, into which nothing that is recorded "
+                        f"may write; clone() it first",
+                        op=self.name,
+                    )
+                x.storage.version += x.storage.version == then  # by NumPy, say
         for name, x, then, now in zip(self.operands, operands, before, versions(operands), strict=True):
             if now != then and mode.enabled and x.requires_grad and not among(x, ctx._dirty):
                 raise GradientError(
@@ -217,6 +228,10 @@ class Call(Op):
             places.append(len(kept))
             codes.append(len(operands) + len(kept) if code is None else code)
             kept.append(x if code is not None and code >= 0 else x.detach() if x.id >= self.first else x)
+        for k, y in enumerate(results):
+            if among(y, ctx._dirty) and -1 - k not in codes:  # by its version the graph knows its memory
+                codes.append(-1 - k)
+                kept.append(y.detach())
         self.places, ctx._kept = tuple(places), ()
         self.saves = Same(tuple(codes))  # type: ignore[assignment]
         names = tuple(map(self.value_name, codes))
@@ -381,8 +396,13 @@ def edge(x: Tensor) -> Any:
 def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
     """A result as a part of the graph: an argument that was written stays the object that it is."""
     if dirty:
-        y.op = node
+        y.op = Tensor(y.storage, y.layout, node).op
         return y
     if y.storage.version:  # its writes belong to forward
         y = clone(y.detach())
     return Tensor(y.storage, y.layout, node)
+
+
+def shows_another(x: Tensor) -> bool:
+    """Whether it is a view of a tensor that tracks."""
+    return x.op is not None and x.op.op.kind == "view"

@@ -7,6 +7,8 @@ computed is allowed, and noticed when the value is used again: `current` gives i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from minigrad.core.layout import Layout
@@ -96,6 +98,16 @@ def root_of(node: BackpropOp) -> BackpropOp | None:
     return node
 
 
+def made_at(root: Any) -> int:
+    """The version of the memory of a root's result when it was made: 0, fresh memory, but for a write."""
+    op = root.op
+    if op is WRITE:
+        return int(root.versions[0])
+    own = -1 - root.index if root.__class__ is Output else -1
+    which = () if op.variadic else op.saves[root.mask]
+    return int(root.versions[which.index(own)]) if own in which else 0
+
+
 def current(x: Tensor) -> BackpropOp:
     """The node of a result whose memory has been written some time: its own while its values are those that the graph
     computed, else a new one, a write that no gradient passes.
@@ -105,8 +117,7 @@ def current(x: Tensor) -> BackpropOp:
     node: BackpropOp = x.op  # type: ignore[assignment]
     root = root_of(node)
     version = x.storage.version
-    # What an op computed was in fresh memory.
-    if root is None or (root.versions[0] if root.op is WRITE else 0) == version:
+    if root is None or made_at(root) == version:
         return node
     x.op = written = BackpropOp(WRITE, make_plan(WRITE, (x,), {}), {}, (node,), 1, ())
     written.versions = (version,)

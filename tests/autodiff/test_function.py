@@ -213,6 +213,40 @@ def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
     assert buffer.tolist() == [2.0] and x.grad.tolist() == [2.0]
 
 
+def doubling(ctx: Any, x: Any) -> Any:
+    ctx.mark_dirty(x)
+    return x.mul_(2.0)
+
+
+Doubled = function(doubling, lambda ctx, g: g * 2.0)
+
+
+def test_f6_a_marked_argument_is_the_output() -> None:
+    x = leaf(3.0)
+    z = x * 1.0
+    y = Doubled.apply(z)
+    assert y is z and y.op.name == "Own" and y.tolist() == [6.0]
+    (y * y).sum().backward()  # (2 x)**2
+    assert x.grad.tolist() == [24.0]
+    buffer = given(1.0)
+    assert Doubled.apply(buffer) is buffer and buffer.tolist() == [2.0] and not buffer.requires_grad
+    with pytest.raises(GradientError, match=r"mark_dirty was given float64\(1,\), a Var, into which nothing"):
+        Doubled.apply(leaf())
+    with pytest.raises(GradientError, match=r"mark_dirty was given float64\(1,\), a view"):
+        Doubled.apply((leaf(1.0, 2.0) * 1.0)[:1])
+    with pytest.raises(GradientError, match=r"which is not both an argument and returned"):
+        function(lambda ctx, x: (ctx.mark_dirty(x), x * 2.0)[1], slope).apply(x * 1.0)
+
+
+def test_f6_what_was_saved_of_a_marked_argument_is_stale() -> None:
+    x = leaf(3.0)
+    z = x * 1.0
+    before = (z * z).sum()
+    Doubled.apply(z)
+    with pytest.raises(StorageError, match=r"mul.* saved its operand 'a'"):
+        before.backward()
+
+
 def test_what_was_saved_and_written_since_is_noticed() -> None:
     x = leaf(3.0)
     y = Square.apply(x)
