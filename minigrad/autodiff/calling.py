@@ -47,6 +47,9 @@ class Same:
     def __init__(self, entry: Any) -> None:
         self.entry = entry
 
+    def __len__(self) -> int:
+        return 1 << 60  # masks
+
     def __getitem__(self, mask: int) -> Any:
         return self.entry
 
