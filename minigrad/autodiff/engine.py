@@ -44,6 +44,8 @@ def backward(
     before, mode.enabled = mode.enabled, create_graph
     try:
         for x, g in handed_out(found, True, create_graph):
+            if not x.is_variable:  # it was one when the graph was made
+                continue
             store._put(x, g)
             x._grad = g if x._grad is None else add(x._grad, g)
     finally:

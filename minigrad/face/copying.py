@@ -26,6 +26,8 @@ def shallow(x: Tensor) -> Tensor:
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
         twin._grad = x._grad
+    elif x.op is not None:  # what is written into one of them, both show
+        twin.base = x if x.base is None else x.base
     return twin
 
 
@@ -58,6 +60,7 @@ def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
     Tensor.__init__(twin, storage, x.layout, op)
     if isinstance(x, Var):
         twin.name = x.name
+        storage.tracked = True
     return twin
 
 

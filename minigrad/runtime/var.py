@@ -25,7 +25,7 @@ class Var(Tensor):
     name: how pictures and messages call it.
     """
 
-    __slots__ = ("_grad", "name")
+    __slots__ = ()
     is_variable = True
     _grad: Tensor | None
     name: str | None
@@ -41,6 +41,7 @@ class Var(Tensor):
         kind = as_dtype(dtype if dtype is not None else data.dtype)
         self.check_dtype(kind)
         super().__init__(*store(data, kind, device))
+        self.storage.tracked = True
         self._grad = None
         self.name = name
 
@@ -73,6 +74,7 @@ class Var(Tensor):
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)
         cls.check_dtype(x.dtype)
+        twin.storage.tracked = True
         twin._grad, twin.name = None, None
         return twin
 

@@ -1,0 +1,170 @@
+"""What the memory of a tensor is now, to the graph: the node behind it after any number of writes.
+
+A tensor that is no view owns its memory; its views know it as their `base`.  A write that is recorded, into it or
+through a view, is three ordinary nodes: the op on what the place held before; `put`, the whole with that place
+replaced; and a view of that.  The base gets its new node at once.  Its views find theirs when they are next used:
+theirs leads to another node than the base's.  Since all of it is ordinary nodes, every order of derivative follows.
+
+A write that is not recorded, under `no_grad` or through `detach()`, is noticed by the version of the memory: whoever
+uses the tensor afterwards has a WRITE for its node, which no gradient passes.  docs/decisions/026 has the reasons.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.errors import StorageError
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.planning import make_plan
+from minigrad.runtime.plans import plan_of
+from minigrad.runtime.tensor import Tensor, describe
+
+# What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.
+# It shows the same memory, so it is a view.
+WRITE = Op("write", "view", ("x",), {}, f"{__file__}:1")
+WRITE.doc = "A write in place that was not recorded."
+WRITE.saves = WRITE.picks = ((), ())
+WRITE.prepare = lambda layout: layout
+
+
+class NoGrad:
+    """The base of a view that was made of a tracked tensor under `no_grad`: it belongs to nobody's gradient."""
+
+    op = None
+    is_variable = False
+
+
+NO_GRAD = NoGrad()
+
+
+class Ops:
+    """The ops that records of writes are made of; `ops/put.py` declares them and gives them here."""
+
+    put: Op
+    look: Op
+    clone: Op
+
+
+def root_of(node: Any) -> Any:
+    """The node that made the memory which a chain of views shows, or the write that changed it; None where that is a
+    Var's."""
+    while node.op.kind == "view" and node.op is not WRITE:
+        node = node.parents[0]
+        if node.__class__ is not BackpropOp and node.__class__ is not Output:
+            return None
+    return node
+
+
+def made_at(root: Any) -> int:
+    """The version of the memory of a root's result when it was made: 0, fresh memory, but for a write."""
+    op = root.op
+    if op is WRITE or (op is Ops.put and root.versions):
+        return int(root.versions[0])
+    own = -1 - root.index if root.__class__ is Output else -1
+    which = () if op.variadic else op.saves[root.mask]
+    return int(root.versions[which.index(own)]) if own in which else 0
+
+
+def current(x: Tensor) -> Any:
+    """Where a gradient of x arrives, its memory being what it is now: a node, the Var itself, or None.
+
+    Whoever used x before a write keeps the old node, and its gradient.  Views of a Var show it as it is now.
+    """
+    if x.is_variable:
+        return x
+    node, base = x.op, x.base
+    if base is not None and base is not NO_GRAD and not base.is_variable:
+        whole = current(base)
+        if whole is not None:
+            root = root_of(whole)
+            if root is None:  # a base that was a Var
+                return node
+            if node is None or root_of(node) is not root:
+                x.op = node = seen_through(x, base, root)
+            return node
+    if node is None:
+        return None
+    root = root_of(node)
+    if root is None or made_at(root) == x.storage.version:
+        return node
+    x.op = written = BackpropOp(WRITE, make_plan(WRITE, (x,), {}), {}, (node,), 1, ())
+    written.versions = (x.storage.version,)
+    return written
+
+
+def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
+    """Where the memory of a base begins, and the shape that its root's gradient has: its own, or where it lies with
+    gaps or in another order, that of the memory it spans."""
+    layout = base.layout
+    if layout.is_contiguous:
+        return layout.offset, layout.shape
+    low, high = layout.span()
+    return low, (high - low,)
+
+
+def place_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
+    """The memory of a base as one dense tensor, and where x lies in it."""
+    low, shape = extent(base)
+    whole = Tensor(x.storage, Layout.contiguous(shape))
+    return whole, {"size": x.shape, "stride": x.strides, "storage_offset": x.offset - low}
+
+
+def seen_through(x: Tensor, base: Tensor, root: Any) -> BackpropOp:
+    """The node of x as a view of what the memory of its base is now."""
+    whole, place = place_of(x, base)
+    plan = plan_of(Ops.look, (whole,), place)
+    return BackpropOp(Ops.look, plan, plan.params, (root,), 1, ())
+
+
+class Recorder:
+    """A write on its way into the graph: what it needs is kept before it happens, what it made is said afterwards."""
+
+    __slots__ = ("base", "mask", "old", "op", "operands", "out", "parents", "plan", "tracks")
+
+    def __init__(self, op: Op, plan: Any, operands: tuple[Tensor, ...], out: Tensor) -> None:
+        self.op, self.plan, self.out = op, plan, out
+        self.base: Tensor = out if out.base is None else out.base
+        # What is overwritten as a whole is no longer reached.
+        whole = current(self.base)
+        self.old = None if whole is None or out.layout is self.base.layout else root_of(whole)
+        self.keep(operands)
+        self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
+
+    def keep(self, operands: tuple[Tensor, ...]) -> None:
+        """The edges of the operands, and copies of those that a rule will read and that lie in the memory written."""
+        parents = [current(x) for x in operands]
+        self.mask = sum(1 << k for k, parent in enumerate(parents) if parent is not None)
+        values = list(operands)
+        if self.mask and self.plan.tracks and not self.op.variadic:
+            for k in {k for k in self.op.saves[self.mask] if k >= 0}:
+                if values[k].storage is self.out.storage:
+                    values[k] = Ops.clone.public(values[k])  # type: ignore[misc]
+                    parents[k] = values[k].op
+        self.operands, self.parents = tuple(values), tuple(parents)
+
+    def done(self) -> None:
+        """The memory has been written: the op's node, the whole with its place replaced, and the base shows it."""
+        out, base = self.out, self.base
+        node = self.node() if self.mask and self.plan.tracks else None
+        whole, place = place_of(out, base)
+        plan = plan_of(Ops.put, (whole, out), place, fresh=False)
+        mask = (self.old is not None) + 2 * (node is not None)
+        put = BackpropOp(Ops.put, plan, plan.params, (self.old, node), mask, ())
+        put.versions = (out.storage.version,)
+        out.storage.tracked = True
+        base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
+
+    def node(self) -> BackpropOp:
+        """The node of the op, on the values that were there before."""
+        op, out = self.op, self.out
+        which = op.saves[0 if op.variadic else self.mask]
+        saved = tuple([self.operands[k] if k >= 0 else Tensor(out.storage, out.layout) for k in which])
+        return BackpropOp(op, self.plan, self.plan.params, self.parents, 0 if op.variadic else self.mask, saved)
+
+
+def check_dense(name: str, base: Tensor) -> None:
+    """Raise for a tracked tensor that owns memory with gaps: its gradient has no place for what lies between."""
+    if base.op is not None and not base.layout.is_contiguous and root_of(base.op).shape != extent(base)[1]:
+        raise StorageError(f"{name}: cannot write into {describe(base)} with strides {base.strides}; clone() it first")
