@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from minigrad.errors import GradientError
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -37,9 +38,9 @@ class GradStore:
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
             return f"{describe(x)} is no tensor; ask for a Var"
-        if x.op is not None:
+        if not x.is_leaf:
             return (
-                f"{describe(x)} is no leaf but the result of {x.op.name}; gradients are kept for Vars, "
+                f"{describe(x)} is no leaf but the result of {current(x).name}; gradients are kept for Vars, "
                 f"use mg.grad(y, x) for the one of an intermediate value"
             )
         if not x.is_variable:

@@ -147,13 +147,22 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
-    """What a node saved, its results as parts of the graph again: for higher orders."""
+    """What a node saved, as parts of the graph again: for higher orders."""
     if node.__class__ is Record:  # those are an outer level's affair, which wraps what was saved
         return node.saved or ()
     return tuple(
-        value if k >= 0 else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
+        operand_in_graph(value, node.parents[k])
+        if k >= 0
+        else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
         for k, value in zip(node.op.saves[node.mask], node.saved or ())
     )
+
+
+def operand_in_graph(value: Tensor, parent: Any) -> Tensor:
+    """A saved operand with the history that it had: it may have been detached since, or have become a leaf."""
+    if parent is value.op:  # None for a constant
+        return value.detach() if parent is None and value.is_variable else value
+    return value if parent is value else Tensor(value.storage, value.layout, parent)
 
 
 def edge_of(node: BackpropOp, k: int) -> Any:

@@ -82,7 +82,7 @@ def current(x: Tensor) -> Any:
             if root is None:  # a base that was a Var
                 return node
             if node is None or root_of(node) is not root:
-                x.op = node = seen_through(x, base, root)
+                x.op = node = seen_through(x, base, ground_of(base, whole))
             return node
     if node is None:
         return None
@@ -94,9 +94,14 @@ def current(x: Tensor) -> Any:
     return written
 
 
+def ground_of(base: Tensor, whole: Any) -> Any:
+    """The node whose gradient is as dense as `extent` says: the base's own, or the one that it is a view of."""
+    return whole if base.layout.is_contiguous else root_of(whole)
+
+
 def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
-    """Where the memory of a base begins, and the shape that its root's gradient has: its own, or where it lies with
-    gaps or in another order, that of the memory it spans."""
+    """Where the memory of a base begins, and the shape of its gradient: its own, or where it lies with gaps or in
+    another order, that of the memory it spans."""
     layout = base.layout
     if layout.is_contiguous:
         return layout.offset, layout.shape
@@ -111,11 +116,11 @@ def place_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
     return whole, {"size": x.shape, "stride": x.strides, "storage_offset": x.offset - low}
 
 
-def seen_through(x: Tensor, base: Tensor, root: Any) -> BackpropOp:
+def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
     """The node of x as a view of what the memory of its base is now."""
     whole, place = place_of(x, base)
     plan = plan_of(Ops.look, (whole,), place)
-    return BackpropOp(Ops.look, plan, plan.params, (root,), 1, ())
+    return BackpropOp(Ops.look, plan, plan.params, (ground,), 1, ())
 
 
 class Recorder:
@@ -128,7 +133,7 @@ class Recorder:
         self.base: Tensor = out if out.base is None else out.base
         # What is overwritten as a whole is no longer reached.
         whole = current(self.base)
-        self.old = None if whole is None or out.layout is self.base.layout else root_of(whole)
+        self.old = None if whole is None or out.layout is self.base.layout else ground_of(self.base, whole)
         self.keep(operands)
         self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
 
@@ -166,5 +171,5 @@ class Recorder:
 
 def check_dense(name: str, base: Tensor) -> None:
     """Raise for a tracked tensor that owns memory with gaps: its gradient has no place for what lies between."""
-    if base.op is not None and not base.layout.is_contiguous and root_of(base.op).shape != extent(base)[1]:
+    if base.op is not None and not base.layout.is_contiguous and tuple(root_of(base.op).shape) != extent(base)[1]:
         raise StorageError(f"{name}: cannot write into {describe(base)} with strides {base.strides}; clone() it first")
