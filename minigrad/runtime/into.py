@@ -48,12 +48,12 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     if launch is None:
         launch = plan_into(op, plan, out, same)
     check_writable(op.label, out)
-    if settings.debug:
-        check_unsaved(op.label, storage)
     write = None
     if mode.enabled and (storage.tracked or any(x.storage.tracked for x in operands)):
         check_recordable(op.label, out, operands)
         write = Recorder(op, plan, operands, out)
+    if settings.debug:
+        check_unsaved(op.label, storage)
     launch(*[x.storage.buffer for x in operands], storage.buffer)
     storage.version += 1
     if write is not None and write.tracks:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.config import settings
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.plans import plan_of
+from minigrad.runtime.saves import noted
 from minigrad.runtime.tensor import Tensor, describe
 
 # What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.
@@ -123,6 +125,18 @@ def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
     return BackpropOp(Ops.look, plan, plan.params, (ground,), 1, ())
 
 
+def spare(root: Any) -> None:
+    """The last write may have saved its own result, which the next one destroys: it gets a copy."""
+    node: Any = root.parents[1] if root.op is Ops.put and root.versions else None
+    which = () if node is None or node.op.variadic or not node.saved else node.op.saves[node.mask]
+    if -1 in which:
+        k = which.index(-1)
+        values, versions = list(node.saved), list(node.versions)
+        if values[k].storage.version == versions[k]:
+            values[k], versions[k] = Ops.clone.public(values[k]), 0  # type: ignore[misc]
+            node.saved, node.versions = tuple(values), tuple(versions)
+
+
 class Recorder:
     """A write on its way into the graph: what it needs is kept before it happens, what it made is said afterwards."""
 
@@ -133,6 +147,8 @@ class Recorder:
         self.base: Tensor = out if out.base is None else out.base
         # What is overwritten as a whole is no longer reached.
         whole = current(self.base)
+        if whole is not None:
+            spare(root_of(whole))
         self.old = None if whole is None or out.layout is self.base.layout else ground_of(self.base, whole)
         self.keep(operands)
         self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
@@ -158,6 +174,10 @@ class Recorder:
         mask = (self.old is not None) + 2 * (node is not None)
         put = BackpropOp(Ops.put, plan, plan.params, (self.old, node), mask, ())
         put.versions = (out.storage.version,)
+        if settings.debug:
+            for each in (node, put):
+                if each is not None:
+                    each.source = noted(each)
         out.storage.tracked = True
         base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
 

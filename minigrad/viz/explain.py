@@ -112,8 +112,10 @@ def files_of(node: BackpropOp) -> list[str]:
 
 def kernel_text(node: BackpropOp) -> str:
     """The kernel files of an op, or why there is none."""
-    if node.plan.launch is None:
+    if node.plan.launch is None and node.op.kind == "view":
         return "no kernel: a view, arithmetic on strides"
+    if node.plan.launch is None:
+        return "in place: it was written into memory that was there"
     files = files_of(node)
     return ", ".join(files) if files else f"the {node.plan.device} backend, without a kernel file"
 
