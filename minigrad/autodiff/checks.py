@@ -21,6 +21,12 @@ def node_of(x: Tensor) -> Node:
     return x.op if x.op is not None else x
 
 
+def end_of(y: Tensor) -> Node:
+    """Where a walk back from y begins: at its node as its memory is now, or at the Var itself."""
+    found = current(y)
+    return y if found is None else found
+
+
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     """Raise unless y can be differentiated, and the gradient is one for it."""
     expect_tensors(name, y)

@@ -22,7 +22,7 @@ from minigrad.runtime.saves import check_unsaved
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
-INTO_LIMIT = 64
+INTO_LIMIT = 1024
 VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 
 
@@ -50,7 +50,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     check_writable(op.label, out)
     write = None
     if mode.enabled and (storage.tracked or any(x.storage.tracked for x in operands)):
-        check_recordable(op.label, out, operands)
+        check_recordable(op.label, out, operands if op.differentiable else ())
         write = Recorder(op, plan, operands, out)
     if settings.debug:
         check_unsaved(op.label, storage)

@@ -356,7 +356,7 @@ def test_nothing_is_lost_in_integers_or_in_lists() -> None:
         zeros(2)[:] = [w[0], w[1]]
     assert b.tolist() == [1, 2]
     flags = mg.zeros(2, dtype="bool", device="reference")
-    quietly(lambda: mg.gt(w, 1.5, out=flags))
+    mg.gt(w, 1.5, out=flags)  # a comparison passes none to begin with
     assert flags.tolist() == [False, True]
 
 
