@@ -38,7 +38,8 @@ def is_shared(found: Found) -> bool:
     """Whether anybody else holds the last gradient or its memory."""
     if holders(found) != HELD_ALONE:
         return True
-    found[-1][1].base = None  # of which it may be a view, and which nobody else may know
+    if found[-1][1].op is None or found[-1][1].layout.is_contiguous:
+        found[-1][1].base = None  # of which it may be a view, and which nobody else may know
     return storage_holders(found) != STORED_ALONE
 
 

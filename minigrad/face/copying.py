@@ -27,7 +27,7 @@ def shallow(x: Tensor) -> Tensor:
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
         twin._grad = x._grad
-    elif not x.is_leaf:  # what is written into one of them, both show
+    else:  # what is written into one of them, both show
         twin.base = x if x.base is None else x.base
     return twin
 

@@ -65,8 +65,14 @@ def made_at(root: Any) -> int:
     if op is WRITE or (op is Ops.put and root.versions):
         return int(root.versions[0])
     own = -1 - root.index if root.__class__ is Output else -1
-    which = () if op.variadic else op.saves[root.mask]
+    which = kept_by(root)
     return int(root.versions[which.index(own)]) if own in which else 0
+
+
+def kept_by(node: Any) -> tuple[int, ...]:
+    """Which values a node saved, by number, as `Op.saves` says; () for one that has none."""
+    saves: tuple[tuple[int, ...], ...] = node.op.saves
+    return saves[node.mask] if node.versions and node.mask < len(saves) else ()
 
 
 def current(x: Tensor) -> Any:
@@ -128,7 +134,7 @@ def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
 def spare(root: Any) -> None:
     """The last write may have saved its own result, which the next one destroys: it gets a copy."""
     node: Any = root.parents[1] if root.op is Ops.put and root.versions else None
-    which = () if node is None or node.op.variadic or not node.saved else node.op.saves[node.mask]
+    which = () if node is None or not node.saved else kept_by(node)
     if -1 in which:
         k = which.index(-1)
         values, versions = list(node.saved), list(node.versions)
@@ -166,20 +172,13 @@ class Recorder:
         self.operands, self.parents = tuple(values), tuple(parents)
 
     def done(self) -> None:
-        """The memory has been written: the op's node, the whole with its place replaced, and the base shows it."""
-        out, base = self.out, self.base
-        node = self.node() if self.mask and self.plan.tracks else None
-        whole, place = place_of(out, base)
-        plan = plan_of(Ops.put, (whole, out), place, fresh=False)
-        mask = (self.old is not None) + 2 * (node is not None)
-        put = BackpropOp(Ops.put, plan, plan.params, (self.old, node), mask, ())
-        put.versions = (out.storage.version,)
-        if settings.debug:
-            for each in (node, put):
-                if each is not None:
-                    each.source = noted(each)
-        out.storage.tracked = True
-        base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
+        """The memory has been written: the op's node, and what the base shows."""
+        node = None
+        if self.mask and self.plan.tracks:
+            node = self.node()
+            if settings.debug:
+                node.source = noted(node)
+        rebase(self.out, self.base, self.old, node)
 
     def node(self) -> BackpropOp:
         """The node of the op, on the values that were there before."""
@@ -187,6 +186,18 @@ class Recorder:
         which = op.saves[0 if op.variadic else self.mask]
         saved = tuple([self.operands[k] if k >= 0 else Tensor(out.storage, out.layout) for k in which])
         return BackpropOp(op, self.plan, self.plan.params, self.parents, 0 if op.variadic else self.mask, saved)
+
+
+def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
+    """From now on the memory of a base is `old` with what `node` gave in the place of `out`; None for a constant."""
+    whole, place = place_of(out, base)
+    plan = plan_of(Ops.put, (whole, out), place, fresh=False)
+    put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
+    put.versions = (out.storage.version,)
+    if settings.debug:
+        put.source = noted(put)
+    out.storage.tracked = True
+    base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
 
 
 def check_dense(name: str, base: Tensor) -> None:
