@@ -13,11 +13,18 @@ from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError, StorageError
 from minigrad.runtime.rebasing import NO_GRAD, check_dense, current, root_of
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
     """Raise unless `out` is memory that a write may change, here and now."""
+    for x in (out, *operands):
+        if x.__class__ not in PLAIN:
+            raise GradientError(
+                f"{name}: {describe(x)} belongs to a transform, which writes in place do not pass; compute a new "
+                f"tensor, as in mg.where or mg.stack",
+                op=name,
+            )
     if mode.enabled and (out.storage.tracked or operands):
         check_recordable(name, out, operands)
     if isinstance(out.storage, ConstantStorage):
