@@ -125,10 +125,43 @@ def rows(x: Any, w: Any) -> Any:
     return y
 
 
+def a_sorted_one(x: Any, w: Any) -> Any:
+    v = mg.sort(x, 0).values
+    u = v[:1]
+    v.mul_(x)
+    v[1:].add_(u.clone() * w)
+    return u * v
+
+
+def recurrent(x: Any, w: Any) -> Any:
+    h, s = zeros(3, 3), x[0] * 1.0
+    for t in range(3):
+        s = (s.matmul(x) + w).tanh()
+        h[t] = s
+    h.relu_()
+    return h.cumsum(0) * h.T
+
+
+def elimination(x: Any, w: Any) -> Any:
+    a = x + mg.tensor(np.eye(3) * 4.0, device="reference")
+    for k in range(2):
+        a[k + 1 :, k] = a[k + 1 :, k].clone() / a[k, k].clone()
+        a[k + 1 :, k + 1 :] -= mg.outer(a[k + 1 :, k].clone(), a[k, k + 1 :].clone())
+    return a * w
+
+
+def permuted(x: Any, w: Any) -> Any:
+    b = zeros(2, 3, 2).permute(2, 0, 1)
+    b[...] = w[:2].reshape(2, 1, 1)
+    b[:, :, 1].mul_(x[:2, :2])
+    b[0].T[0] = w[0]
+    return b.softmax(1)
+
+
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     f.__name__: f
     for f in (loop, overlapping, masked, transposed, slices_of_slices, backwards, several_kinds, saved, views_before,
-              scalars, casts, rows)
+              scalars, casts, rows, a_sorted_one, recurrent, elimination, permuted)
 }  # fmt: skip
 
 
