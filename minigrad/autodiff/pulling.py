@@ -125,7 +125,8 @@ def by_definition(
         return by_definition_over(op, params, out, operands, head, asked)
     with set_grad_enabled(True):
         seats = [
-            expand(x, shape=x.shape) if x.requires_grad else Var.of(x) if ask else x for x, ask in zip(operands, asked)
+            expand(x, shape=x.shape) if x.requires_grad else Var.seat(x) if ask else x
+            for x, ask in zip(operands, asked)
         ]
         y = defined(op, params, out, seats)
     nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in seats))

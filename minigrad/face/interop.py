@@ -31,7 +31,7 @@ def refuse_tracked(x: Tensor, name: str) -> None:
 def shared_array(x: Tensor) -> Any:
     """The memory as an array, which may be written only if no graph can have saved what is there."""
     array = host_array(x)
-    if x.storage.tracked:
+    if x.storage.tracked is True:
         array.flags.writeable = False
     return array
 

@@ -179,7 +179,8 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     node.versions = tuple([x.storage.version for x in node.saved])
     node.source = noted(node) if settings.debug else None
     for storage in storages:
-        storage.tracked = True
+        if not storage.tracked:
+            storage.tracked = True
     return node
 
 

@@ -31,14 +31,21 @@ WRITE.saves = WRITE.picks = ((), ())
 WRITE.prepare = lambda layout: layout
 
 
-class NoGrad:
-    """The base of a view that was made of a tracked tensor under `no_grad`: it belongs to nobody's gradient."""
+class Sealed:
+    """The base of what is not written outside `no_grad`, and whose writes would belong to nobody's gradient."""
 
     op = None
     is_variable = False
 
+    def __init__(self, why: str) -> None:
+        self.why = why
 
-NO_GRAD = NoGrad()
+
+NO_GRAD = Sealed(
+    "is a view that was made under mg.no_grad() of what gradients flow through, so the write could not be recorded; "
+    "make the view outside, or write under mg.no_grad()"
+)
+INPUT = Sealed("is an input of a transform, or a view of one; write into a copy of it, as clone() gives")
 
 
 class Ops:
@@ -83,7 +90,7 @@ def current(x: Tensor) -> Any:
     if x.is_variable:
         return x
     node, base = x.op, x.base
-    if base is not None and base is not NO_GRAD and not base.is_variable:
+    if base is not None and base.__class__ is not Sealed and not base.is_variable:
         whole = current(base)
         if whole is not None:
             root = root_of(whole)
@@ -150,7 +157,7 @@ class Recorder:
 
     def __init__(self, op: Op, plan: Any, operands: tuple[Tensor, ...], out: Tensor) -> None:
         self.op, self.plan, self.out = op, plan, out
-        self.base: Tensor = out if out.base is None else out.base
+        self.base: Any = out if out.base is None else out.base
         # What is overwritten as a whole is no longer reached.
         whole = current(self.base)
         if whole is not None:

@@ -51,7 +51,7 @@ class Tensor(Attached):
         self.device: Device = storage.device
         self.op = op
         self.base: Any = None
-        if op is not None:
+        if op is not None and not storage.tracked:
             storage.tracked = True
 
     # ---- what it is ----

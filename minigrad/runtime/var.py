@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float
+from minigrad.core.storage import SEATED
 from minigrad.errors import DTypeError
 from minigrad.runtime.data import store
 from minigrad.runtime.likeness import unlike
@@ -71,10 +72,17 @@ class Var(Tensor):
     @classmethod
     def of(cls, x: Tensor) -> Var:
         """A Var on the storage of x, which must be nobody else's.  Raises DTypeError for another dtype than a float."""
+        twin = cls.seat(x)
+        x.storage.tracked = True
+        return twin
+
+    @classmethod
+    def seat(cls, x: Tensor) -> Var:
+        """A Var that stands in for x for a while, on its memory, which stays that of a plain tensor."""
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)
         cls.check_dtype(x.dtype)
-        twin.storage.tracked = True
+        x.storage.tracked = x.storage.tracked or SEATED
         twin._grad, twin.name = None, None
         return twin
 

@@ -11,15 +11,16 @@ import numpy as np
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError, StorageError
-from minigrad.runtime.rebasing import NO_GRAD, check_dense, current, root_of
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.rebasing import Sealed, check_dense, current, root_of
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
     """Raise unless `out` is memory that a write may change, here and now."""
     for x in (out, *operands):
-        if x.__class__ not in PLAIN:
+        if isinstance(x, Wrapped):
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform, which writes in place do not pass; compute a new "
                 f"tensor, as in mg.where or mg.stack",
@@ -44,15 +45,11 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
     base = out if out.base is None else out.base
     if out.is_variable:
         raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; do it under mg.no_grad()", op=name)
+    if base.__class__ is Sealed:
+        raise GradientError(f"{name}: {describe(out)} {base.why}", op=name)
     if base.is_variable or (out.op is not None and root_of(out.op) is None):
         raise GradientError(
             f"{name}: cannot write into a view of a Var, {describe(out)}; do it under mg.no_grad()", op=name
-        )
-    if base is NO_GRAD:
-        raise GradientError(
-            f"{name}: {describe(out)} is a view that was made under mg.no_grad() of what gradients flow through, so "
-            f"the write could not be recorded; make the view outside, or write under mg.no_grad()",
-            op=name,
         )
     check_dense(name, base)
     if not out.dtype.is_float:

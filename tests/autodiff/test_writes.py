@@ -413,3 +413,38 @@ def test_hooks_stay_with_the_value_that_they_were_registered_on() -> None:
     y.op.register_hook(lambda g: seen.append(("B", g.item())))
     (y.sum() + v.sum()).backward()
     assert seen == [("B", 2.0), ("A", 10.0)] and x.grad.tolist() == [10]
+
+
+# ---- in functions that are transformed -------------------------------------------------------------------------------
+
+
+def filled(x: Any) -> Any:
+    b = zeros(3)
+    v = b[:2]
+    b[0] = x[0] * x[1]
+    b[1:].copy_(x)
+    b.mul_(b)
+    return v
+
+
+def test_a_function_that_writes_into_its_own_tensors_is_differentiated() -> None:
+    x = row(2, 3)
+    assert mg.func.grad(lambda x: filled(x).sum())(x).tolist() == [2 * 6 * 3 + 4, 2 * 6 * 2]
+    assert mg.func.jacrev(filled)(x).tolist() == [[36, 24], [4, 0]]
+    outer = leaf(2, 3)
+    g = mg.func.grad(lambda x: filled(x).sum())(outer)
+    assert slopes(g, outer) == [[18 + 24 + 2, 24 + 8]]
+    x.numpy()[0] = 5.0  # it was no leaf, for a while only
+    assert x.tolist() == [5, 3] and not x.requires_grad
+
+
+def test_a_function_that_writes_into_its_input_is_refused() -> None:
+    def greedy(x: Any) -> Any:
+        x[:1].mul_(2.0)
+        return x.sum()
+
+    for x, message in ((row(2, 3), "a view of a Var"), (leaf(2, 3), "is an input of a transform"),
+                       (leaf(2, 3) * 1.0, "is an input of a transform")):  # fmt: skip
+        with pytest.raises(GradientError, match=message):
+            mg.func.grad(greedy)(x)
+        assert x.tolist() == [2, 3]
