@@ -17,7 +17,7 @@ from op_rows import convolution, creation, linalg, losses, masks, pooling, rows,
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
-from minigrad.ops import activation, arithmetic, casting, views
+from minigrad.ops import activation, arithmetic, casting, put, views
 from minigrad.ops.embedding import embedding_with
 
 
@@ -174,6 +174,12 @@ def _view(name: str, fn: Callable[..., Any], numpy: Callable[..., Any], *ops: st
     return Row(name, fn, numpy, ("real",), ops or (name,), dtypes=ALL, **more)
 
 
+def _put(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found = a.copy()
+    found[:2, 1::-1] = b
+    return found
+
+
 VIEWS = [
     _view("permute", lambda x: x.permute(2, 0, 1), lambda x: x.transpose(2, 0, 1)),
     _view("transpose", lambda x: x.transpose(0, -1), lambda x: x.swapaxes(0, -1)),
@@ -210,6 +216,8 @@ VIEWS = [
         ((3, 2), (3, 2)), dtypes=ALL),
     Row("slice_scatter", lambda a, b: mg.slice_scatter(a, b, 0, 1), lambda a, b: np.concatenate([a[:1], b, a[3:]]),
         ("real", "real"), (), ((4, 2), (2, 2)), dtypes=ALL),
+    Row("put", lambda a, b: put.put(a, b, size=(2, 2), stride=(4, -1), storage_offset=1), _put, ("real", "real"),
+        ("put",), ((3, 4), (2, 2)), dtypes=ALL),
 ]  # fmt: skip
 
 

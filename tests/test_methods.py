@@ -96,13 +96,11 @@ def test_a_gradient_passes_through_what_is_seen_as_another() -> None:
     assert mg.grad(y, x).tolist() == [[4.0, 2.0], [4.0, 2.0]]
 
 
-def test_requires_grad_is_told_and_not_set() -> None:
+def test_requires_grad_is_told_and_set() -> None:
     x, v = mg.tensor([1.0]), mg.Var([1.0])
-    x.requires_grad = False
-    v.requires_grad = True
-    for tensor, wanted in ((x, True), (v, False)):
-        with pytest.raises(mg.ArgumentError, match=r"make a leaf with mg\.Var\(x\), cut history with x\.detach"):
-            tensor.requires_grad = wanted
+    for tensor, wanted in ((x, False), (v, True), (x, True), (v, False)):
+        tensor.requires_grad = wanted
+        assert tensor.requires_grad is tensor.is_variable is wanted and tensor.is_leaf
 
 
 def test_write_through_views() -> None:

@@ -198,7 +198,9 @@ print(*store.loaded)
 # Ops that these programs declare themselves, which nobody can have compiled before.
 THEIR_OWN = ("mish", "forgetful", "bump", "careless_bump")
 # Examples whose kernels few programs need, of float64 and of losses: a warmup of these would keep all others waiting.
-LATER = ("fixed_point", "newton", "ode_fit", "per_example_gradients")
+LATER = (
+    "checkpoint_chain", "fixed_point", "gradient_penalty", "newton", "ode_fit", "own_kernel", "per_example_gradients",
+)  # fmt: skip
 
 
 def kernels_of(program, folder):

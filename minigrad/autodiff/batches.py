@@ -36,7 +36,7 @@ class Batched(Wrapped):
         self.id = next(ids)
         self.level, self.value = level, value
         self.layout, self.dtype, self.device = behind(value.layout), value.dtype, value.device
-        self.op = None
+        self.op = self.base = None
 
 
 class BatchLevel(Level):

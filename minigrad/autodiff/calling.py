@@ -36,9 +36,9 @@ from minigrad.ops.casting import clone
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.noting import noted
 from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.writing import current
 
 
 class Same:
@@ -392,7 +392,7 @@ class Call(Op):
 def edge(x: Tensor) -> Any:
     """Where a gradient of an operand goes: its op, the Var itself, or None."""
     if x.op is None:
-        return x if x.is_variable else None
+        return current(x) if x.storage.tracked else None
     return current(x) if x.storage.version else x.op
 
 
@@ -408,4 +408,4 @@ def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
 
 def shows_another(x: Tensor) -> bool:
     """Whether it is a view of a tensor that tracks."""
-    return x.op is not None and x.op.op.kind == "view"
+    return x.base is not None

@@ -10,8 +10,8 @@ from typing import Any
 
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.rebasing import WRITE, current
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-from minigrad.runtime.writing import WRITE, current
 
 Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their ids, which no two share
 
@@ -19,6 +19,12 @@ Node = Any  # BackpropOp, or a Var where a graph ends; tables know them by their
 def node_of(x: Tensor) -> Node:
     """Where a gradient of x arrives: its BackpropOp, or the Var itself."""
     return x.op if x.op is not None else x
+
+
+def end_of(y: Tensor) -> Node:
+    """Where a walk back from y begins: at its node as its memory is now, or at the Var itself."""
+    found = current(y)
+    return y if found is None else found
 
 
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
@@ -30,7 +36,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         raise GradientError(
             f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, or under mg.no_grad()"
         )
-    if y.op is not None and y.storage.version:
+    if y.storage.version:
         current(y)
     if gradient is None:
         return

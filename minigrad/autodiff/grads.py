@@ -14,6 +14,7 @@ from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.hooks import late_hooks, retain, retained
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -48,9 +49,9 @@ class GradStore:
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
             return f"{describe(x)} is no tensor; ask for a Var"
-        if x.op is not None:
+        if not x.is_leaf:
             return (
-                f"{describe(x)} is no leaf but the result of {x.op.name}; gradients are kept for Vars, "
+                f"{describe(x)} is no leaf but the result of {current(x).name}; gradients are kept for Vars, "
                 f"use mg.grad(y, x) or retain_grad() for the one of an intermediate value"
             )
         if not x.is_variable:
@@ -92,6 +93,8 @@ def collected(found: Found, inputs: Sequence[Any] | None, create: bool) -> GradS
     try:
         with _adding:
             for x, g in found:
+                if inputs is None and not x.is_variable:  # it was one when the graph was made
+                    continue
                 store._put(x, g)
                 if x.is_variable and x._grad is None:
                     x._grad = g

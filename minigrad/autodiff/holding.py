@@ -33,7 +33,8 @@ class Holder(Tensor, ABC):
 
     def __init__(self, x: Tensor) -> None:
         self.id = next(ids)
-        self.layout, self.dtype, self.device, self.op = x.layout, x.dtype, x.device, None
+        self.layout, self.dtype, self.device = x.layout, x.dtype, x.device
+        self.op = self.base = None
         self.memory, self.version = weakref.ref(x.storage), x.storage.version
 
     @property

@@ -19,13 +19,28 @@ from minigrad.runtime.tensor import Tensor
 Found = list[tuple[Any, Tensor]]  # targets and their gradients
 
 
-def holders(found: Found) -> tuple[int, int]:
-    """How many references there are to the last gradient, and to its storage."""
-    return getrefcount(found[-1][1]), getrefcount(found[-1][1].storage)
+def holders(found: Found) -> int:
+    """How many references there are to the last gradient."""
+    return getrefcount(found[-1][1])
+
+
+def storage_holders(found: Found) -> int:
+    """How many references there are to the storage of the last gradient."""
+    return getrefcount(found[-1][1].storage)
 
 
 # What an expression itself adds to the counts depends on the Python version, so it is seen once, at work.
-ALONE = holders([(None, Tensor(Storage.of(0.0), Layout.contiguous(())))])
+ALONE = [(None, Tensor(Storage.of(0.0), Layout.contiguous(())))]
+HELD_ALONE, STORED_ALONE = holders(ALONE), storage_holders(ALONE)
+
+
+def is_shared(found: Found) -> bool:
+    """Whether anybody else holds the last gradient or its memory."""
+    if holders(found) != HELD_ALONE:
+        return True
+    if found[-1][1].op is None or found[-1][1].layout.is_contiguous:
+        found[-1][1].base = None  # of which it may be a view, and which nobody else may know
+    return storage_holders(found) != STORED_ALONE
 
 
 class _Owner:
@@ -81,7 +96,7 @@ def handed_out(found: Found, dense: bool, create: bool) -> Found:
     found.reverse()
     result: Found = []
     while found:
-        shared = holders(found) != ALONE
+        shared = is_shared(found)
         target, g = found.pop()  # of two targets with one gradient, the second finds it its own
         storage = g.storage
         # Without an allocator the memory is somebody else's, such as a NumPy array's.

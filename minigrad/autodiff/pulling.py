@@ -129,7 +129,8 @@ def by_definition(
         return by_definition_over(op, params, out, operands, head, asked)
     with set_grad_enabled(True):
         seats = [
-            expand(x, shape=x.shape) if x.requires_grad else Var.of(x) if ask else x for x, ask in zip(operands, asked)
+            expand(x, shape=x.shape) if x.requires_grad else Var.seat(x) if ask else x
+            for x, ask in zip(operands, asked)
         ]
         y = defined(op, params, out, seats)
     nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in seats))
@@ -151,13 +152,24 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
-    """What a node saved, its results as parts of the graph again: for higher orders."""
+    """What a node saved, as parts of the graph again: for higher orders."""
     if node.__class__ is Record:  # those are an outer level's affair, which wraps what was saved
         return node.saved or ()
     return tuple(
-        value if k >= 0 else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
+        value
+        if k >= len(node.parents)  # what a Function made in between
+        else operand_in_graph(value, node.parents[k])
+        if k >= 0
+        else Tensor(value.storage, value.layout, edge_of(node, -1 - k))
         for k, value in zip(node.op.saves[node.mask], node.saved or ())
     )
+
+
+def operand_in_graph(value: Tensor, parent: Any) -> Tensor:
+    """A saved operand with the history that it had: it may have been detached since, or have become a leaf."""
+    if parent is value.op:  # None for a constant
+        return value.detach() if parent is None and value.is_variable else value
+    return value if parent is value else Tensor(value.storage, value.layout, parent)
 
 
 def edge_of(node: BackpropOp, k: int) -> Any:

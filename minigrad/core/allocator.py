@@ -246,6 +246,7 @@ class CpuAllocator(Allocator):
             made.dtype = dtype
             made.device = device
             made.version = 0
+            made.tracked = False
             return made
 
         return make

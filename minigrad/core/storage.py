@@ -29,14 +29,19 @@ from minigrad.core.dtype import (
 )
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
+SEATED = 1  # true, and not True
+
 
 class Storage(Block):
     """A buffer, its dtype and device, the count of writes to it, and the allocator that gets it back.
 
+    tracked: whether a gradient may flow through a tensor on it; never taken back, so those that are detached ask too.
+    SEATED: only through a stand-in of a transform.
+
     The buffer may have room for more elements than were asked for; `numel` counts the room.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "tracked", "version")
 
     def __init__(self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None) -> None:
         self.key = 0
@@ -45,6 +50,7 @@ class Storage(Block):
         self.dtype = dtype
         self.device = device
         self.version = 0
+        self.tracked: int = False
 
     @staticmethod
     def maker(numel: int, dtype: DType, device: Device, allocator: Allocator) -> Callable[[], Storage]:

@@ -17,6 +17,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.var import Var
 
@@ -26,6 +27,8 @@ def shallow(x: Tensor) -> Tensor:
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
         twin._grad = x._grad
+    else:  # what is written into one of them, both show
+        twin.base = x if x.base is None else x.base
     return twin
 
 
@@ -58,6 +61,7 @@ def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
     Tensor.__init__(twin, storage, x.layout, op)
     if isinstance(x, Var):
         twin.name = x.name
+        storage.tracked = True
     return twin
 
 
@@ -70,9 +74,9 @@ def from_pickle(array: np.ndarray[Any, Any], device: str) -> Tensor:
 
 def refuse_history(x: Tensor, name: str) -> None:
     """Raise GradientError for the result of a recorded op."""
-    if x.op is not None:
+    if not x.is_leaf:
         raise GradientError(
-            f"{name}: {describe(x)} is the result of {x.op.name}, and graphs stay; detach() it first", op=name
+            f"{name}: {describe(x)} is the result of {current(x).name}, and graphs stay; detach() it first", op=name
         )
 
 

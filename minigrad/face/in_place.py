@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad.face.python import item
 from minigrad.ops import creation, subscript
+from minigrad.ops import put as _put  # noqa: F401  what the records of writes are made of
 from minigrad.runtime import dispatch
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.writing import check_writable
@@ -34,7 +35,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(x, *others, out=x, **more)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`{function.__name__}` in place.  Raises GradientError where a gradient would be lost."
+    method.__doc__ = f"`{function.__name__}` in place, and recorded.  Raises GradientError for a Var outside no_grad."
     shown = inspect.signature(function)
     kept = [p for p in shown.parameters.values() if p.name not in ("out", "inplace")]
     method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
@@ -43,7 +44,10 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def fill_(x: Tensor, value: float) -> Tensor:
     """Every element becomes `value`, in place."""
-    check_writable("fill_", x, (value,) if isinstance(value, Tensor) else ())
+    if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
+        subscript.copy_into(x, value, "fill_", x)
+        return x
+    check_writable("fill_", x)
     number = item(value) if isinstance(value, Tensor) else value
     creation.expect_numbers("fill_", value=number)
     creation.expect_fit("fill_", number, x.dtype)
@@ -58,5 +62,5 @@ def zero_(x: Tensor) -> Tensor:
 
 def copy_(x: Tensor, source: Any) -> Tensor:
     """The elements of source, broadcast and cast, in place."""
-    subscript.copy_into(x.detach(), source, "copy_", x)
+    subscript.copy_into(x, source, "copy_", x)
     return x

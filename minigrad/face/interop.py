@@ -14,12 +14,26 @@ from minigrad.runtime.tensor import Tensor, describe, host_array
 def numpy(x: Tensor) -> Any:
     """The elements as a NumPy array that shares memory: a write to either shows in both.
 
-    bfloat16 comes as ml_dtypes.bfloat16.  Raises GradientError for a tensor that requires a gradient: a write through
-    the array would go unnoticed; detach() it first.
+    bfloat16 comes as ml_dtypes.bfloat16.  Raises GradientError for a tensor that requires a gradient; detach() it
+    first.  The array is read-only where gradients flow through others on the same memory, as after detach(): a graph
+    would not notice a write; x.detach().clone().numpy() can be written.
     """
+    refuse_tracked(x, "numpy")
+    return shared_array(x)
+
+
+def refuse_tracked(x: Tensor, name: str) -> None:
+    """Raise GradientError for a tensor that requires a gradient."""
     if x.requires_grad:
-        raise GradientError(f"numpy: {describe(x)} requires a gradient; use x.detach().numpy()", op="numpy")
-    return host_array(x)
+        raise GradientError(f"{name}: {describe(x)} requires a gradient; use x.detach().numpy()", op=name)
+
+
+def shared_array(x: Tensor) -> Any:
+    """The memory as an array, which may be written only if no graph can have saved what is there."""
+    array = host_array(x)
+    if x.storage.tracked is True:
+        array.flags.writeable = False
+    return array
 
 
 def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -28,7 +42,7 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     copy=False shares or raises: GradientError for a tensor that requires a gradient, ArgumentError (a ValueError, as
     NumPy wants it) for another dtype.
     """
-    array = numpy(x) if copy is False else host_array(x)
+    array = numpy(x) if copy is False else shared_array(x)
     if dtype is not None and array.dtype != dtype:
         if copy is False:
             raise ArgumentError(f"array: {describe(x)} as {np.dtype(dtype)} needs a copy, and copy=False forbids it")
@@ -49,7 +63,8 @@ def dlpack(
     if x.dtype.name == "bfloat16":
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
     given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    return numpy(x).__dlpack__(**{name: value for name, value in given.items() if value is not None})
+    refuse_tracked(x, "numpy")
+    return host_array(x).__dlpack__(**{name: value for name, value in given.items() if value is not None})
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:

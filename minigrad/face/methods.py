@@ -27,7 +27,7 @@ from minigrad.core.dtype import (
 )  # fmt: skip
 from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.face import gradients, pytorch
+from minigrad.face import gradients, leaves, pytorch
 from minigrad.face.copying import COPIES
 from minigrad.face.explaining import explain_grad
 from minigrad.face.in_place import copy_, fill_, has_out, in_place, zero_
@@ -227,9 +227,10 @@ def attach() -> None:
             setattr(Tensor, name, function)
             if has_out(function):
                 setattr(Tensor, name + "_", in_place(function))
-    for function in (*VIEWS, t, item, tolist, fill_, zero_, copy_, *pytorch.FUNCTIONS, *gradients.FUNCTIONS):
+    for function in (*VIEWS, t, item, tolist, fill_, zero_, copy_, *leaves.FUNCTIONS, *gradients.FUNCTIONS,
+                     *pytorch.FUNCTIONS):  # fmt: skip
         setattr(Tensor, function.__name__, function)
-    Var.set = subscript.set_value  # type: ignore[attr-defined]
+    Var.set = subscript.set_var  # type: ignore[attr-defined]
     for function in pytorch.PROPERTIES:
         setattr(Tensor, function.__name__, property(function))
     for name, function in OPERATORS.items():
@@ -245,8 +246,9 @@ def attach() -> None:
         "__setitem__": subscript.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "T": property(views.full_transpose), "dims": Tensor.shape,
         "rank": Tensor.ndim, "grad": property(gradients.grad, gradients.set_grad),
-        "retains_grad": property(gradients.retains_grad),
-        "requires_grad": Tensor.requires_grad.setter(pytorch.set_requires_grad),  # type: ignore[attr-defined]
+        "retains_grad": property(gradients.retains_grad), "grad_fn": property(leaves.grad_fn),
+        "requires_grad": Tensor.requires_grad.setter(leaves.set_requires_grad),  # type: ignore[attr-defined]
+        "data": property(leaves.data, leaves.set_data),
     }  # fmt: skip
     for name, value in special.items():
         setattr(Tensor, name, value)

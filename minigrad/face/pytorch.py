@@ -10,9 +10,8 @@ from typing import Any
 
 from minigrad.core.dtype import as_dtype
 from minigrad.core.shape import as_shape, normalize_dim
-from minigrad.errors import ArgumentError
 from minigrad.ops import casting, creation, views
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, expect_tensors
 
 # ---- what it is -----------------------------------------------------------------------------------------------------
 
@@ -55,20 +54,6 @@ def is_floating_point(x: Tensor) -> bool:
 def is_cuda(x: Tensor) -> bool:
     """Whether it is on a CUDA device."""
     return x.device.kind == "cuda"
-
-
-def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """Exists to say how: a tensor cannot become a leaf afterwards here."""
-    if bool(requires_grad) == x.requires_grad:
-        return x
-    raise ArgumentError(
-        f"requires_grad_: {describe(x)} cannot change; make a leaf with mg.Var(x), cut history with x.detach()"
-    )
-
-
-def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
-    """x.requires_grad = True says the same as `requires_grad_`."""
-    requires_grad_(x, requires_grad)
 
 
 # ---- as another -----------------------------------------------------------------------------------------------------
@@ -156,7 +141,7 @@ def new_full(
 
 
 FUNCTIONS = (
-    size, dim, stride, storage_offset, element_size, is_floating_point, requires_grad_, type, type_as, cpu, view_as,
+    size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, view_as,
     reshape_as, expand_as, unbind, new_tensor, new_empty, new_zeros, new_ones, new_full,
 )  # fmt: skip
 PROPERTIES = (nbytes, is_cuda)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import check, node_of
+from minigrad.autodiff.checks import check, end_of, node_of
 from minigrad.autodiff.engine import accumulate, descend, leading_to, seed
 from minigrad.autodiff.owning import handed_out
 from minigrad.autodiff.tracked import Shared, TrackedLevel
@@ -18,6 +18,7 @@ from minigrad.func.trees import tree_map
 from minigrad.ops.views import expand
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.levels import Wrapped, derives, stack
+from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
@@ -31,10 +32,13 @@ class PlainRun:
         self.recording = mode.enabled
         self.first = next(ids)
         # Without recording outside, what happens here is nobody else's affair.
-        self.tracks = self.recording and any(x.op is not None or x.is_variable for x in xs)
+        self.tracks = self.recording and any(x.requires_grad for x in xs)
         self.seats: list[Any] = [
-            expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.of(x) for x in xs
+            expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.seat(x) for x in xs
         ]
+        for x in self.seats:
+            if not x.is_variable:
+                x.base = INPUT
         self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.seats}
 
     def __enter__(self) -> PlainRun:
@@ -47,7 +51,7 @@ class PlainRun:
     def graph(self, ys: Sequence[Tensor]) -> tuple[list[BackpropOp], bool]:
         """The nodes of this run under some results, by falling id, and whether anything outside is under them."""
         nodes: dict[int, BackpropOp] = {}
-        beyond, pending = False, [node_of(y) for y in ys]
+        beyond, pending = False, [end_of(y) for y in ys]
         while pending:
             node = pending.pop()
             if node.__class__ is Output:
@@ -75,7 +79,7 @@ class PlainRun:
         before, mode.enabled = mode.enabled, mode.enabled and create
         try:
             for y, g in zip(ys, cotangents):
-                accumulate(table, owned, node_of(y).id, seed(y, g), create or bool(over))
+                accumulate(table, owned, end_of(y).id, seed(y, g), create or bool(over))
             descend(nodes, table, owned, {}, wanted, retain or create, create)
             return self.given(table, create)
         finally:
@@ -102,7 +106,7 @@ class PlainRun:
         if not self.reached(y):
             return y
         if not self.recording or not (self.tracks or self.graph([y])[1]):
-            return y.detach() if node_of(y).id >= self.first else y
+            return y.detach() if end_of(y).id >= self.first else y
         return y
 
 

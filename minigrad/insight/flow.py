@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.autodiff.checks import check, node_of
+from minigrad.autodiff.checks import check, end_of, node_of
 from minigrad.autodiff.engine import leading_to, reachable, seed
 from minigrad.ops.arithmetic import add
 from minigrad.runtime.graph import BackpropOp
@@ -48,7 +48,7 @@ def flow(y: Tensor, x: Tensor | None = None) -> Flow:
 
     Raises GradientError where the engine would: y requires no gradient, or its graph has been freed.
     """
-    nodes, _ = reachable([node_of(y)])
+    nodes, _ = reachable([end_of(y)])
     wanted = None
     if x is not None:
         wanted = leading_to(nodes, {node_of(x).id: node_of(x)})
@@ -56,7 +56,7 @@ def flow(y: Tensor, x: Tensor | None = None) -> Flow:
     check(nodes, wanted, "explain_grad")
     result = Flow()
     with no_grad():
-        result.found[node_of(y).id] = seed(y, None)
+        result.found[end_of(y).id] = seed(y, None)
         for node in nodes:
             arrived = [result.found.get(key) for key in node.ids or (node.id,)]
             if all(g is None for g in arrived):

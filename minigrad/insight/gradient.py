@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.checks import end_of, node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
 from minigrad.errors import GradientError
@@ -87,7 +87,7 @@ def newest(x: Tensor) -> Tensor:
 
 def reached(x: Tensor, y: Tensor) -> bool:
     """Whether the graph of y leads to x."""
-    nodes, leaves = reachable([node_of(y)])
+    nodes, leaves = reachable([end_of(y)])
     target = node_of(x).id
     return target in {leaf.id for leaf in leaves} or any(target in (node.ids or (node.id,)) for node in nodes)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.holding import values_of
 from minigrad.insight.flow import Step, values
@@ -136,7 +136,7 @@ def not_finite(y: Tensor) -> str | None:
     if entry is not None:
         what = f"{entry.op or 'what was given'}{entry.shape}" + (f" at {entry.source}" if entry.source else "")
         return f"the result of {what} is already not finite"
-    nodes, _ = reachable([node_of(y)])
+    nodes, _ = reachable([end_of(y)])
     for node in reversed(nodes):
         for k, x in zip(node.op.saves[node.mask], values_of(node)):
             if x.dtype.is_float and not np.isfinite(values(x)).all():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from minigrad.autodiff.checks import node_of
+from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import reachable, walk
 from minigrad.autodiff.holding import Holder
 from minigrad.core.allocator import CpuAllocator
@@ -164,7 +164,7 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
     expect_tensors("tape", y)
     if not y.requires_grad:
         raise GradientError(f"tape: {describe(y)} was computed from no Var, or under mg.no_grad(), so nothing is held")
-    nodes, leaves = reachable([node_of(y)])
+    nodes, leaves = reachable([end_of(y)])
     if any(node.saved is None for node in nodes):
         raise GradientError("tape: the graph was freed by an earlier backward; pass retain_graph=True to it")
     backward: dict[int, float] = {}

@@ -15,22 +15,31 @@ from minigrad.core.dtype import bool_
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE, Entries
 from minigrad.core.strides import stretched_strides
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, ShapeError, StorageError
-from minigrad.ops.casting import cast
+from minigrad.errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    IndexOutOfRange,
+    ShapeError,
+    StorageError,
+)
+from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose, count_true, put
-from minigrad.ops.views import index_with
+from minigrad.ops.views import expand, index_with
 from minigrad.runtime.data import host_numbers, nested_shape
 from minigrad.runtime.dispatch import run_view, write
 from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.plans import plan_for
-from minigrad.runtime.recording import no_grad
+from minigrad.runtime.recording import is_grad_enabled, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
+CLONE: Op = clone.op  # type: ignore[attr-defined]
 FULL_LIMIT = 1024
 _full: dict[Any, Entries] = {}  # indices of values of transforms in full, by number of dims and as they were written
 INDEX: Op = index_with.op  # type: ignore[attr-defined]
@@ -191,10 +200,10 @@ def as_position(value: Any) -> int:
 def set_item(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value, through the view that basic indices make, or where a mask holds.
 
-    The value broadcasts and is cast.
-    Raises GradientError for a Var or a tracked tensor outside no_grad.
+    The value broadcasts and is cast.  A write into a tracked tensor, or of one, is recorded.
+    Raises GradientError for a Var outside no_grad.
     """
-    y, gathers = read_index(x.detach(), index)
+    y, gathers = read_index(x, index)
     if not gathers:
         copy_into(y, value, "index", x)
         return
@@ -204,46 +213,60 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
             f"index: assignment to {describe(x)} takes ints, slices, None, ... and masks; use index_add for tensors",
             op="index",
         )
-    check_writable("index", x)
-    # A value that shares memory with x is read before anything is written, so only a lost gradient is refused.
-    check_writable("index", y, tuple(t for t in tensors_in(value) if t.requires_grad))
+    check_writable("index", x, given_tensors("index", value))
+    check_writable("index", y)
     expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
-    source = value.detach() if isinstance(value, Tensor) else tensor(value, device=x.device)
+    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
     put(y, dim, mask, source)
 
 
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
-    check_writable(name, x)
-    check_writable(name, y, tuple(tensors_in(value)))
+    check_writable(name, x, given_tensors(name, value))
+    check_writable(name, y)
     expect_room(y, name, x, value, y.shape)
     source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
-    write(CAST, (Tensor(source.storage, source.layout.expand(y.shape)),), {"dtype": y.dtype}, y)
+    if source.layout.shape != y.layout.shape:
+        source = expand(source, shape=y.shape)
+    if source.dtype is y.dtype:
+        write(CLONE, (source,), {}, y)
+    else:
+        write(CAST, (source,), {"dtype": y.dtype}, y)
 
 
-def set_value(x: Var, value: Any) -> Var:
+def set_var(x: Var, value: Any) -> Var:
     """Write `value` into this Var, in place; shape must agree, the dtype is cast.
 
     Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
     """
+    set_value(x, value, "set")
+    return x
+
+
+def set_value(x: Tensor, value: Any, name: str) -> None:
+    """Write `value` into the memory of x, unrecorded; `name` is what asked for it."""
     if isinstance(value, Tensor) and value.storage is x.storage:
         raise StorageError(
-            f"set: the Var {describe(x)} cannot be set to a tensor that is derived from its own value and "
+            f"{name}: the {kind_of(x)} {describe(x)} cannot be set to a tensor that is derived from its own value and "
             f"shares its storage; clone() it first",
-            op="set",
+            op=name,
         )
     shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
     if shape != x.shape:
         raise ShapeError(
-            f"set: a value of shape {shape} does not fit the Var {describe(x)}; shapes must agree",
-            op="set", lhs=x.shape, rhs=shape,
+            f"{name}: a value of shape {shape} does not fit the {kind_of(x)} {describe(x)}; shapes must agree",
+            op=name, lhs=x.shape, rhs=shape,
         )  # fmt: skip
     given = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
     if given.device is not x.device:
         given = tensor(given, x.dtype, x.device)
     with no_grad():
         write(CAST, (given,), {"dtype": x.dtype}, x)
-    return x
+
+
+def kind_of(x: Tensor) -> str:
+    """What messages call it."""
+    return "Var" if x.is_variable else "tensor"
 
 
 def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:
@@ -263,8 +286,24 @@ def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ..
         )
 
 
+def given_tensors(name: str, value: Any) -> tuple[Tensor, ...]:
+    """The tensor that a value to be written is.
+
+    Raises GradientError for tracked ones in a list: the numbers of a list carry no gradient.
+    """
+    if isinstance(value, Tensor):
+        return (value,)
+    for x in tensors_in(value) if is_grad_enabled() else ():
+        if x.requires_grad:
+            raise GradientError(
+                f"{name}: the gradient of {describe(x)} would be lost in a list of values; join them with mg.stack",
+                op=name,
+            )
+    return ()
+
+
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors that a value to be written is or holds, in nested lists: their gradients would be lost."""
+    """The tensors that a value is or holds, in nested lists."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

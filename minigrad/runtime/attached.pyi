@@ -64,19 +64,19 @@ class Attached:
         """a > b."""
 
     def __iadd__(self, b: Any) -> Tensor:
-        """`add` in place.  Raises GradientError where a gradient would be lost."""
+        """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __iand__(self, b: Any) -> Tensor:
-        """`bitwise_and` in place.  Raises GradientError where a gradient would be lost."""
+        """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __ifloordiv__(self, b: Any) -> Tensor:
-        """`floor_divide` in place.  Raises GradientError where a gradient would be lost."""
+        """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __imod__(self, b: Any) -> Tensor:
-        """`remainder` in place.  Raises GradientError where a gradient would be lost."""
+        """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __imul__(self, b: Any) -> Tensor:
-        """`mul` in place.  Raises GradientError where a gradient would be lost."""
+        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __index__(self) -> builtins.int:
         """A one-element integer tensor where Python wants an index, as in range(x)."""
@@ -88,22 +88,22 @@ class Attached:
         """~x: `not` for bool, all bits for integers."""
 
     def __ior__(self, b: Any) -> Tensor:
-        """`bitwise_or` in place.  Raises GradientError where a gradient would be lost."""
+        """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __ipow__(self, b: Any) -> Tensor:
-        """`pow` in place.  Raises GradientError where a gradient would be lost."""
+        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __isub__(self, b: Any) -> Tensor:
-        """`sub` in place.  Raises GradientError where a gradient would be lost."""
+        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __iter__(self) -> Iterator[Tensor]:
         """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
 
     def __itruediv__(self, b: Any) -> Tensor:
-        """`div` in place.  Raises GradientError where a gradient would be lost."""
+        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __ixor__(self, b: Any) -> Tensor:
-        """`bitwise_xor` in place.  Raises GradientError where a gradient would be lost."""
+        """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __le__(self, b: Any) -> Tensor:
         """a <= b."""
@@ -196,7 +196,7 @@ class Attached:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 
     def abs_(self) -> Tensor:
-        """`abs` in place.  Raises GradientError where a gradient would be lost."""
+        """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def absolute(self, *, out: Any = ...) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
@@ -205,19 +205,19 @@ class Attached:
         """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def acos_(self) -> Tensor:
-        """`acos` in place.  Raises GradientError where a gradient would be lost."""
+        """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def acosh(self, *, out: Any = ...) -> Tensor:
         """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def acosh_(self) -> Tensor:
-        """`acosh` in place.  Raises GradientError where a gradient would be lost."""
+        """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def add(self, b: Any, *, out: Any = ...) -> Tensor:
         """Sum, element by element; shapes broadcast.  For bool it is `or`."""
 
     def add_(self, b: Any) -> Tensor:
-        """`add` in place.  Raises GradientError where a gradient would be lost."""
+        """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
@@ -283,13 +283,13 @@ class Attached:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def asin_(self) -> Tensor:
-        """`asin` in place.  Raises GradientError where a gradient would be lost."""
+        """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Any = ...) -> Tensor:
         """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
 
     def asinh_(self) -> Tensor:
-        """`asinh` in place.  Raises GradientError where a gradient would be lost."""
+        """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
@@ -301,16 +301,16 @@ class Attached:
         """The angle of the point (b, a), in (-pi, pi]."""
 
     def atan2_(self, b: Any) -> Tensor:
-        """`atan2` in place.  Raises GradientError where a gradient would be lost."""
+        """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def atan_(self) -> Tensor:
-        """`atan` in place.  Raises GradientError where a gradient would be lost."""
+        """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def atanh(self, *, out: Any = ...) -> Tensor:
         """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def atanh_(self) -> Tensor:
-        """`atanh` in place.  Raises GradientError where a gradient would be lost."""
+        """`atanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
         """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
@@ -325,19 +325,19 @@ class Attached:
         """Bits in both; for bool `and`."""
 
     def bitwise_and_(self, b: Any) -> Tensor:
-        """`bitwise_and` in place.  Raises GradientError where a gradient would be lost."""
+        """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_or(self, b: Any, *, out: Any = ...) -> Tensor:
         """Bits in either; for bool `or`."""
 
     def bitwise_or_(self, b: Any) -> Tensor:
-        """`bitwise_or` in place.  Raises GradientError where a gradient would be lost."""
+        """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_xor(self, b: Any, *, out: Any = ...) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
     def bitwise_xor_(self, b: Any) -> Tensor:
-        """`bitwise_xor` in place.  Raises GradientError where a gradient would be lost."""
+        """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bmm(self, b: Tensor) -> Tensor:
         """The products of two batches of matrices, one by one; the batch is the first of three dims."""
@@ -400,7 +400,7 @@ class Attached:
         """The smallest whole number not below x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
-        """`ceil` in place.  Raises GradientError where a gradient would be lost."""
+        """`ceil` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def char(self) -> Tensor:
         """x as int8."""
@@ -412,7 +412,7 @@ class Attached:
         """x, not below min and not above max; either may be None, a number or a tensor."""
 
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
-        """`clamp` in place.  Raises GradientError where a gradient would be lost."""
+        """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """x, not below min and not above max; either may be None, a number or a tensor."""
@@ -436,13 +436,13 @@ class Attached:
         """Cosine.  Gradient: -g*sin(x)."""
 
     def cos_(self) -> Tensor:
-        """`cos` in place.  Raises GradientError where a gradient would be lost."""
+        """`cos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def cosh(self, *, out: Any = ...) -> Tensor:
         """Hyperbolic cosine.  Gradient: g*sinh(x)."""
 
     def cosh_(self) -> Tensor:
-        """`cosh` in place.  Raises GradientError where a gradient would be lost."""
+        """`cosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def cpu(self) -> Tensor:
         """x on the CPU; x itself where it is there."""
@@ -459,6 +459,13 @@ class Attached:
     def cumsum(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
         """Sums of all elements up to each along `dim`."""
 
+    @property
+    def data(self) -> Tensor:
+        """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
+
+    def detach_(self) -> Tensor:
+        """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
+
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """A view of the diagonal of two dims, as the last dim."""
 
@@ -473,7 +480,7 @@ class Attached:
         """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
 
     def div_(self, b: Any) -> Tensor:
-        """`div` in place.  Raises GradientError where a gradient would be lost."""
+        """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def divide(self, b: Any, *, out: Any = ...) -> Tensor:
         """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
@@ -494,25 +501,25 @@ class Attached:
         """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
 
     def elu_(self, alpha: builtins.float = ...) -> Tensor:
-        """`elu` in place.  Raises GradientError where a gradient would be lost."""
+        """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def eq(self, b: Any, *, out: Any = ...) -> Tensor:
         """a == b."""
 
     def eq_(self, b: Any) -> Tensor:
-        """`eq` in place.  Raises GradientError where a gradient would be lost."""
+        """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def erf(self, *, out: Any = ...) -> Tensor:
         """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
     def erf_(self) -> Tensor:
-        """`erf` in place.  Raises GradientError where a gradient would be lost."""
+        """`erf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def erfc(self, *, out: Any = ...) -> Tensor:
         """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
     def erfc_(self) -> Tensor:
-        """`erfc` in place.  Raises GradientError where a gradient would be lost."""
+        """`erfc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def exp(self, *, out: Any = ...) -> Tensor:
         """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
@@ -521,10 +528,10 @@ class Attached:
         """2 to the x.  Gradient: g*2**x*ln(2)."""
 
     def exp2_(self) -> Tensor:
-        """`exp2` in place.  Raises GradientError where a gradient would be lost."""
+        """`exp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def exp_(self) -> Tensor:
-        """`exp` in place.  Raises GradientError where a gradient would be lost."""
+        """`exp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
@@ -539,7 +546,7 @@ class Attached:
         """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
     def expm1_(self) -> Tensor:
-        """`expm1` in place.  Raises GradientError where a gradient would be lost."""
+        """`expm1` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def fill_(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
@@ -569,13 +576,13 @@ class Attached:
         """The largest whole number not above x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
-        """`floor` in place.  Raises GradientError where a gradient would be lost."""
+        """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def floor_divide(self, b: Any, *, out: Any = ...) -> Tensor:
         """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
     def floor_divide_(self, b: Any) -> Tensor:
-        """`floor_divide` in place.  Raises GradientError where a gradient would be lost."""
+        """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self) -> Any:
         """A row-major copy in storage of its own.  Gradient: g."""
@@ -587,13 +594,13 @@ class Attached:
         """a >= b."""
 
     def ge_(self, b: Any) -> Tensor:
-        """`ge` in place.  Raises GradientError where a gradient would be lost."""
+        """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
         """x times the normal distribution function of x; approximate="tanh" for the tanh form."""
 
     def gelu_(self, approximate: builtins.str = ...) -> Tensor:
-        """`gelu` in place.  Raises GradientError where a gradient would be lost."""
+        """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
         """x times the normal distribution function of x; approximate="tanh" for the tanh form."""
@@ -608,6 +615,10 @@ class Attached:
     def grad(self) -> Tensor | None:
         """The gradient that `retain_grad` has kept, else None; a Var has its own."""
 
+    @property
+    def grad_fn(self) -> Any:
+        """The node that recorded how its values were made; None for a leaf."""
+
     def greater(self, b: Any, *, out: Any = ...) -> Tensor:
         """a > b."""
 
@@ -618,7 +629,7 @@ class Attached:
         """a > b."""
 
     def gt_(self, b: Any) -> Tensor:
-        """`gt` in place.  Raises GradientError where a gradient would be lost."""
+        """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def half(self) -> Tensor:
         """x as float16."""
@@ -627,7 +638,7 @@ class Attached:
         """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is."""
 
     def hypot_(self, b: Any) -> Tensor:
-        """`hypot` in place.  Raises GradientError where a gradient would be lost."""
+        """`hypot` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def i(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; one index tensor, list of ints or mask a copy."""
@@ -655,19 +666,19 @@ class Attached:
         """Whether x is neither infinite nor nan."""
 
     def isfinite_(self) -> Tensor:
-        """`isfinite` in place.  Raises GradientError where a gradient would be lost."""
+        """`isfinite` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isinf(self, *, out: Any = ...) -> Tensor:
         """Whether x is infinite, of either sign."""
 
     def isinf_(self) -> Tensor:
-        """`isinf` in place.  Raises GradientError where a gradient would be lost."""
+        """`isinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def isnan(self, *, out: Any = ...) -> Tensor:
         """Whether x is nan."""
 
     def isnan_(self) -> Tensor:
-        """`isnan` in place.  Raises GradientError where a gradient would be lost."""
+        """`isnan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def item(self) -> Any:
         """The only element as a Python number.  Raises ShapeError for more or fewer."""
@@ -679,13 +690,13 @@ class Attached:
         """a <= b."""
 
     def le_(self, b: Any) -> Tensor:
-        """`le` in place.  Raises GradientError where a gradient would be lost."""
+        """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """x above 0, else negative_slope * x.  inplace: in input's own memory, which is returned."""
 
     def leaky_relu_(self, negative_slope: builtins.float = ...) -> Tensor:
-        """`leaky_relu` in place.  Raises GradientError where a gradient would be lost."""
+        """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def lerp(self, b: Tensor, weight: Any) -> Tensor:
         """a + weight * (b - a)."""
@@ -703,28 +714,28 @@ class Attached:
         """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
     def log10_(self) -> Tensor:
-        """`log10` in place.  Raises GradientError where a gradient would be lost."""
+        """`log10` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log1p(self, *, out: Any = ...) -> Tensor:
         """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
     def log1p_(self) -> Tensor:
-        """`log1p` in place.  Raises GradientError where a gradient would be lost."""
+        """`log1p` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log2(self, *, out: Any = ...) -> Tensor:
         """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
     def log2_(self) -> Tensor:
-        """`log2` in place.  Raises GradientError where a gradient would be lost."""
+        """`log2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log_(self) -> Tensor:
-        """`log` in place.  Raises GradientError where a gradient would be lost."""
+        """`log` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log_sigmoid(self, *, out: Any = ...) -> Tensor:
         """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
     def log_sigmoid_(self) -> Tensor:
-        """`log_sigmoid` in place.  Raises GradientError where a gradient would be lost."""
+        """`log_sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def log_softmax(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
         """log(softmax(x)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
@@ -736,7 +747,7 @@ class Attached:
         """log(exp(a) + exp(b)) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp_(self, b: Any) -> Tensor:
-        """`logaddexp` in place.  Raises GradientError where a gradient would be lost."""
+        """`logaddexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logcumsumexp(self, dim: builtins.int) -> Tensor:
         """log(cumsum(exp(x))) along `dim`, without overflow.  Floats only."""
@@ -745,25 +756,25 @@ class Attached:
         """Whether both are not zero."""
 
     def logical_and_(self, b: Any) -> Tensor:
-        """`logical_and` in place.  Raises GradientError where a gradient would be lost."""
+        """`logical_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_not(self, *, out: Any = ...) -> Tensor:
         """Whether x is zero."""
 
     def logical_not_(self) -> Tensor:
-        """`logical_not` in place.  Raises GradientError where a gradient would be lost."""
+        """`logical_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_or(self, b: Any, *, out: Any = ...) -> Tensor:
         """Whether one is not zero."""
 
     def logical_or_(self, b: Any) -> Tensor:
-        """`logical_or` in place.  Raises GradientError where a gradient would be lost."""
+        """`logical_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_xor(self, b: Any, *, out: Any = ...) -> Tensor:
         """Whether exactly one is not zero."""
 
     def logical_xor_(self, b: Any) -> Tensor:
-        """`logical_xor` in place.  Raises GradientError where a gradient would be lost."""
+        """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
@@ -775,7 +786,7 @@ class Attached:
         """a < b."""
 
     def lt_(self, b: Any) -> Tensor:
-        """`lt` in place.  Raises GradientError where a gradient would be lost."""
+        """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     @property
     def mT(self) -> Tensor:
@@ -809,7 +820,7 @@ class Attached:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
     def maximum_(self, b: Any) -> Tensor:
-        """`maximum` in place.  Raises GradientError where a gradient would be lost."""
+        """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
@@ -836,7 +847,7 @@ class Attached:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
     def minimum_(self, b: Any) -> Tensor:
-        """`minimum` in place.  Raises GradientError where a gradient would be lost."""
+        """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mm(self, b: Tensor) -> Tensor:
         """Matrix times matrix, no batch dims."""
@@ -854,7 +865,7 @@ class Attached:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
 
     def mul_(self, b: Any) -> Tensor:
-        """`mul` in place.  Raises GradientError where a gradient would be lost."""
+        """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mul_scalar(self, b: Any, *, out: Any = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
@@ -879,19 +890,19 @@ class Attached:
         """The normal distribution function, with its negative tail to full relative accuracy."""
 
     def ndtr_(self) -> Tensor:
-        """`ndtr` in place.  Raises GradientError where a gradient would be lost."""
+        """`ndtr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def ne(self, b: Any, *, out: Any = ...) -> Tensor:
         """a != b."""
 
     def ne_(self, b: Any) -> Tensor:
-        """`ne` in place.  Raises GradientError where a gradient would be lost."""
+        """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def neg(self, *, out: Any = ...) -> Tensor:
         """-x; unsigned integers wrap."""
 
     def neg_(self) -> Tensor:
-        """`neg` in place.  Raises GradientError where a gradient would be lost."""
+        """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def negative(self, *, out: Any = ...) -> Tensor:
         """-x; unsigned integers wrap."""
@@ -939,7 +950,7 @@ class Attached:
         """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
     def pow_(self, b: Any) -> Tensor:
-        """`pow` in place.  Raises GradientError where a gradient would be lost."""
+        """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def powf(self, b: Any, *, out: Any = ...) -> Tensor:
         """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
@@ -961,7 +972,7 @@ class Attached:
         """1/x.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
-        """`reciprocal` in place.  Raises GradientError where a gradient would be lost."""
+        """`reciprocal` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def register_hook(self, hook: Any) -> Any:
         """Call `hook(gradient)` when the gradient of x is complete, once a walk; what it returns takes its place."""
@@ -976,22 +987,22 @@ class Attached:
         """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
     def relu6_(self) -> Tensor:
-        """`relu6` in place.  Raises GradientError where a gradient would be lost."""
+        """`relu6` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def relu_(self) -> Tensor:
-        """`relu` in place.  Raises GradientError where a gradient would be lost."""
+        """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def remainder(self, b: Any, *, out: Any = ...) -> Tensor:
         """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0."""
 
     def remainder_(self, b: Any) -> Tensor:
-        """`remainder` in place.  Raises GradientError where a gradient would be lost."""
+        """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def repeat(self, *sizes: Any) -> Tensor:
         """x repeated sizes[d] times along each dim; more sizes than dims add dims in front."""
 
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
-        """Exists to say how: a tensor cannot become a leaf afterwards here."""
+        """Make x a leaf that gradients flow to, or with False a constant again; gives x."""
 
     def reshape(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
@@ -1013,13 +1024,13 @@ class Attached:
         """The nearest whole number, halves to even: round(0.5) = 0, round(1.5) = 2.  Gradient: 0."""
 
     def round_(self) -> Tensor:
-        """`round` in place.  Raises GradientError where a gradient would be lost."""
+        """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Any = ...) -> Tensor:
         """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
     def rsqrt_(self) -> Tensor:
-        """`rsqrt` in place.  Raises GradientError where a gradient would be lost."""
+        """`rsqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
@@ -1034,31 +1045,31 @@ class Attached:
         """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
     def sigmoid_(self) -> Tensor:
-        """`sigmoid` in place.  Raises GradientError where a gradient would be lost."""
+        """`sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sign(self, *, out: Any = ...) -> Tensor:
         """-1, 0 or 1; nan stays nan.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
-        """`sign` in place.  Raises GradientError where a gradient would be lost."""
+        """`sign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def silu(self, *, out: Any = ...) -> Tensor:
         """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
     def silu_(self) -> Tensor:
-        """`silu` in place.  Raises GradientError where a gradient would be lost."""
+        """`silu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sin(self, *, out: Any = ...) -> Tensor:
         """Sine.  Gradient: g*cos(x)."""
 
     def sin_(self) -> Tensor:
-        """`sin` in place.  Raises GradientError where a gradient would be lost."""
+        """`sin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sinh(self, *, out: Any = ...) -> Tensor:
         """Hyperbolic sine.  Gradient: g*cosh(x)."""
 
     def sinh_(self) -> Tensor:
-        """`sinh` in place.  Raises GradientError where a gradient would be lost."""
+        """`sinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def size(self, dim: builtins.int | None = ...) -> Any:
         """The shape, or the length of one dim."""
@@ -1076,7 +1087,7 @@ class Attached:
         """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
 
     def softplus_(self, beta: builtins.float = ..., threshold: builtins.float = ...) -> Tensor:
-        """`softplus` in place.  Raises GradientError where a gradient would be lost."""
+        """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Any:
         """The elements along `dim` in order, and where they stood: (values, indices)."""
@@ -1091,13 +1102,13 @@ class Attached:
         """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
     def sqrt_(self) -> Tensor:
-        """`sqrt` in place.  Raises GradientError where a gradient would be lost."""
+        """`sqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def square(self, *, out: Any = ...) -> Tensor:
         """x*x.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
-        """`square` in place.  Raises GradientError where a gradient would be lost."""
+        """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """A view without dims of length 1: all, or those named that have it."""
@@ -1115,7 +1126,7 @@ class Attached:
         """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sub_(self, b: Any) -> Tensor:
-        """`sub` in place.  Raises GradientError where a gradient would be lost."""
+        """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def subtract(self, b: Any, *, out: Any = ...) -> Tensor:
         """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
@@ -1145,13 +1156,13 @@ class Attached:
         """Tangent.  Gradient: g*(1 + tan(x)**2)."""
 
     def tan_(self) -> Tensor:
-        """`tan` in place.  Raises GradientError where a gradient would be lost."""
+        """`tan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def tanh(self, *, out: Any = ...) -> Tensor:
         """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
     def tanh_(self) -> Tensor:
-        """`tanh` in place.  Raises GradientError where a gradient would be lost."""
+        """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
@@ -1193,7 +1204,7 @@ class Attached:
         """x without its fraction.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:
-        """`trunc` in place.  Raises GradientError where a gradient would be lost."""
+        """`trunc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def type(self, dtype: Any = ...) -> Any:
         """x in another dtype, as `to`; without one the name of its own, "float32"."""

@@ -26,9 +26,9 @@ from minigrad.runtime.noting import noted
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
+from minigrad.runtime.rebasing import NO_GRAD, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
-from minigrad.runtime.writing import current
 
 __all__ = ["SCALAR", "apply", "lane", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
@@ -88,7 +88,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
     if mode.enabled:
         for x in operands:
-            if x.op is not None or x.is_variable:
+            if x.storage.tracked:
                 return result(storage, plan, record(op, plan, operands, (storage,)))
     return result(storage, plan, None)
 
@@ -97,16 +97,23 @@ def run_one(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     """`run` for one operand and one result, without its loops."""
     storage = plan.make()
     plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
-    if (x.op is not None or x.is_variable) and mode.enabled:
+    if x.storage.tracked and mode.enabled:
         return result(storage, plan, record(op, plan, (x,), (storage,)))
     return result(storage, plan, None)
 
 
 def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
-    """A view whose plan is known."""
-    if (x.op is not None or x.is_variable) and mode.enabled:
-        return result(x.storage, plan, record(op, plan, (x,), (x.storage,)))
-    return result(x.storage, plan, None)
+    """A view whose plan is known.  One of a tracked tensor that is not recorded belongs to nobody's gradient."""
+    storage, base = x.storage, x.base
+    node, whole = None, x if base is None else base
+    if storage.tracked:
+        if mode.enabled:
+            node = record(op, plan, (x,), (storage,))
+        elif x.op is not None or x.is_variable or x.requires_grad:
+            whole = NO_GRAD
+    y = result(storage, plan, node)
+    y.base = whole
+    return y
 
 
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
@@ -114,7 +121,7 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     storages = tuple([make() for make in plan.makes])
     plan.launch(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])  # type: ignore[misc]
     node = None
-    if mode.enabled and any(x.op is not None or x.is_variable for x in operands):
+    if mode.enabled and any(x.storage.tracked for x in operands):
         node = record(op, plan, operands, storages)
     found = []
     for k, (storage, out) in enumerate(zip(storages, plan.outs, strict=True)):
@@ -132,6 +139,7 @@ def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
     y.dtype = plan.dtype
     y.device = plan.device
     y.op = node
+    y.base = None
     return y
 
 
@@ -146,12 +154,16 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
         if parent is None:
             if x.is_variable:
                 parent = x
+            elif x.storage.tracked:  # a view from before a write that was recorded, or one that is detached
+                parent = current(x)
         elif x.storage.version:  # written to since it was computed, so its node may be another
             parent = current(x)
         parents.append(parent)
         if parent is not None:
             mask |= bit
         bit <<= 1
+    if not mask:
+        return None
     if op.variadic:
         mask = 0
     node: BackpropOp = new_node(BackpropOp)
@@ -168,6 +180,9 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
                         for k in op.saves[mask]])  # fmt: skip
     node.versions = tuple([x.storage.version for x in node.saved])
     node.source = noted(node) if settings.noting else None
+    for storage in storages:
+        if not storage.tracked:
+            storage.tracked = True
     return node
 
 

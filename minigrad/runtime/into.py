@@ -1,7 +1,7 @@
 """Running an op into what exists: `out=`, the in-place forms, item assignment.
 
-The plan says what the result is, the launch is prepared for the layout that is written to, and `writing.py` says
-whether it may be.
+The plan says what the result is, the launch is prepared for the layout that is written to, `writing.py` says whether
+it may be, and `rebasing.py` records it where something tracks.
 """
 
 from __future__ import annotations
@@ -9,23 +9,35 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.base import Launch
+from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.errors import DeviceError, DTypeError, ShapeError
 from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.plans import plan_of
 from minigrad.runtime.promises import launchable
+from minigrad.runtime.rebasing import Ops, Recorder
+from minigrad.runtime.recording import mode
+from minigrad.runtime.saves import check_unsaved
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.writing import check_writable
+from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
-INTO_LIMIT = 64
+INTO_LIMIT = 1024
 VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 
 
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
-    """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version."""
+    """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version, record.
+
+    An operand that shares some of the memory of `out`, and does not lie as it does, is read before: it is copied.
+    """
     if not isinstance(out, Tensor):
         raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
     storage, layout = out.storage, out.layout
+    for x in operands:
+        if x.storage is storage and x.layout is not layout and overlap(x.layout, layout):
+            operands = tuple([Ops.clone.public(x) if x.storage is storage else x for x in operands])  # type: ignore[misc]
+            return run_into(op, plan_of(op, operands, plan.params, fresh=plan.make is not None), operands, out)
     same, bit = 0, 1
     if plan.numel >= VECTORS_PAY:
         for x in operands:
@@ -35,9 +47,17 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     launch = plan.into.get((layout, out.dtype, out.device, same))
     if launch is None:
         launch = plan_into(op, plan, out, same)
-    check_writable(op.label, out, operands)
+    check_writable(op.label, out)
+    write = None
+    if mode.enabled and (storage.tracked or any(x.storage.tracked for x in operands)):
+        check_recordable(op.label, out, operands if op.differentiable else ())
+        write = Recorder(op, plan, operands, out)
+    if settings.debug:
+        check_unsaved(op.label, storage)
     launch(*[x.storage.buffer for x in operands], storage.buffer)
     storage.version += 1
+    if write is not None and write.tracks:
+        write.done()
     return out
 
 

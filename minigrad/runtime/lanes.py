@@ -40,6 +40,7 @@ def call({xs}, *, out=None):
     y.dtype = plan.dtype
     y.device = plan.device
     y.op = node
+    y.base = None
     return y
 """
 
@@ -52,10 +53,14 @@ def record(op, plan, {xs}, storage):
     if parent_{x} is None:
         if {x}.is_variable:
             parent_{x} = {x}
+        elif {x}.storage.tracked:
+            parent_{x} = current({x})
     elif {x}.storage.version:
         parent_{x} = current({x})
     if parent_{x} is not None:
         mask |= {bit}
+    if not mask:
+        return None
     which = op.saves[mask]
     node = new_node(BackpropOp)
     if not which:
@@ -79,6 +84,7 @@ def record(op, plan, {xs}, storage):
     node.parents = ({parents},)
     node.mask = mask
     node.source = noted(node) if settings.noting else None
+    storage.tracked = True
     return node
 """
 
@@ -117,7 +123,7 @@ def write(template: str, names: tuple[str, ...]) -> str:
         "read": read,
         "keys": ", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
         "buffers": ", ".join(f"{x}.storage.buffer" for x in names),
-        "tracks": " or ".join(f"{x}.op is not None or {x}.is_variable" for x in names),
+        "tracks": " or ".join(f"{x}.storage.tracked" for x in names),
         "parents": ", ".join(f"parent_{x}" for x in names),
         "versions": ", ".join(f"{x}.storage.version" for x in names),
         "all": tuple(range(count)),

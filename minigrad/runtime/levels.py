@@ -92,7 +92,7 @@ class Wrapped(Tensor):
     def __init__(self, level: Level, layout: Any, dtype: Any, device: Any) -> None:
         self.id = next(ids)
         self.level, self.layout, self.dtype, self.device = level, layout, dtype, device
-        self.op = None
+        self.op = self.base = None
 
     @property
     def storage(self) -> Any:  # type: ignore[override]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from minigrad.config import settings
+from minigrad.runtime import saves
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import user_line
 
@@ -48,9 +49,10 @@ def watch(change: int) -> None:
 
 def noted(node: BackpropOp) -> str | None:
     """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
+    line = saves.noted(node) if settings.debug else user_line() if anomaly.on else None
     if savers.stack:
         savers.stack[-1].keep(node)
-    return user_line() if settings.debug or anomaly.on else None
+    return line
 
 
 @contextmanager

@@ -32,9 +32,11 @@ class Tensor(Attached):
     storage, layout: where the elements are; dtype, device: the storage's own.
     op: the BackpropOp that recorded how it was made, or None.
     id: unique in the process, rising.
+    base: of a view the tensor whose memory it shows, and which is no view itself; see `rebasing.py`.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "id", "layout", "op", "storage")
+    # `_grad` and `name` are those of a Var: with them here a tensor can become one, and a Var a tensor.
+    __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
     # NumPy must hand `array * tensor` over to __rmul__ instead of looping over the tensor.
     __array_ufunc__ = None
@@ -48,6 +50,9 @@ class Tensor(Attached):
         self.dtype: DType = storage.dtype
         self.device: Device = storage.device
         self.op = op
+        self.base: Any = None
+        if op is not None and not storage.tracked:
+            storage.tracked = True
 
     # ---- what it is ----
 
@@ -74,17 +79,14 @@ class Tensor(Attached):
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow through it: a Var, or made from one while recording."""
-        return self.op is not None or self.is_variable
+        if self.op is not None or self.is_variable:
+            return True
+        return self.base is not None and self.base.op is not None  # written into after this view was made
 
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made it."""
-        return self.op is None
-
-    @property
-    def grad_fn(self) -> BackpropOp | None:
-        """PyTorch's name for `op`."""
-        return self.op
+        return self.is_variable or not self.requires_grad
 
     def numel(self) -> int:
         """Number of elements."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, default_float
+from minigrad.core.storage import SEATED
 from minigrad.errors import DTypeError
 from minigrad.runtime.data import store
 from minigrad.runtime.likeness import unlike
@@ -25,7 +26,7 @@ class Var(Tensor):
     name: how pictures and messages call it.
     """
 
-    __slots__ = ("_grad", "name")
+    __slots__ = ()
     is_variable = True
     _grad: Tensor | None
     name: str | None
@@ -41,6 +42,7 @@ class Var(Tensor):
         kind = as_dtype(dtype if dtype is not None else data.dtype)
         self.check_dtype(kind)
         super().__init__(*store(data, kind, device))
+        self.storage.tracked = True
         self._grad = None
         self.name = name
 
@@ -70,9 +72,17 @@ class Var(Tensor):
     @classmethod
     def of(cls, x: Tensor) -> Var:
         """A Var on the storage of x, which must be nobody else's.  Raises DTypeError for another dtype than a float."""
+        twin = cls.seat(x)
+        x.storage.tracked = True
+        return twin
+
+    @classmethod
+    def seat(cls, x: Tensor) -> Var:
+        """A Var that stands in for x for a while, on its memory, which stays that of a plain tensor."""
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)
         cls.check_dtype(x.dtype)
+        x.storage.tracked = x.storage.tracked or SEATED
         twin._grad, twin.name = None, None
         return twin
 

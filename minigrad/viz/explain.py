@@ -14,6 +14,7 @@ from minigrad.errors import GradientError
 from minigrad.kernels.store import watch
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 
 LIMIT = 30
@@ -32,10 +33,10 @@ def explanation(y: Tensor, limit: int = LIMIT) -> str:
     order = "contiguous" if y.is_contiguous() else "not contiguous"
     writes = count(y.storage.version, "time")
     lines = [f"{describe(y)} on {y.device}: {address(y)}", f"    {order}, written to {writes} since it was made"]
-    if y.op is None:
+    if y.is_leaf:
         end = "a Var: gradients end here" if y.is_variable else "a constant: made from no Var, or under no_grad"
         return "\n".join([*lines, f"    {end}"])
-    nodes, leaves = reachable([y.op])
+    nodes, leaves = reachable([current(y)])
     told = nodes[:limit][::-1]
     shown = f", the last {limit}:" if len(nodes) > limit else ":"
     lines.append(f"recorded: {count(len(nodes), 'op')} from {count(len(leaves), 'Var')}{shown}")
@@ -98,9 +99,10 @@ def kernels(y: Tensor) -> list[Path]:
 
     Empty for a view and for a backend that writes no files.  Raises GradientError for a tensor without a recorded op.
     """
-    if y.op is None:
+    if y.is_leaf:
         raise GradientError(f"viz.kernels: no op is recorded for {describe(y)}; compute it from a mg.Var")
-    return [] if y.op.plan.launch is None else [Path(file) for file in files_of(y.op)]
+    node = current(y)
+    return [] if node.plan.launch is None else [Path(file) for file in files_of(node)]
 
 
 def files_of(node: BackpropOp) -> list[str]:
@@ -110,8 +112,10 @@ def files_of(node: BackpropOp) -> list[str]:
 
 def kernel_text(node: BackpropOp) -> str:
     """The kernel files of an op, or why there is none."""
-    if node.plan.launch is None:
+    if node.plan.launch is None and node.op.kind == "view":
         return "no kernel: a view, arithmetic on strides"
+    if node.plan.launch is None:
+        return "in place: it was written into memory that was there"
     files = files_of(node)
     return ", ".join(files) if files else f"the {node.plan.device} backend, without a kernel file"
 

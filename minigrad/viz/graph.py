@@ -19,6 +19,7 @@ from minigrad.autodiff.holding import Holder
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.viz import svg
 
@@ -108,7 +109,7 @@ def graph(y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor]
         raise GradientError(f"viz.graph: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
     labels = {id(t): name for name, t in (names or caller_names()).items()}
     order, edges = collect(y)
-    root = node_of(y.op if y.op is not None else y)
+    root = node_of(current(y))
     nodes = []
     for key, (kind, item) in order.items():
         if kind == "var":
@@ -125,7 +126,7 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
     """Every vertex under y by name, and the edges; iterative, so that depth does not matter."""
     seen: dict[str, tuple[str, Any]] = {}
     edges: list[svg.Edge] = []
-    stack: list[Any] = [node_of(y.op if y.op is not None else y)]
+    stack: list[Any] = [node_of(current(y))]
     while stack:
         item = stack.pop()
         key = name_of(item)

@@ -253,14 +253,12 @@ def test_a_change_of_what_no_rule_saved_is_harmless() -> None:
     assert y.backward()[x].item() == 1.0
 
 
-def test_writing_into_a_var_or_a_tracked_tensor_raises() -> None:
+def test_writing_into_a_var_raises() -> None:
     x = mg.Var([1.0, 2.0])
-    for write in (lambda: x.add_(1.0), lambda: x.fill_(0.0), lambda: x.__setitem__(0, 5.0), lambda: mg.zeros(2).add_(x),
-                  lambda: mg.exp(x, out=mg.zeros(2))):  # fmt: skip
+    for write in (lambda: x.add_(1.0), lambda: x.fill_(0.0), lambda: x.__setitem__(0, 5.0), lambda: x[:1].zero_(),
+                  lambda: mg.exp(x, out=x)):  # fmt: skip
         with pytest.raises(GradientError, match="no_grad"):
             write()
-    with pytest.raises(GradientError, match="compute a new tensor"):
-        (x * 2.0).mul_(2.0)
     assert x.tolist() == [1.0, 2.0]
     with mg.no_grad():
         x.add_(1.0)

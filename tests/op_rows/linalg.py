@@ -44,6 +44,7 @@ def _linear(name: str, *shapes: tuple[int, ...]) -> Row:
 ROWS = [
     _product("matmul", (3, 4), (4, 5)),
     _product("matmul-batch", (2, 1, 3, 4), (3, 4, 2)),
+    _product("matmul-shared", (2, 3, 4), (4, 5)),
     _product("matmul-vectors", (4,), (4,)),
     _product("matmul-vector-batch", (4,), (2, 4, 3)),
     _product("matmul-batch-vector", (2, 3, 4), (4,)),
@@ -54,6 +55,7 @@ ROWS = [
     _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
     _added("addmv", mg.addmv, (3,), (3, 4), (4,)),
     _added("baddbmm", mg.baddbmm, (2, 1, 5), (2, 3, 4), (2, 4, 5)),
+    _added("addmm-shared", linalg.addmm_nd, (5,), (2, 3, 4), (4, 5)),
     _added("addmm-vector-batch", linalg.addmm_nd, (3,), (4,), (2, 4, 3)),
     _added("addmm-batch-vector", linalg.addmm_nd, (2, 1), (2, 3, 4), (4,)),
     _added("addmm-vectors", linalg.addmm_nd, (), (4,), (4,)),

@@ -13,7 +13,7 @@ COUNT, AT_ONCE = 500, 25
 @pytest.mark.parametrize("first", range(0, COUNT, AT_ONCE))
 def test_derivatives_of_random_programs_are_right_to_third_order(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
-        check(program(seed, writes=False))
+        check(program(seed))
 
 
 @pytest.mark.filterwarnings("ignore:.*there is no rule for a batch")

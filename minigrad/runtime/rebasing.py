@@ -1,0 +1,213 @@
+"""What the memory of a tensor is now, to the graph: the node behind it after any number of writes.
+
+A tensor that is no view owns its memory; its views know it as their `base`.  A write that is recorded, into it or
+through a view, is three ordinary nodes: the op on what the place held before; `put`, the whole with that place
+replaced; and a view of that.  The base gets its new node at once.  Its views find theirs when they are next used:
+theirs leads to another node than the base's.  Since all of it is ordinary nodes, every order of derivative follows.
+
+A write that is not recorded, under `no_grad` or through `detach()`, is noticed by the version of the memory: whoever
+uses the tensor afterwards has a WRITE for its node, which no gradient passes.  docs/decisions/026 has the reasons.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.config import settings
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.errors import StorageError
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.planning import make_plan
+from minigrad.runtime.plans import plan_of
+from minigrad.runtime.saves import noted
+from minigrad.runtime.tensor import Tensor, describe
+
+# What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.
+# It shows the same memory, so it is a view.
+WRITE = Op("write", "view", ("x",), {}, f"{__file__}:1")
+WRITE.doc = "A write in place that was not recorded."
+WRITE.saves = WRITE.picks = ((), ())
+WRITE.prepare = lambda layout: layout
+
+
+class Sealed:
+    """The base of what is not written outside `no_grad`, and whose writes would belong to nobody's gradient."""
+
+    op = None
+    is_variable = False
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+NO_GRAD = Sealed(
+    "is a view that was made under mg.no_grad() of what gradients flow through, so the write could not be recorded; "
+    "make the view outside, or write under mg.no_grad()"
+)
+INPUT = Sealed("is an input of a transform, or a view of one; write into a copy of it, as clone() gives")
+
+
+class Ops:
+    """The ops that records of writes are made of; `ops/put.py` declares them and gives them here."""
+
+    put: Op
+    look: Op
+    clone: Op
+
+
+def root_of(node: Any) -> Any:
+    """The node that made the memory which a chain of views shows, or the write that changed it; None where that is a
+    Var's."""
+    while node.op.kind == "view" and node.op is not WRITE:
+        node = node.parents[0]
+        if node.__class__ is not BackpropOp and node.__class__ is not Output:
+            return None
+    return node
+
+
+def made_at(root: Any) -> int:
+    """The version of the memory of a root's result when it was made: 0, fresh memory, but for a write."""
+    op = root.op
+    if op is WRITE or (op is Ops.put and root.versions):
+        return int(root.versions[0])
+    own = -1 - root.index if root.__class__ is Output else -1
+    which = kept_by(root)
+    return int(root.versions[which.index(own)]) if own in which else 0
+
+
+def kept_by(node: Any) -> tuple[int, ...]:
+    """Which values a node saved, by number, as `Op.saves` says; () for one that has none."""
+    saves: tuple[tuple[int, ...], ...] = node.op.saves
+    return saves[node.mask] if node.versions and node.mask < len(saves) else ()
+
+
+def current(x: Tensor) -> Any:
+    """Where a gradient of x arrives, its memory being what it is now: a node, the Var itself, or None.
+
+    Whoever used x before a write keeps the old node, and its gradient.  Views of a Var show it as it is now.
+    """
+    if x.is_variable:
+        return x
+    node, base = x.op, x.base
+    if base is not None and base.__class__ is not Sealed and not base.is_variable:
+        whole = current(base)
+        if whole is not None:
+            root = root_of(whole)
+            if root is None:  # a base that was a Var
+                return node
+            if node is None or root_of(node) is not root:
+                x.op = node = seen_through(x, base, ground_of(base, whole))
+            return node
+    if node is None:
+        return None
+    root = root_of(node)
+    if root is None or made_at(root) == x.storage.version:
+        return node
+    x.op = written = BackpropOp(WRITE, make_plan(WRITE, (x,), {}), {}, (node,), 1, ())
+    written.versions = (x.storage.version,)
+    return written
+
+
+def ground_of(base: Tensor, whole: Any) -> Any:
+    """The node whose gradient is as dense as `extent` says: the base's own, or the one that it is a view of."""
+    return whole if base.layout.is_contiguous else root_of(whole)
+
+
+def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
+    """Where the memory of a base begins, and the shape of its gradient: its own, or where it lies with gaps or in
+    another order, that of the memory it spans."""
+    layout = base.layout
+    if layout.is_contiguous:
+        return layout.offset, layout.shape
+    low, high = layout.span()
+    return low, (high - low,)
+
+
+def place_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
+    """The memory of a base as one dense tensor, and where x lies in it."""
+    low, shape = extent(base)
+    whole = Tensor(x.storage, Layout.contiguous(shape))
+    return whole, {"size": x.shape, "stride": x.strides, "storage_offset": x.offset - low}
+
+
+def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
+    """The node of x as a view of what the memory of its base is now."""
+    whole, place = place_of(x, base)
+    plan = plan_of(Ops.look, (whole,), place)
+    return BackpropOp(Ops.look, plan, plan.params, (ground,), 1, ())
+
+
+def spare(root: Any) -> None:
+    """The last write may have saved its own result, which the next one destroys: it gets a copy."""
+    node: Any = root.parents[1] if root.op is Ops.put and root.versions else None
+    which = () if node is None or not node.saved else kept_by(node)
+    if -1 in which:
+        k = which.index(-1)
+        values, versions = list(node.saved), list(node.versions)
+        if values[k].storage.version == versions[k]:
+            values[k], versions[k] = Ops.clone.public(values[k]), 0  # type: ignore[misc]
+            node.saved, node.versions = tuple(values), tuple(versions)
+
+
+class Recorder:
+    """A write on its way into the graph: what it needs is kept before it happens, what it made is said afterwards."""
+
+    __slots__ = ("base", "mask", "old", "op", "operands", "out", "parents", "plan", "tracks")
+
+    def __init__(self, op: Op, plan: Any, operands: tuple[Tensor, ...], out: Tensor) -> None:
+        self.op, self.plan, self.out = op, plan, out
+        self.base: Any = out if out.base is None else out.base
+        # What is overwritten as a whole is no longer reached.
+        whole = current(self.base)
+        if whole is not None:
+            spare(root_of(whole))
+        self.old = None if whole is None or out.layout is self.base.layout else ground_of(self.base, whole)
+        self.keep(operands)
+        self.tracks = whole is not None or (self.mask != 0 and plan.tracks)
+
+    def keep(self, operands: tuple[Tensor, ...]) -> None:
+        """The edges of the operands, and copies of those that a rule will read and that lie in the memory written."""
+        parents = [current(x) for x in operands]
+        self.mask = sum(1 << k for k, parent in enumerate(parents) if parent is not None)
+        values = list(operands)
+        if self.mask and self.plan.tracks and not self.op.variadic:
+            for k in {k for k in self.op.saves[self.mask] if k >= 0}:
+                if values[k].storage is self.out.storage:
+                    values[k] = Ops.clone.public(values[k])  # type: ignore[misc]
+                    parents[k] = values[k].op
+        self.operands, self.parents = tuple(values), tuple(parents)
+
+    def done(self) -> None:
+        """The memory has been written: the op's node, and what the base shows."""
+        node = None
+        if self.mask and self.plan.tracks:
+            node = self.node()
+            if settings.debug:
+                node.source = noted(node)
+        rebase(self.out, self.base, self.old, node)
+
+    def node(self) -> BackpropOp:
+        """The node of the op, on the values that were there before."""
+        op, out = self.op, self.out
+        which = op.saves[0 if op.variadic else self.mask]
+        saved = tuple([self.operands[k] if k >= 0 else Tensor(out.storage, out.layout) for k in which])
+        return BackpropOp(op, self.plan, self.plan.params, self.parents, 0 if op.variadic else self.mask, saved)
+
+
+def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
+    """From now on the memory of a base is `old` with what `node` gave in the place of `out`; None for a constant."""
+    whole, place = place_of(out, base)
+    plan = plan_of(Ops.put, (whole, out), place, fresh=False)
+    put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
+    put.versions = (out.storage.version,)
+    if settings.debug:
+        put.source = noted(put)
+    out.storage.tracked = True
+    base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
+
+
+def check_dense(name: str, base: Tensor) -> None:
+    """Raise for a tracked tensor that owns memory with gaps: its gradient has no place for what lies between."""
+    if base.op is not None and not base.layout.is_contiguous and tuple(root_of(base.op).shape) != extent(base)[1]:
+        raise StorageError(f"{name}: cannot write into {describe(base)} with strides {base.strides}; clone() it first")
