@@ -88,7 +88,7 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
 
     The batch of a shared matrix b is more rows of one product: no gradient a batch, to be summed.
     """
-    if len(b_shape) == 2 and a.ndim > 2 and a.shape[:-1] == g.shape[:-1]:
+    if len(b_shape) == 2 and a.ndim > 2:
         a, g = a.reshape(-1, a.shape[-1]), g.reshape(-1, g.shape[-1])
     if len(b_shape) == 1:
         g = g.unsqueeze(-1)

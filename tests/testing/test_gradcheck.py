@@ -169,7 +169,10 @@ POINT = np.arange(1.0, 7.0).reshape(2, 3)
     ],
 )
 def test_what_is_wrong_with_a_rule_is_guessed(change: Any, words: str) -> None:
-    x, w = mg.Var(POINT, dtype="float64"), mg.Var(POINT[::-1].copy(), dtype="float64")
+    x, w = (
+        mg.Var(POINT, dtype="float64", device="reference"),
+        mg.Var(POINT[::-1].copy(), dtype="float64", device="reference"),
+    )
     with pytest.raises(GradcheckError, match=f"gradient of 'w' is worst at .*{words}.*; wrong rule: no step") as error:
         gradcheck(wrong_by(change), [x, w], names=["x", "w"])
     report = error.value.report
@@ -178,11 +181,14 @@ def test_what_is_wrong_with_a_rule_is_guessed(change: Any, words: str) -> None:
 
 
 def test_a_transpose_and_swapped_operands_are_guessed() -> None:
-    square = mg.Var([[1.0, 2.0], [5.0, 3.0]], dtype="float64")
-    weights = mg.tensor([[1.0, 2.0], [3.0, 7.0]], dtype="float64")
+    square = mg.Var([[1.0, 2.0], [5.0, 3.0]], dtype="float64", device="reference")
+    weights = mg.tensor([[1.0, 2.0], [3.0, 7.0]], dtype="float64", device="reference")
     with pytest.raises(GradcheckError, match=r"dims in the order \(1, 0\)"):
         gradcheck(wrong_by(lambda g: g.t()), [weights, square])
-    a, b = mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 4.0], dtype="float64")
+    a, b = (
+        mg.Var([2.0, 3.0], dtype="float64", device="reference"),
+        mg.Var([5.0, 4.0], dtype="float64", device="reference"),
+    )
     with pytest.raises(GradcheckError, match="gradient of 'left': the operands may be swapped"):
         gradcheck(wrong_product, [a, b], names=["left", "b"])
 
