@@ -107,7 +107,7 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
     words += operands_at(step.node, index, bad.shape)
     g = next((values(g) for g in step.arrived if g is not None), None)
     if g is not None and g.shape == bad.shape and g[index] == 0:
-        words += "; what arrives there is 0, and 0 * inf is nan"
+        words += "; what arrives there is 0, and 0 times a slope of nan or inf is nan"
         if chosen_by is not None:
             words += (
                 f": {named(chosen_by)} chose the other branch there, but this one is differentiated all the same; "
