@@ -7,11 +7,7 @@ first kernel, graphviz with the first picture.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from minigrad.autodiff.anomaly import detect_anomaly
-from minigrad.autodiff.checkpoint import checkpoint
-from minigrad.autodiff.custom import custom_vjp
 from minigrad.autodiff.engine import backward, grad
-from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
 from minigrad.backends.parallel import get_num_threads, set_num_threads, threading_layer
@@ -203,19 +199,28 @@ from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
     from minigrad import autograd, func, nn, testing, viz
+    from minigrad.autodiff.anomaly import detect_anomaly
+    from minigrad.autodiff.checkpoint import checkpoint
+    from minigrad.autodiff.custom import custom_vjp
+    from minigrad.autodiff.function import Function
     from minigrad.insight import tape
     from minigrad.viz.explain import explain
 
+# Names that are imported at their first use, and where from: few runs need them.
+LATER = {
+    "Function": "autodiff.function", "checkpoint": "autodiff.checkpoint", "custom_vjp": "autodiff.custom",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "tape": "insight",
+}  # fmt: skip
+
 
 def __getattr__(name: str) -> Any:
-    """`mg.autograd`, `mg.func`, `mg.nn`, `mg.viz`, `mg.testing`, `mg.tape`, `mg.explain` are imported at first use."""
+    """What is imported at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
     if name in ("autograd", "func", "nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
-    if name == "tape":
-        return importlib.import_module("minigrad.insight").tape
-    if name == "explain":
-        return importlib.import_module("minigrad.viz.explain").explain
-    raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+    if name not in LATER:
+        raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)
+    return found
 
 
 __version__ = "0.1.0"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import pickle
 import struct
 import sys
 import threading
@@ -40,6 +39,8 @@ def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
     helper = _helper
     if helper is None:
         return False
+    import pickle  # a warm start tells nobody anything
+
     tracked = tuple(mode.enabled and (x.op is not None or x.is_variable) for x in operands)
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
     try:
@@ -76,6 +77,7 @@ def start() -> None:
     with _starting:
         if _helper is not None:
             return
+        import pickle
         import subprocess
 
         paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
