@@ -56,14 +56,17 @@ class Filled(BaseException):
 
 
 class Dropped(Holder):
-    """A value of a checkpoint: computed again when it is asked for.  filled: by thread, what a second run found."""
+    """A value of a checkpoint: computed again when it is asked for.
+
+    filled: by thread, what a second run found, and its version then.
+    """
 
     __slots__ = ("filled", "frame", "name", "place")
 
     def __init__(self, x: Tensor, name: str, frame: Frame) -> None:
         super().__init__(x)
         self.frame, self.name, self.place = frame, name, len(frame.holders)
-        self.filled: dict[int, Tensor] = {}
+        self.filled: dict[int, tuple[Tensor, int]] = {}
         frame.holders.append(weakref.ref(self))
 
     @property
@@ -75,11 +78,18 @@ class Dropped(Holder):
         return self if found is None else found
 
     def value(self) -> Tensor:
-        """The value, from a second run that begins now if it is not there."""
+        """The value, from a second run that begins now if it is not there.  Raises StorageError if that run went on to
+        write into it, as the first did where nobody could see it any more."""
         thread = threading.get_ident()
         if thread not in self.filled:
             self.frame.run_again(thread)
-        return self.filled.pop(thread)
+        found, version = self.filled.pop(thread)
+        if found.storage.version != version:
+            raise StorageError(
+                f"checkpoint: {self.name} saved {describe(found)} at version {version}, but the function changed it in "
+                f"place afterwards, to version {found.storage.version}; clone() it before the change"
+            )
+        return found
 
 
 class Frame:
@@ -146,7 +156,7 @@ class Again:
         self.count += 1
         if holder is not None:
             check_same(holder, x, name)
-            holder.filled[self.thread] = x.detach()
+            holder.filled[self.thread] = x.detach(), x.storage.version
         if self.count > self.last:
             raise Filled
         return x

@@ -11,6 +11,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from sys import getrefcount
 from typing import Any
 
 from minigrad.autodiff.pulling import edge_of, pull
@@ -97,15 +98,19 @@ def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
 
 
 class Packed(Holder):
-    """A value as `pack` gave it."""
+    """A value as `pack` gave it.  shown: the memory of the value, where what pack gave is a way to look at it."""
 
-    __slots__ = ("name", "packed", "unpack")
+    __slots__ = ("name", "packed", "shown", "unpack")
 
     def __init__(self, x: Tensor, name: str, hooks: PackHooks) -> None:
         super().__init__(x)
         self.name, self.unpack = name, hooks.unpack
+        storage = x.storage
+        before = getrefcount(storage.buffer)
         with no_grad():
             self.packed = hooks.pack(x.detach())
+        # A NumPy array on the memory would show a write and not keep the count of writes alive.
+        self.shown = storage if getrefcount(storage.buffer) != before else None
         if x.storage.version != self.version:
             raise GradientError(
                 f"saved_tensors_hooks: pack wrote into {describe(x)}, which {name} saves; let it give a new value"

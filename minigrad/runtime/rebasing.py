@@ -61,7 +61,7 @@ def root_of(node: Any) -> Any:
     Var's."""
     while node.op.kind == "view" and node.op is not WRITE:
         node = node.parents[0]
-        if node.__class__ is not BackpropOp and node.__class__ is not Output:
+        if node.__class__ is not BackpropOp and node.__class__ is not Output and not isinstance(node, BackpropOp):
             return None
     return node
 

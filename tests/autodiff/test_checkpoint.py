@@ -257,3 +257,34 @@ def test_what_explains_a_gradient_asks_for_what_was_dropped_and_a_tape_says_that
     assert "sqrt" in str(x.explain_grad(y))
     assert "0 B" in str(mg.tape(y))
     assert "sqrt" in "".join(node.label for node in mg.viz.graph(y).nodes)
+
+
+def written_inside(x: Any) -> Any:
+    y = x.exp()
+    y.mul_(2.0)
+    return (y * y).sum()
+
+
+def test_a_write_inside_that_the_second_run_repeats_raises_as_without_a_checkpoint() -> None:
+    # The memory that would tell of the write is gone when the gradient is computed; PyTorch gives twice the gradient.
+    x = leaf(0.5, -0.3)
+    with pytest.raises(StorageError, match="changed in place"):
+        mg.grad(written_inside(x), x)
+    with pytest.raises(StorageError, match="the function changed it in place"):
+        mg.grad(mg.checkpoint(written_inside, x), x)
+
+
+def test_writes_through_views_inside_are_recorded_as_elsewhere() -> None:
+    def f(x: Any) -> Any:
+        y = x.sin()
+        seen = y[1:]
+        y[:1].mul_(x[1])
+        y[1] = x[0] * x[1]
+        return y * y + seen.sum()
+
+    x = leaf(0.5, -0.3)
+    y, plain = mg.checkpoint(f, x).sum(), f(x).sum()
+    for _ in range(2):
+        y, plain = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
+        close(y, plain)
+        y, plain = y.sum(), plain.sum()

@@ -142,3 +142,30 @@ def test_nothing_is_kept_but_what_pack_gave_and_pictures_say_what_it_stands_for(
     assert mg.viz.graph(y).nodes
     y.backward()
     assert x.grad.tolist() == [4.0]
+
+
+def test_a_packed_array_on_the_memory_itself_shows_a_write() -> None:
+    def value(x: Any) -> Any:
+        y = x.exp()
+        y.mul_(2.0)
+        return (y * y).sum()
+
+    def unpack(array: Any) -> Any:
+        return mg.tensor(array, device="reference")
+
+    x = leaf(0.5)
+    with saved_tensors_hooks(lambda t: t.numpy(), unpack):
+        y = value(x)
+    with pytest.raises(StorageError, match="changed in place"):
+        mg.grad(y, x)
+    with saved_tensors_hooks(lambda t: t.numpy().copy(), unpack):
+        y = value(x)
+    assert mg.grad(y, x).tolist() == pytest.approx((8.0 * (2.0 * x).exp()).tolist())
+
+
+def test_what_a_view_of_a_held_value_writes_is_recorded() -> None:
+    x = leaf(0.5, 0.25)
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = x.sin()
+        y[1:].mul_(x[0])
+    assert mg.grad(y.sum(), x).tolist() == pytest.approx(mg.grad(x[0].sin() + x[1].sin() * x[0], x).tolist())
