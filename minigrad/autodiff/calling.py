@@ -18,6 +18,7 @@ from minigrad.autodiff.context import (
     VmapInfo,
     among,
     argument_names,
+    check_flat,
     check_gradient,
     code_of,
     has,
@@ -142,6 +143,7 @@ class Call(Op):
                 f"{self.name}: forward gave {describe(output)}; expected a tensor or a tuple of them", op=self.name
             )
         results = [x for x in parts if isinstance(x, Tensor)]
+        check_flat(self.name, parts)
         if isinstance(output, Tensor):
             self.outputs, self.result = ("y",), None
         else:

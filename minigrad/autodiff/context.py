@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -110,6 +110,29 @@ def place_of(function: Callable[..., Any]) -> str:
 def among(x: Tensor, others: Sequence[Tensor]) -> bool:
     """Whether x is one of them; `in` would compare elements."""
     return any(x is other for other in others)
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors in nested lists, tuples and dicts."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from tensors_in(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from tensors_in(each)
+
+
+def check_flat(name: str, parts: Sequence[Any]) -> None:
+    """Raise GradientError for a result of forward that holds tensors in a list, tuple or dict."""
+    for x in parts:
+        if not isinstance(x, Tensor) and any(True for _ in tensors_in(x)):
+            raise GradientError(
+                f"{name}: forward gave a {type(x).__name__} with tensors in it, which no gradient would reach; give "
+                f"each as a result of its own",
+                op=name,
+            )
 
 
 def code_of(x: Tensor, operands: Sequence[Tensor], results: Sequence[Tensor]) -> int | None:

@@ -22,8 +22,10 @@ class custom_vjp:
 
     fwd(*args) gives (what the function gives, residuals), which may be nested tuples, lists and dicts;
     bwd(residuals, g) gives a tuple with a gradient for each argument, None for zero.  nondiff_argnums: arguments that
-    are no tensors; bwd is given them first, and gives no gradient for them.
-    Raises GradientError where no rule was given, or bwd gives another number or shape of gradients.
+    are no tensors, a negative one counted from the last; bwd is given them first, and gives no gradient for them.
+    Raises GradientError where no rule was given, for a tensor among these, for a result that holds tensors in lists or
+    dicts, or where bwd gives another number or shape of gradients; ArgumentError for a nondiff_argnums that is not
+    there.
 
     Example:
         >>> import minigrad as mg
@@ -40,7 +42,8 @@ class custom_vjp:
         if not callable(fun):
             raise ArgumentError(f"custom_vjp: expected a function, got {describe(fun)}")
         functools.update_wrapper(self, fun)
-        self.fun, self.nondiff = fun, tuple(nondiff_argnums)
+        given = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
+        self.fun, self.nondiff = fun, tuple(given)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
@@ -53,7 +56,23 @@ class custom_vjp:
         """Call it."""
         if self.fwd is None:
             raise GradientError(f"custom_vjp: {self.__name__} has no rule; call {self.__name__}.defvjp(fwd, bwd) first")
+        for k in self.places(len(args)) if self.nondiff else ():
+            if isinstance(args[k], Tensor):
+                raise GradientError(
+                    f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} says "
+                    f"that it is no tensor; leave it out there, and let bwd give None for it"
+                )
         return self.rule.apply(*args)
+
+    def places(self, count: int) -> list[int]:
+        """The arguments of nondiff_argnums among `count`, from the front.  Raises ArgumentError for one too few."""
+        for k in self.nondiff:
+            if isinstance(k, bool) or not isinstance(k, int) or not -count <= k < count:
+                raise ArgumentError(
+                    f"{self.__name__}: nondiff_argnums={self.nondiff} has {k!r}, and it was called with {count} "
+                    f"arguments"
+                )
+        return [k % count for k in self.nondiff]
 
     __name__: str
 
@@ -91,10 +110,11 @@ def rule_of(custom: custom_vjp) -> type[Function]:
         if ctx.again and mode.enabled:
             inputs = [next(given) if where else x for where, x in zip(ctx.where, ctx.plain)]
             _, residuals = expect_pair(custom, fwd(*inputs))
-        plain = [ctx.plain[k] for k in custom.nondiff]
+        places = custom.places(len(ctx.plain))
+        plain = [ctx.plain[k] for k in places]
         found = bwd(*plain, residuals, gradients[0] if len(gradients) == 1 else gradients)
         parts = list(found) if isinstance(found, (tuple, list)) else [found]
-        for k in sorted(custom.nondiff):
+        for k in sorted(places):
             parts.insert(k, None)
         return tuple(parts)
 

@@ -8,12 +8,12 @@ as any other.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 from minigrad.autodiff.calling import Call
-from minigrad.autodiff.context import Context
+from minigrad.autodiff.context import Context, tensors_in
 from minigrad.config import settings
 from minigrad.errors import GradientError
 from minigrad.runtime import journal
@@ -40,7 +40,8 @@ class Function:
     and outputs that it saved.  Where it gives plain values (`once_differentiable`, NumPy), or computes with what
     forward made in between, the next derivative raises instead of leaving a part out.
     Raises GradientError for a backward that gives something else than one gradient an argument, for tensors that track
-    inside of lists, and for a forward that writes into an argument which it has not marked.
+    inside of lists, for a forward that gives tensors inside of lists or dicts, and for one that writes into an argument
+    which it has not marked.
 
     Example:
         >>> import minigrad as mg
@@ -116,18 +117,6 @@ def check_nothing_tracks(name: str, value: Any) -> None:
                 f"reach it; pass it as an argument of its own, as in apply(*xs)",
                 op=name,
             )
-
-
-def tensors_in(value: Any) -> Iterator[Tensor]:
-    """The tensors in nested lists, tuples and dicts."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from tensors_in(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from tensors_in(each)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

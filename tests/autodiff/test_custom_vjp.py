@@ -88,3 +88,23 @@ def test_what_is_wrong_is_named() -> None:
         f(x).backward()
     with pytest.raises(ArgumentError, match="custom_vjp: expected a function"):
         mg.custom_vjp(3.0)
+
+
+def test_an_argument_without_a_derivative_may_be_counted_from_the_last() -> None:
+    f = mg.custom_vjp(lambda x, y, n: x * y * n, nondiff_argnums=(-1,))
+    f.defvjp(lambda x, y, n: (x * y * n, (x, y)), lambda n, r, g: (g * r[1] * n, g * r[0] * n))
+    x, y = leaf(3.0), leaf(5.0)
+    assert [g.tolist() for g in mg.grad(f(x, y, 2.0), (x, y))] == [[10.0], [6.0]]
+    with pytest.raises(GradientError, match=r"argument 2 is float64\(1,\), and nondiff_argnums"):
+        f(x, y, y)
+    f = mg.custom_vjp(lambda x: x * 2.0, nondiff_argnums=(1,))
+    f.defvjp(lambda x: (x * 2.0, None), lambda n, _, g: (g * 2.0,))
+    with pytest.raises(ArgumentError, match=r"has 1, and it was called with 1 arguments"):
+        f(x)
+
+
+def test_results_in_a_dict_would_be_constants() -> None:
+    f = mg.custom_vjp(lambda x: (x * 2.0, {"twice": x * 2.0}))
+    f.defvjp(lambda x: ((x * 2.0, {"twice": x * 2.0}), None), lambda _, g: (g[0] * 2.0,))
+    with pytest.raises(GradientError, match="forward gave a dict with tensors in it"):
+        f(leaf(1.0))

@@ -74,8 +74,8 @@ class Maker:
             self.program.shapes.append(shape)
         kinds = [*KINDS, *WRITES] if writes else KINDS
         while len(self.program.steps) < length:
-            kind = kinds[int(self.rng.integers(len(kinds)))]
-            kind(self)
+            self.kind = kinds[int(self.rng.integers(len(kinds)))]
+            self.kind(self)
 
     # ---- pieces ----
 

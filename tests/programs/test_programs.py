@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.programs import nested
 from tests.programs.generator import program
 from tests.programs.proofs import Wrong, check, check_transforms, expect
 
@@ -21,6 +22,13 @@ def test_derivatives_of_random_programs_are_right_to_third_order(first: int) -> 
 def test_forward_mode_all_nestings_and_batches_of_random_programs_agree_with_reverse_mode(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         check_transforms(program(seed, writes=False), 3)
+
+
+@pytest.mark.filterwarnings("ignore:.*there is no rule for a batch")
+@pytest.mark.parametrize("first", range(0, COUNT, AT_ONCE))
+def test_derivatives_of_steps_in_checkpoints_hooks_batches_and_derivatives_are_right(first: int) -> None:
+    for seed in range(first, first + AT_ONCE // 2):
+        check(nested.program(seed), 2)
 
 
 def test_a_program_is_the_same_whenever_it_is_made() -> None:
