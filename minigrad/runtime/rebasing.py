@@ -18,9 +18,9 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.noting import noted, savers
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.plans import plan_of
-from minigrad.runtime.saves import noted
 from minigrad.runtime.tensor import Tensor, describe
 
 # What stands between a value that was computed and the same memory once it was written: there is no rule to pass it.
@@ -145,7 +145,7 @@ def spare(root: Any) -> None:
     if -1 in which:
         k = which.index(-1)
         values, versions = list(node.saved), list(node.versions)
-        if values[k].storage.version == versions[k]:
+        if values[k].__class__ is Tensor and values[k].storage.version == versions[k]:
             values[k], versions[k] = Ops.clone.public(values[k]), 0  # type: ignore[misc]
             node.saved, node.versions = tuple(values), tuple(versions)
 
@@ -183,7 +183,7 @@ class Recorder:
         node = None
         if self.mask and self.plan.tracks:
             node = self.node()
-            if settings.debug:
+            if settings.noting:
                 node.source = noted(node)
         rebase(self.out, self.base, self.old, node)
 
@@ -191,7 +191,10 @@ class Recorder:
         """The node of the op, on the values that were there before."""
         op, out = self.op, self.out
         which = op.saves[0 if op.variadic else self.mask]
-        saved = tuple([self.operands[k] if k >= 0 else Tensor(out.storage, out.layout) for k in which])
+        result = Tensor(out.storage, out.layout)
+        if savers.stack and min(which, default=0) < 0:  # what a saver took, `spare` could not exchange
+            result = Ops.clone.public(result)  # type: ignore[misc]
+        saved = tuple([self.operands[k] if k >= 0 else result for k in which])
         return BackpropOp(op, self.plan, self.plan.params, self.parents, 0 if op.variadic else self.mask, saved)
 
 
@@ -201,7 +204,7 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
     plan = plan_of(Ops.put, (whole, out), place, fresh=False)
     put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
     put.versions = (out.storage.version,)
-    if settings.debug:
+    if settings.noting:
         put.source = noted(put)
     out.storage.tracked = True
     base.op = put if base.layout.is_contiguous else seen_through(base, base, put)

@@ -169,3 +169,24 @@ def test_what_a_view_of_a_held_value_writes_is_recorded() -> None:
         y = x.sin()
         y[1:].mul_(x[0])
     assert mg.grad(y.sum(), x).tolist() == pytest.approx(mg.grad(x[0].sin() + x[1].sin() * x[0], x).tolist())
+
+
+def test_what_writes_in_place_save_is_packed_as_well() -> None:
+    def value(x: Any) -> Any:
+        y = x + 0.0
+        y.exp_()
+        y.mul_(x)
+        y[1:].sin_()
+        return y.sum()
+
+    x, packed = leaf(0.5, 0.25), []
+    with saved_tensors_hooks(lambda t: packed.append(t.tolist()) or t, lambda t: t):
+        y = value(x)
+    assert len(packed) == 4  # the result of exp, both factors, the operand of sin
+    first, plain = mg.grad(y, x, create_graph=True), mg.grad(value(x), x, create_graph=True)
+    assert first.tolist() == pytest.approx(plain.tolist())
+    second, plain = mg.grad(first.sum(), x), mg.grad(plain.sum(), x)
+    assert second.tolist() == pytest.approx(plain.tolist())
+    again = mg.grad(mg.checkpoint(value, x), x, create_graph=True)
+    assert again.tolist() == pytest.approx(first.tolist())
+    assert mg.grad(again.sum(), x).tolist() == pytest.approx(second.tolist())
