@@ -115,3 +115,11 @@ def test_what_cannot_leave_or_enter_says_why() -> None:
     readonly.flags.writeable = False
     with pytest.raises(ShapeError, match=r"mg\.tensor"):
         mg.from_numpy(readonly)
+
+
+def test_what_a_graph_saved_is_read_only_through_dlpack() -> None:
+    x = mg.Var([1.0, 2.0], dtype="float64")
+    seen = np.from_dlpack(x.exp().detach())
+    with pytest.raises(ValueError, match="read-only"):
+        seen[0] = 5.0
+    np.from_dlpack(x.exp().detach().clone())[0] = 5.0

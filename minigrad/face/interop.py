@@ -55,7 +55,8 @@ def dlpack(
 ) -> Any:
     """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as.
 
-    The arguments are the protocol's, and go to NumPy as they come.
+    The arguments are the protocol's, and go to NumPy as they come.  As with numpy(), memory that gradients flow through
+    is read-only, to who asks for a version that can say so; PyTorch asks, and writes all the same, unnoticed.
     Negative strides are refused: PyTorch 2.13 aborts the process when it is given one.
     """
     if any(s < 0 for s in x.strides):
@@ -64,7 +65,9 @@ def dlpack(
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
     given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     refuse_tracked(x, "numpy")
-    return host_array(x).__dlpack__(**{name: value for name, value in given.items() if value is not None})
+    # Version 1 of the protocol can say that an array is read-only; those who speak an older one get what there is.
+    array = shared_array(x) if max_version is not None and max_version[0] >= 1 else host_array(x)
+    return array.__dlpack__(**{name: value for name, value in given.items() if value is not None})
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:

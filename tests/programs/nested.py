@@ -101,9 +101,9 @@ def squares(lib: Any) -> Any:
 
 
 def narrow(lib: Any, call: Call, v: list[Any]) -> Any:
-    """There and back in another dtype, at places that both know: signs."""
+    """Times truth values in other dtypes, which are the same everywhere near."""
     y = call(lib, v)
-    return y * (y > 0).to(lib.float32).to(lib.float64) + y * (y <= 0).to(lib.int64) * 0.5
+    return y * (y > -1e9).to(lib.float32).to(lib.float64) + y * (y > 1e9).to(lib.int64) * 0.5
 
 
 AROUND: dict[str, Callable[[Any, Call, list[Any]], Any]] = {
