@@ -173,7 +173,8 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
     if call.op.zeros:
         ys = [call.results[i] for i in rule.gradients]
         given = [zeros(y.shape, dtype=y.dtype, device=y.device) if u is None else u for u, y in zip(given, ys)]
-    if call.op.composed is not None and call.op.joint is not None:  # its rules are kernels without derivatives
+    joint = call.op.joint
+    if call.op.composed is not None and joint is not None and not joint.smooth:  # kernels without derivatives
         y, head = call.results[0], heads[0]
         assert head is not None
         asked = [j == k for j in range(len(call.primals))]

@@ -98,7 +98,7 @@ def at_once(
     every operand wants one, or those that do can be said."""
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
-    composed = create and op.composed is not None
+    composed = create and op.composed is not None and not rule.smooth
     if False in asked and not (rule.asked or composed):
         return None
     heads = gradients if op.result is None else heads_for(node, rule, gradients)

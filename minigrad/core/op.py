@@ -52,11 +52,12 @@ class Rule:
 
     gradients: the results whose gradients it takes first, by number.
     asked: of a joint rule, that it is told which operands want a gradient, and gives None for the others.
+    smooth: of a joint rule, that what it calls has derivatives of its own, so that no definition is walked for them.
     fused: the rule as one kernel, or fn again where it cannot be; None until `autodiff/fused.py` has looked.
     foreign: it was not written in this package, so what it gives is looked at.
     """
 
-    __slots__ = ("asked", "facts", "fn", "foreign", "fused", "gradients", "saves")
+    __slots__ = ("asked", "facts", "fn", "foreign", "fused", "gradients", "saves", "smooth")
 
     def __init__(
         self, fn: Callable[..., Any], saves: tuple[str, ...], facts: tuple[str, ...],
@@ -64,6 +65,7 @@ class Rule:
     ) -> None:  # fmt: skip
         self.fn, self.saves, self.facts, self.gradients, self.asked = fn, saves, facts, gradients, asked
         self.fused: Callable[..., Any] | None = None
+        self.smooth = False
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
@@ -84,8 +86,8 @@ class Op:
     rule wants; for a variadic op, those of its one rule.
     complete: every operand has a rule.
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
-    composed: the op as a function of other ops, or None.  Where there is a joint rule too and the graph of the backward
-    pass is wanted, the gradients are found through it.
+    composed: the op as a function of other ops, or None.  Where there is a joint rule too, which is not smooth, and the
+    graph of the backward pass is wanted, the gradients are found through it.
     fold: of a reduction, what `core/fold.py` keeps of its declaration.
     linear: in which operands it is linear, or None.
     jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.

@@ -301,7 +301,9 @@ def _check_linear(x: str, shape: Shape, weight: str, matrix: Shape) -> None:
 
 def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     """The sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
-    return g.reshape(-1, g.shape[-1]).mT @ x.reshape(-1, x.shape[-1])
+    if len(g.layout.shape) != 2 or len(x.layout.shape) != 2:
+        g, x = g.reshape(-1, g.shape[-1]), x.reshape(-1, x.shape[-1])
+    return g.mT @ x
 
 
 @kernel(

@@ -19,10 +19,10 @@ from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.indexing import bounds_of, gather, index_select
 from minigrad.ops.record import schema
-from minigrad.ops.reduce import sum
+from minigrad.ops.reduce import sum, wide
 from minigrad.ops.rows import picks
 from minigrad.ops.rules import common, refuse
-from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax
+from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_slope
 from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import derives
@@ -69,7 +69,7 @@ def check_classes(name: str, target: Tensor, classes: int, ignore: int) -> None:
 
 def _wide(target: Tensor) -> Tensor:
     """Class numbers in int64: a narrow dtype may not hold the ignored one."""
-    return cast(target, dtype=int64)
+    return target if target.dtype is int64 else cast(target, dtype=int64)
 
 
 def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -94,6 +94,14 @@ def _counted(target: Tensor, ignore: int, dims: tuple[int, ...], like: Tensor) -
     return cast(sum(_wide(target) != ignore, dims), dtype=like.dtype)
 
 
+def _slope_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The op of the slope, which `picks` makes below."""
+    found: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
+        g, x, target, ignore=ignore, reduction=reduction
+    )
+    return found
+
+
 def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The slope for each of a batch, from a gradient for each."""
     if reduction != "none":
@@ -101,26 +109,42 @@ def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reducti
         if reduction == "mean":
             g = g / _counted(target, ignore, own, g)
         g = expand(g.reshape(g.shape[0], *(1 for _ in own)), shape=target.shape)
-    return schema["cross_entropy_backward"].public(  # type: ignore[misc]
-        g, x, target, ignore=ignore, reduction="none"
-    )
+    return _slope_op(g, x, target, ignore, "none")
 
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The sum of dx times the slope, by its kernel where nobody asks for a derivative in x."""
     if not derives(x, is_grad_enabled()) and reduction != "none":
-        one = number(1.0, x.dtype, x.device)
-        slope = schema["cross_entropy_backward"].public(one, x, target, ignore=ignore, reduction=reduction)  # type: ignore[misc]
-        return sum(slope * dx)
+        return sum(_slope_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
     picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
     rows = where(counts, sum(softmax(x, -1) * dx, -1), 0.0) - picked
     return _reduced(rows, cast(counts, dtype=x.dtype), reduction)
+
+
+def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The derivative of the slope in x along v: that of the softmax, times g where a row counts.  It is symmetric."""
+    v, g, x = wide(v), wide(g), wide(x)
+    counts = _wide(target) != ignore
+    share = g / sum(counts) if reduction == "mean" else g
+    p = softmax(x, -1)
+    v = v * unsqueeze(where(counts, share, 0.0), dim=target.ndim)
+    recorded = is_grad_enabled()
+    if derives(v, recorded) or derives(p, recorded):
+        return softmax_slope(v, p, -1)
+    found: Tensor = schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
+    return found
 
 
 @picks(
     LOG_SOFTMAX, slope=SOFTMAX, dtype=_dtype, check=_in_range,
     jvp=lambda dx, x, target, *, ignore, reduction: _cross_tangent(dx, x, target, ignore, reduction),
     batch=lambda x, target, *, ignore, reduction: _cross_batch(x, target, ignore, reduction),
+    back_vjp=(
+        lambda g0, x, target, *, ignore, reduction: _cross_tangent(g0, x, target, ignore, reduction),
+        lambda g0, g, x, target, *, ignore, reduction: _cross_bend(g0, g, x, target, ignore, reduction),
+        None,
+    ),
+    back_jvp=lambda dx, g, x, target, *, ignore, reduction: _cross_bend(dx, g, x, target, ignore, reduction),
     back_batch=lambda g, x, target, *, ignore, reduction: _cross_back_batch(g, x, target, ignore, reduction),
 )  # fmt: skip
 def cross_entropy_along(x, target, *, ignore, reduction):

@@ -83,14 +83,16 @@ def picks(
     check: Body,
     jvp: Body | None = None,
     batch: BatchRule = None,
+    back_vjp: Vjp | None = None,
+    back_jvp: Body | None = None,
     back_batch: BatchRule = None,
 ) -> Declare:
     """As `rows`, for minus the element of each row (last dim) that a second operand names.
 
     Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
     slope: what of each element, less 1 at the one that is named, times g, is the gradient.
-    dtype, check: as for `kernel`, also of the backward op.  jvp: as for `kernel`; batch, back_batch: likewise, of the
-    one and the other.
+    dtype, check: as for `kernel`, also of the backward op.  jvp, batch: as for `kernel`; back_vjp, back_jvp and
+    back_batch: likewise, of the backward op.  With back_vjp, higher orders go through that instead of the definition.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -99,13 +101,18 @@ def picks(
             check_names(function, each, names[:1])
         check_params(function, fn, ("ignore", "reduction"))
         body = posed(function, asking(PickBack, slope), ("g", *names), f"{label_of(function)}_backward")
-        declare = kernel(dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"), batch=back_batch)
+        declare = kernel(
+            dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"), vjp=back_vjp, jvp=back_jvp,
+            batch=back_batch,
+        )  # fmt: skip
         back = at(function, declare(body))
         more = first_order(function, names, chosen(names, back, None, None), names[:1])
         body = posed(function, asking(Pick, fn), names)
-        return with_definition(
+        public = with_definition(
             function, kernel(dtype=dtype, shape=pick_shape, check=check, jvp=jvp, batch=batch, **more)(body)
         )
+        public.op.joint.smooth = back_vjp is not None  # type: ignore[attr-defined]
+        return public
 
     return declare
 

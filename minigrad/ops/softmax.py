@@ -86,7 +86,8 @@ def _shifted(x: Tensor, dim: int) -> Tensor:
     return x if x.shape[dim] == 0 else x - amax(x.detach(), dim, keepdim=True)
 
 
-def _slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+def softmax_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The gradient of a softmax whose result is y, in tensor code."""
     g, y = wide(g), wide(y)
     return (g - sum(g * y, dim, keepdim=True)) * y
 
@@ -99,8 +100,8 @@ def _log_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
 @rows(
     SOFTMAX,
     slope=SOFTMAX_SLOPE,
-    vjp=(lambda g, y, *, dim: _slope(g, y, dim),),
-    jvp=lambda dx, y, *, dim: _slope(dx, y, dim),  # its Jacobian is symmetric
+    vjp=(lambda g, y, *, dim: softmax_slope(g, y, dim),),
+    jvp=lambda dx, y, *, dim: softmax_slope(dx, y, dim),  # its Jacobian is symmetric
     batch="along",
 )
 def softmax_along(x, *, dim: Dim):

@@ -43,7 +43,7 @@ def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ()
 def _backward(reduction: str, numpy: Any, shape: tuple[int, ...]) -> Row:
     op = mg.schema["cross_entropy_backward"].public
     return _row(f"cross_entropy_backward-{reduction}", lambda g, x: op(g, x, _target(x), ignore=1, reduction=reduction),
-                numpy, shape, S, ops=BACK, smooth=False, slope=True)  # fmt: skip
+                numpy, shape, S, ops=BACK)  # fmt: skip
 
 
 S, R = (2, 3, 3), (2, 3)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counting import both
 
 import minigrad as mg
 from minigrad.autodiff.batching import batch_kind
@@ -333,3 +334,13 @@ def test_a_declaration_has_one_parameter_for_its_totals() -> None:
 
 def test_the_slope_takes_a_batch_as_its_op_does() -> None:
     assert [batch_kind(mg.schema[name]) for name in ("softmax", "softmax_backward")] == ["along", "along"]
+
+
+def test_the_second_order_of_a_loss_goes_by_its_slope() -> None:
+    x, v = mg.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, 0.3]]), mg.tensor([[1.0, 0.5, -2.0], [0.1, 2.0, 1.0]])
+    target = mg.tensor([2, 1])
+    level, counted = both(x)
+    found = mg.func.hvp(lambda x: F.cross_entropy(x, target, ignore_index=1), (counted,), (v,)).inner
+    assert "log_softmax" not in level.seen and len(level.seen) <= 8, level.seen
+    composed = definition("cross_entropy", ignore=1, reduction="mean")
+    np.testing.assert_allclose(found.numpy(), mg.func.hvp(lambda x: composed(x, target), (x,), (v,)).numpy(), 1e-12)

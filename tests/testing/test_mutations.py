@@ -82,7 +82,8 @@ def written(op: Op) -> list[ast.AST | None]:
     tree = ast.parse("".join(linecache.getlines(path)))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.decorator_list and node.decorator_list[0].lineno == int(line):
-            given = spelled(node.decorator_list[0], tree).get("vjp")
+            told = "back_vjp" if op.name.endswith("_backward") else "vjp"
+            given = spelled(node.decorator_list[0], tree).get(told)
             if given is None:
                 assert op.joint is not None or not any(op.rules), f"{op.where}: where are the rules of {op.name}?"
                 return [None] * len(op.operands)
@@ -161,7 +162,7 @@ def mutants() -> list[Any]:
         if op.joint is not None:
             found += [(name, k, f"{name}-{label}: negated in the joint rule", "joint", "", None)
                       for k, label in enumerate(op.operands) if op.rules[k] is not None]  # fmt: skip
-        if op.joint is not None and op.composed is not None:
+        if op.joint is not None and op.composed is not None and not op.joint.smooth:
             scope = op.composed.__globals__  # type: ignore[attr-defined]
             tree = ast.parse(inspect.getsource(op.composed)).body[0]
             tree.decorator_list = []  # type: ignore[attr-defined]  # what stands there is no part of the definition

@@ -120,8 +120,10 @@ class Rows(HostMemory):
                 row = elements[r * n : (r + 1) * n]
                 found = () if place == ignore else find(row)
                 for j, element in enumerate(row):
-                    at = number(0) if place == ignore else result(*element, *found) - number(j == place)
-                    results.append(number(at * (slope * share)))
+                    if place == ignore:  # also where nothing counts, and the share is inf
+                        results.append(number(0))
+                    else:
+                        results.append(number((result(*element, *found) - number(j == place)) * (slope * share)))
             write(z, out, results, compute)
 
         return quiet(launch)
