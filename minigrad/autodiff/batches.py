@@ -50,14 +50,24 @@ class BatchLevel(Level):
         # What programs are full of takes the fast lanes; all else is in `batching.py`.
         if op.kind == "elementwise" and op.batch is None:
             return self.elementwise(op, operands)
+        if op.kind == "view":
+            whole: Any = operands[0].value  # type: ignore[attr-defined]  # a view has one operand, and it is ours
+            plain = whole.__class__ in PLAIN
+            if plain:
+                key = (whole.layout, whole.dtype, whole.device, BATCH, *[keyed(v) for v in params.values()])
+                plan = op.plans.get(key)
+                if plan is None and batch_kind(op) == "view":
+                    # A plan is found by the parameters as they were before they were shifted.
+                    shifted = Batch(op, params, (whole,), (True,), self.size).shifted()
+                    plan = plan_for(op, (whole,), shifted, key)
+                if plan is not None:
+                    return Batched(run_view(op, plan, whole), self)
         inner: list[Tensor] = []
         flags: list[bool] = []
         for x in operands:
             mine = x.__class__ is Batched and x.level is self
             inner.append(x.value if mine else x)  # type: ignore[attr-defined]
             flags.append(mine)
-        if op.kind == "view" and inner[0].__class__ in PLAIN and batch_kind(op) == "view":
-            return self.view(op, inner[0], params)
         found = batched(op, params, inner, flags)
         if op.result is None:
             return Batched(found, self)
@@ -66,22 +76,14 @@ class BatchLevel(Level):
     def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Batched:
         """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
         inner: list[Any] = []
-        rank, alike = len(operands[0].layout.shape), True
+        rank, alike = operands[0].layout.ndim, True
         for x in operands:
             inner.append(x.value if x.__class__ is Batched and x.level is self else x)
-            if len(x.layout.shape) != rank:
-                rank, alike = max(rank, len(x.layout.shape)), False
+            if x.layout.ndim != rank:
+                rank, alike = max(rank, x.layout.ndim), False
         if not alike:
             inner = [ranked(y, y is not x, rank, self.size) for x, y in zip(operands, inner)]
         return Batched(op.public(*inner), self)  # type: ignore[misc]
-
-    def view(self, op: Op, x: Tensor, params: dict[str, Any]) -> Batched:
-        """A view, whose plan is found by the parameters as they were before they were shifted."""
-        key = (x.layout, x.dtype, x.device, BATCH, *map(keyed, params.values()))
-        plan = op.plans.get(key)
-        if plan is None:
-            plan = plan_for(op, (x,), Batch(op, params, (x,), (True,), self.size).shifted(), key)
-        return Batched(run_view(op, plan, x), self)
 
     def whole(self, y: Any) -> Tensor | None:
         """All of a result, batch dim first; None for one that is the same for all."""

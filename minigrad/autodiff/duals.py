@@ -8,6 +8,7 @@ from minigrad.autodiff.forward import pushed
 from minigrad.autodiff.tangents import Call
 from minigrad.core.op import Op
 from minigrad.runtime.dispatch import apply
+from minigrad.runtime.graph import ids
 from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.tensor import Tensor
 
@@ -18,8 +19,11 @@ class Dual(Wrapped):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, primal: Tensor, tangent: Tensor, level: Level) -> None:
-        super().__init__(level, primal.layout, primal.dtype, primal.device)
-        self.primal, self.tangent = primal, tangent
+        # Field by field, as many are made.
+        self.id = next(ids)
+        self.level, self.primal, self.tangent = level, primal, tangent
+        self.layout, self.dtype, self.device = primal.layout, primal.dtype, primal.device
+        self.op = self.base = None
 
 
 class DualLevel(Level):

@@ -15,6 +15,7 @@ All of it is tensor code on the funnel, so it can be differentiated, by this mod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from inspect import signature
 from typing import Any
 
@@ -49,23 +50,25 @@ def pushforward(
     are read by rules that ask for them, so where they are tracked, so is what this gives.
     Raises GradientError for an operand that has a tangent and no rule, or that can have none.
     """
-    return pushed(Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results)))
+    call = Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results))
+    for k, t in enumerate(call.tangents):
+        if t is not None:
+            check_tangent(call, k)
+    return pushed(call)
 
 
 def pushed(call: Call) -> tuple[Tensor | None, ...]:
-    """`pushforward` of a call whose parameters are canonical."""
+    """`pushforward` of a call whose parameters are canonical, and whose tangents are known to be some."""
     left = {k for k, t in enumerate(call.tangents) if t is not None}
-    for k in left:
-        check_tangent(call, k)
     total: list[Tensor | None] = [None] * len(call.results)
-    if not any(y.dtype.is_float for y in call.results):
+    if not any([y.dtype.is_float for y in call.results]):  # noqa: C419  a generator takes twice as long
         return tuple(total)
-    for way in WAYS:
+    for way in ways_for(call.op):
         while left:
             covered, parts = way(call, left)
             if not covered:
                 break
-            left -= covered
+            left = left - covered
             total = [plus(t, as_result(call, part, y)) for t, part, y in zip(total, parts, call.results, strict=True)]
     return tuple(total)
 
@@ -75,10 +78,10 @@ def pushed(call: Call) -> tuple[Tensor | None, ...]:
 
 def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The declared rule."""
-    jvp = call.op.jvp
-    covered = left.intersection(() if jvp is None else jvp.tangents)
-    if jvp is None or not covered:
-        return set(), ()
+    jvp: Any = call.op.jvp
+    covered = left.intersection(jvp.tangents)
+    if not covered:
+        return covered, ()
     given = [call.wanted(kind, k) for kind, k in jvp.wants]
     before = versions(given) if jvp.foreign else []
     found = jvp.fn(*given, **call.facts(jvp.facts))
@@ -91,12 +94,8 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The op on tangents, for the group of operands that covers most of what is left."""
     op = call.op
-    groups = [] if op.linear is None else [operands_of(call, group) for group in op.linear.groups]
-    if op.kind == "elementwise":
-        # A rule costs no more than the op, and needs no zeros.
-        groups = [group for group in groups if group <= left]
-    group = max(groups, key=lambda group: len(group & left), default=set())
-    covered = group & left
+    group = linear_group(op, len(call.primals), frozenset(left))
+    covered = left & group
     if not covered:
         return set(), ()
     replaced = [zeros_of(x.shape, x) if k in group else x for k, x in enumerate(call.primals)]
@@ -107,8 +106,6 @@ def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The derivative rule of an elementwise op, with the tangent for g."""
-    if call.op.kind != "elementwise":
-        return set(), ()
     k = min(left)
     rule, (y,) = call.rule(k), call.results
     # A rule counts on a g of the shape and dtype of the result.
@@ -158,7 +155,18 @@ def transposed_over(call: Call, left: set[int]) -> Tangents:
     return [None if u is None else next(found) for u in heads]
 
 
-WAYS: tuple[Way, ...] = (by_rule, by_linearity, by_diagonal, by_transposing)
+def ways_for(op: Op) -> tuple[Way, ...]:
+    """Those of the four that may know something of an op."""
+    return WAYS[op.jvp is not None, op.linear is not None, op.kind == "elementwise"]
+
+
+WAYS: dict[tuple[bool, bool, bool], tuple[Way, ...]] = {
+    (rule, linear, diagonal): (
+        *((by_rule,) if rule else ()), *((by_linearity,) if linear else ()), *((by_diagonal,) if diagonal else ()),
+        by_transposing,
+    )
+    for rule in (False, True) for linear in (False, True) for diagonal in (False, True)
+}  # fmt: skip
 
 
 def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | None:
@@ -218,8 +226,15 @@ def transposed(
     return [None if u is None else table.get(u.id) for u in heads]
 
 
-def operands_of(call: Call, group: tuple[str, ...]) -> set[int]:
-    """The numbers of the operands in a group; all of them for an op over any number of operands."""
-    if call.op.variadic:
-        return set(range(len(call.primals)))
-    return {call.op.operands.index(name) for name in group}
+@lru_cache(maxsize=4096)
+def linear_group(op: Op, count: int, left: frozenset[int]) -> frozenset[int]:
+    """Of the groups of operands in which an op is linear the one that covers most of `left`, by their numbers."""
+    assert op.linear is not None
+    groups = [
+        frozenset(range(count) if op.variadic else [op.operands.index(name) for name in group])
+        for group in op.linear.groups
+    ]
+    if op.kind == "elementwise":
+        # A rule costs no more than the op, and needs no zeros.
+        groups = [group for group in groups if group <= left]
+    return max(groups, key=lambda group: len(group & left), default=frozenset())

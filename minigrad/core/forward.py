@@ -14,18 +14,15 @@ class Jvp:
 
     wants: pairs (kind, number): ("tangent", k) and ("value", k) of operand k, ("result", k) of result k.
     facts: the parameters and static facts that it reads by keyword.  foreign: it was not written in this package.
+    tangents: the operands whose tangents it takes.
     """
 
-    __slots__ = ("facts", "fn", "foreign", "wants")
+    __slots__ = ("facts", "fn", "foreign", "tangents", "wants")
 
     def __init__(self, fn: Callable[..., Any], wants: tuple[tuple[str, int], ...], facts: tuple[str, ...]) -> None:
         self.fn, self.wants, self.facts = fn, wants, facts
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
-
-    @property
-    def tangents(self) -> tuple[int, ...]:
-        """The operands whose tangents it takes."""
-        return tuple(k for kind, k in self.wants if kind == "tangent")
+        self.tangents = tuple(k for kind, k in wants if kind == "tangent")
 
 
 class Linear:

@@ -7,6 +7,7 @@ shape ().  Sums accumulate wider than they store and in an order that depends on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from minigrad.core.dtype import as_dtype, default_float, float32
@@ -176,17 +177,27 @@ def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
     if x.shape == tuple(shape):
         return x
-    lead = x.ndim - len(shape)
-    if stretched_strides(tuple(shape), (0,) * len(shape), x.shape) is None:
+    dims = stretched_dims(x.shape, tuple(shape))
+    if dims is None:
         raise ShapeError(
             f"sum_to: {describe(x)} is no broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
             op="sum_to",
         )
-    kept = tuple(lead + d for d, n in enumerate(shape) if n == 1 and x.shape[lead + d] != 1)
+    lead, kept = dims
     if not kept:
-        return sum(x, tuple(range(lead)))
-    folded = sum(x, (*range(lead), *kept), keepdim=True)
+        return sum(x, lead)
+    folded = sum(x, (*lead, *kept), keepdim=True)
     return folded.reshape(shape) if lead else folded
+
+
+@lru_cache(maxsize=4096)
+def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The dims that `whole` has before those of `shape`, and those of 1 there that it stretches; None if it is no
+    broadcast of it."""
+    if stretched_strides(shape, (0,) * len(shape), whole) is None:
+        return None
+    lead = len(whole) - len(shape)
+    return tuple(range(lead)), tuple(lead + d for d, n in enumerate(shape) if n == 1 and whole[lead + d] != 1)
 
 
 # ---- positions ------------------------------------------------------------------------------------------------------

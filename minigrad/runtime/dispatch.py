@@ -111,7 +111,13 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
             node = record(op, plan, (x,), (storage,))
         elif x.op is not None or x.is_variable or x.requires_grad:
             whole = NO_GRAD
-    y = result(storage, plan, node)
+    y: Tensor = new_tensor(Tensor)  # as `result` does
+    y.id = next(ids)
+    y.storage = storage
+    y.layout = plan.layout
+    y.dtype = plan.dtype
+    y.device = plan.device
+    y.op = node
     y.base = whole
     return y
 

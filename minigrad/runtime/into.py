@@ -34,8 +34,11 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     if not isinstance(out, Tensor):
         raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
     storage, layout = out.storage, out.layout
+    tracked = storage.tracked
     for x in operands:
-        if x.storage is storage and x.layout is not layout and overlap(x.layout, layout):
+        if x.storage is not storage:
+            tracked = tracked or x.storage.tracked
+        elif x.layout is not layout and overlap(x.layout, layout):
             operands = tuple([Ops.clone.public(x) if x.storage is storage else x for x in operands])  # type: ignore[misc]
             return run_into(op, plan_of(op, operands, plan.params, fresh=plan.make is not None), operands, out)
     same, bit = 0, 1
@@ -49,7 +52,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
         launch = plan_into(op, plan, out, same)
     check_writable(op.label, out)
     write = None
-    if mode.enabled and (storage.tracked or any(x.storage.tracked for x in operands)):
+    if tracked and mode.enabled:
         check_recordable(op.label, out, operands if op.differentiable else ())
         write = Recorder(op, plan, operands, out)
     if settings.debug:

@@ -135,12 +135,15 @@ def level_of(op: Op, operands: tuple[Tensor, ...]) -> Level | None:
     found: Level | None = None
     for x in operands:
         if isinstance(x, Wrapped):
-            if not x.level.alive:
+            level = x.level
+            if level is found:
+                continue
+            if not level.alive:
                 raise GradientError(
                     f"{op.label}: {describe(x)} belongs to a transform that has ended; return it from the function "
                     f"that is transformed instead of keeping it",
                     op=op.label,
                 )
-            if found is None or x.level.depth > found.depth:
-                found = x.level
+            if found is None or level.depth > found.depth:
+                found = level
     return found

@@ -14,19 +14,21 @@ from minigrad.errors import GradientError, StorageError
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.rebasing import Sealed, check_dense, current, root_of
 from minigrad.runtime.recording import mode
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
     """Raise unless `out` is memory that a write may change, here and now."""
+    tracked: int = False
     for x in (out, *operands):
-        if isinstance(x, Wrapped):
+        if x.__class__ not in PLAIN and isinstance(x, Wrapped):
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform, which writes in place do not pass; compute a new "
                 f"tensor, as in mg.where or mg.stack",
                 op=name,
             )
-    if mode.enabled and (out.storage.tracked or operands):
+        tracked = tracked or x.storage.tracked
+    if tracked and mode.enabled:
         check_recordable(name, out, operands)
     out.storage.version  # noqa: B018  raises for a result of inference_mode that must not be written here
     if isinstance(out.storage, ConstantStorage):

@@ -4,6 +4,8 @@ hvp has no name there; the row takes the faster of the ways that PyTorch's users
 """
 
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -129,3 +131,25 @@ def solve(m: Any) -> Callable[..., Any]:
 
 
 row("vmap of a solve, 64 of 6x6", systems, lambda m, a, b: m.func.vmap(solve(m))(a, b), rtol=2e-4)
+
+# ---- a chain in checkpoints -----------------------------------------------------------------------------------------
+
+BLOCKS = 4
+
+
+def chain(rng: np.random.Generator) -> Arrays:
+    return [normal(rng, 128, 128), *[normal(rng, 128, 128) for _ in range(BLOCKS)]]
+
+
+def checkpointed(m: Any, x: Any, *weights: Any) -> Any:
+    """Blocks of three ops; nothing of a block is kept but what it begins with."""
+    if hasattr(m, "checkpoint"):
+        keep = m.checkpoint
+    else:
+        keep = partial(import_module("torch.utils.checkpoint").checkpoint, use_reentrant=False)
+    for w in weights:
+        x = keep(lambda x, w: m.tanh(x @ w) * x + x, x, w)
+    return x.sum()
+
+
+TABLE.add("checkpointed chain, 4 blocks of 128", chain, checkpointed, tracks=1 + BLOCKS, goal=GOAL, rtol=2e-4)
