@@ -51,6 +51,13 @@ def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tenso
     return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
+def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The mean of the tangents of all elements that attain an extreme; 0 where none does, which is a nan."""
+    won = x == restore(y, dims, x.shape)
+    count = won.sum(dims, keepdim)
+    return wide(won.where_cond(dx, 0.0)).sum(dims, keepdim) / (count + (count == 0))
+
+
 @reduction(
     dtype=widen,
     identity="zero",
@@ -91,6 +98,7 @@ def mean(acc, x):
     identity="lowest",
     order="extreme",
     vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amax(acc, x):
     """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
@@ -102,6 +110,7 @@ def amax(acc, x):
     identity="highest",
     order="extreme",
     vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amin(acc, x):
     """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
