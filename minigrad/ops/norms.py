@@ -18,11 +18,13 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_numbers
 from minigrad.ops.norm_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NORM, RMS_NORM_SLOPE
 from minigrad.ops.record import schema
-from minigrad.ops.reduce import mean, sum
+from minigrad.ops.reduce import mean, sum, wide
 from minigrad.ops.rows import rows
 from minigrad.ops.rules import joint
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import derives
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # from 1 to the next
@@ -95,8 +97,24 @@ def _rms_gradients_batch(
 # ---- the ops --------------------------------------------------------------------------------------------------------
 
 
+def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Tensor:
+    """The tangent of rows without their weight: that Jacobian is symmetric, so the slope's kernel gives it, or tensor
+    code where a derivative may be asked of it."""
+    recorded = is_grad_enabled()
+    if not derives(dx, recorded) and not derives(x, recorded):
+        found: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
+        return found
+    dx, x = wide(dx), wide(x)
+    if centred:
+        dx, x = dx - mean(dx, -1, keepdim=True), x - mean(x, -1, keepdim=True)
+    scale = (mean(x * x, -1, keepdim=True) + eps).rsqrt()
+    unit = x * scale
+    return scale * (dx - unit * mean(unit * dx, -1, keepdim=True))
+
+
 @rows(
     LAYER_NORM, slope=LAYER_NORM_SLOPE, linear=joint("weight", "bias"),
+    jvp=lambda dx, x, weight, *, eps: _tangent("layer_norm", dx, x, eps, True) * weight,
     batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
     batches={
         "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch(
@@ -114,6 +132,7 @@ def layer_norm_with(x, weight, bias, *, eps):
 
 @rows(
     RMS_NORM, slope=RMS_NORM_SLOPE, linear=joint("weight"),
+    jvp=lambda dx, x, weight, *, eps: _tangent("rms_norm", dx, x, eps, False) * weight,
     batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
     batches={
         "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch("rms_norm", g, x, weight, eps, batch, flags),
