@@ -110,6 +110,18 @@ def like(x: Any, rng: np.random.Generator) -> Any:
     return mg.tensor(values, dtype=x.dtype, device=x.device)
 
 
+def lying_otherwise(x: Any) -> Any:
+    """The same numbers with gaps between them, dims in reverse order in memory, and something else in front."""
+    back = tuple(range(x.ndim))[::-1]
+    turned = x.permute(back)
+    return mg.stack([-turned, turned], x.ndim).select(x.ndim, 1).permute(back)
+
+
+def lying_behind(x: Any) -> Any:
+    """The same numbers, dense, with something else in front."""
+    return mg.stack([-x, x]).select(0, 1)
+
+
 def inner(a: Sequence[Any], b: Sequence[Any]) -> float:
     """<a, b> over those of which both are there."""
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_calls import OpCall, calls, leaves
+from op_calls import OpCall, calls, leaves, lying_behind, lying_otherwise
 from op_rows.row import Row
 from op_table import ROWS
 
@@ -50,7 +50,14 @@ def assert_batches(op: Op, params: dict[str, Any], primals: Sequence[Any], flags
     several = [variants(x) if flag else [x] * 3 for x, flag in zip(primals, flags, strict=True)]
     each = [apply(op, one, params) for one in zip(*several)]
     operands = [mg.stack(some) if flag else some[0] for some, flag in zip(several, flags)]
-    found = batched(op, params, operands, flags)
+    assert_stacked(batched(op, params, operands, flags), each, op, flags)
+    if all(flags):
+        for lying in (lying_otherwise, lying_behind):
+            otherwise = [lying(x) if x.dtype.is_float else x for x in operands]
+            assert_stacked(batched(op, params, otherwise, flags), each, op, flags)
+
+
+def assert_stacked(found: Any, each: Sequence[Any], op: Op, flags: Sequence[bool]) -> None:
     for k in range(len(op.outputs)):
         one_by_one = [y if op.result is None else y[k] for y in each]
         mine = found if op.result is None else found[k]
@@ -85,10 +92,41 @@ def test_a_batch_is_the_stack_of_its_parts(row: Row) -> None:
                 assert_batches(call.op, call.params, call.primals, flags)
 
 
+ALONG = [name for name, op in OURS.items() if op.batch == "along" and len(op.operands) == 1 and not op.variadic]
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_a_batch_of_scalars_along_a_dim(name: str) -> None:
+    op = mg.schema[name]
+    found = [call.params for row in ROWS if name in row.ops for call in calls(row) if call.op is op]
+    params = {**(found[0] if found else dict(APART)[name]), "dim": 0}
+    if "count" in params:
+        params["count"] = None
+    x = numbers(3) + 0.5
+    ys, rows = batched(op, params, [x], [True]), [apply(op, (x[k : k + 1],), params) for k in range(3)]
+    for k in range(len(op.outputs)):
+        pick = lambda y, k=k: y if op.result is None else y[k]
+        assert pick(ys).tolist() == [pick(row).item() for row in rows], "a scalar is a row of one"
+
+
+def test_the_mean_of_no_row_that_counts_is_that_of_a_batch_too() -> None:
+    target, params = mg.tensor(1, device="reference"), {"ignore": 1, "reduction": "mean"}
+    assert_batches(mg.schema["cross_entropy"], params, (numbers(3), target), (True, True))
+
+
 @pytest.mark.parametrize(("name", "params"), APART, ids=[name for name, _ in APART])
 def test_a_batch_of_what_gives_places_and_truths(name: str, params: dict[str, Any]) -> None:
     x = mg.tensor([[0.5, 0.0, -1.0], [2.0, 0.0, 3.0]], dtype="float64", device="reference")
     assert_batches(mg.schema[name], params, (x,), (True,))
+
+
+def test_each_table_of_a_batch_learns_its_own_shares() -> None:
+    index = mg.tensor([0, 2, 0, 1], device="reference")
+    shares = numbers(2, 4)
+    x = mg.Var(numbers(2, 3, 1))
+    with mg.enable_grad():
+        y = batched(mg.schema["embedding"], {}, [x, index, shares], [True, False, True]).sum()
+    assert mg.grad(y, x).reshape(2, 3).tolist() == [[2.0, 3.0, 1.0], [10.0, 7.0, 5.0]]
 
 
 def test_every_op_that_needs_no_loop_is_tried() -> None:

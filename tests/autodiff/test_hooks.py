@@ -164,6 +164,8 @@ def test_what_cannot_be_called_is_no_hook() -> None:
         ArgumentError, match=r"register_hook: a hook of BackpropOp.* must be a function of the gradient"
     ):
         (leaf() * 2.0).register_hook(3.0)
+    with pytest.raises(ArgumentError, match=r"register_hook: a hook of a tensor \(1,\) must be a function"):
+        leaf().register_hook(3.0)
 
 
 def test_a_node_without_hooks_has_none_and_one_with_hooks_dies_as_ever() -> None:
@@ -282,6 +284,27 @@ def test_hooks_of_a_node_may_replace_what_passes() -> None:
     y.sum().backward(retain_graph=True)
     assert x.grad.tolist() == [100.0] and z.grad.tolist() == [20.0]
     before.remove()
+
+
+def test_hooks_of_a_node_run_in_order() -> None:
+    x = leaf(2.0)
+    y = x * 3.0
+    y.op.register_prehook(lambda gs: (gs[0] * 10.0,))
+    y.op.register_prehook(lambda gs: (gs[0] + 1.0,))
+    y.op.register_hook(lambda parts, gs: (parts[0] * 2.0, None))
+    y.op.register_hook(lambda parts, gs: (parts[0] + 5.0, None))
+    y.sum().backward()
+    assert x.grad.tolist() == [(1.0 * 10.0 + 1.0) * 3.0 * 2.0 + 5.0]
+
+
+def test_a_hook_of_a_node_is_given_the_gradient_of_each_operand_in_its_place() -> None:
+    x, seen = leaf(2.0), []
+    note = lambda parts, gs: seen.append([None if g is None else g.item() for g in parts])
+    one, two = leaf(3.0).detach() * x, x / x
+    one.op.register_hook(note)
+    two.op.register_hook(note)
+    (one + two).sum().backward()
+    assert sorted(seen, key=str) == [[0.5, -0.5], [None, 3.0]]
 
 
 def test_hooks_of_a_node_do_not_run_where_a_walk_ends() -> None:

@@ -382,6 +382,30 @@ def test_a_buffer_that_lies_otherwise_than_row_by_row() -> None:
     assert slopes(base * mg.tensor([[1, 2], [3, 4], [5, 6]], **DTYPE), w) == [[5, 4]] and slopes(below, w) == [[1, 1]]
 
 
+def test_a_buffer_that_begins_elsewhere_in_memory() -> None:
+    part = zeros(3, 3).T[1:].detach()
+    w = leaf(1, 2, 3)
+    part[0] = w * 2.0
+    part.mul_(3.0)
+    assert part.tolist() == [[6, 12, 18], [0, 0, 0]]
+    assert slopes(part * part, w) == [[72, 144, 216]]
+
+
+def test_a_result_that_lies_otherwise_than_its_node_says_is_not_written() -> None:
+    class Turned(mg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return (x * 2.0).T
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.T * 2.0
+
+    y = Turned.apply(mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], **DTYPE))
+    with pytest.raises(StorageError, match=r"mul_: cannot write into float64\(3, 2\) with strides \(1, 3\); clone\(\)"):
+        y.mul_(3.0)
+
+
 def test_copies_of_the_object_are_views_of_one_memory() -> None:
     import copy
 

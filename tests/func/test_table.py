@@ -115,6 +115,23 @@ def test_gradients_of_a_batch_are_those_one_by_one(row: Row) -> None:
             close(found, [mg.stack(list(some)) for some in zip(*each)], f"{row.name}, {what}", rtol)
 
 
+RULED = [row for row in SECOND if any(callable(mg.schema[name].batch) for name in row.ops)]
+
+
+@rows(RULED)
+def test_the_gradient_through_a_batch_is_that_of_its_parts(row: Row) -> None:
+    function, xs = setting(row)
+    many = [batch(x) for x in xs]
+    places = tuple(range(len(xs)))
+    each = [function(*[x[k] for x in many]) for k in range(2)]
+    u = like(mg.stack(each), np.random.default_rng(6))
+    found = f.grad(lambda *given: (f.vmap(function)(*given) * u).sum(), places)(*many)
+    want = f.grad(
+        lambda *given: sum((function(*[x[k] for x in given]) * u[k]).sum() for k in range(2)), places
+    )(*many)  # fmt: skip
+    close(found, want, row.name, 1e-9 if u.dtype is mg.float64 else 1e-5)
+
+
 @rows([row for row in SECOND if len(row.domains) > 1])
 def test_gradients_where_one_operand_is_the_same_for_all(row: Row) -> None:
     function, xs = setting(row)

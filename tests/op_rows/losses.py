@@ -12,7 +12,7 @@ from .row import FLOATS, Row
 from .rows import log_softmax, softmax
 
 F = mg.nn.functional
-CLASSES = np.array([[2, 0, 1], [1, 1, 2]])  # class 1 is the ignored one
+CLASSES = np.array([[2, 0, 1], [1, 0, 2]])  # class 1 is the ignored one; more rows count than do not
 ONEHOT = np.eye(3)[CLASSES]
 VALID = CLASSES != 1
 

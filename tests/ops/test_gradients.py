@@ -6,10 +6,13 @@ Cotangents are random.  Each operand is a Var; a layout may stand between it and
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from op_calls import like, lying_behind, lying_otherwise
 from op_rows.row import Row
 from op_support import arrays
 from op_table import DEVICES, ROWS
@@ -51,6 +54,32 @@ def test_gradient_of_values_used_twice(row: Row, device: str) -> None:
     gradcheck(lambda *xs: row.fn(*xs) * 0.5 + row.fn(*xs) * 2.0, given, names=names(row))
 
 
+@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+def test_a_gradient_that_lies_otherwise_in_memory_is_the_same(row: Row) -> None:
+    rng, xs = np.random.default_rng(4), variables(row, "reference")
+    wanted = [x for x in xs if x.requires_grad]
+    y = row.fn(*xs)
+    u = mg.Var(like(y, rng))
+    slopes = mg.grad(y, wanted, u, create_graph=True, allow_unused=True)
+    for lying in (lying_otherwise, lying_behind):
+        assert_equal(slopes, mg.grad(y, wanted, lying(u.detach()), retain_graph=True, allow_unused=True))
+    for g in [g for g in slopes if g is not None and g.requires_grad]:
+        h = like(g, rng)
+        first, *others = [
+            mg.grad(g, [*wanted, u], t, retain_graph=True, allow_unused=True)
+            for t in (h, lying_otherwise(h), lying_behind(h))
+        ]
+        for other in others:
+            assert_equal(first, other)
+
+
+def assert_equal(ours: Sequence[Any], theirs: Sequence[Any]) -> None:
+    for a, b in zip(ours, theirs, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise], ids=lambda row: row.name)
 @devices
 @pytest.mark.parametrize("shape", [(), (0, 2)], ids=str)
@@ -65,6 +94,12 @@ def test_gradient_of_scalars_and_empties(row: Row, device: str, shape: tuple[int
 def test_gradient_of_broadcast_operands(row: Row, device: str) -> None:
     shapes = [(2, 1, 3), (3, 1), ()][: len(row.domains)]
     gradcheck(row.fn, variables(row, device, shapes), names=names(row))
+
+
+def test_the_gradient_of_a_power_in_its_exponent_at_zero() -> None:
+    a, b = (mg.Var(v, "float64", "reference") for v in ([0.0, 0.0, 0.0, 2.0], [2.0, 0.0, -1.0, 0.5]))
+    y = a**b
+    assert mg.grad(y.sum(), b).tolist() == [0.0, 0.0, -np.inf, math.sqrt(2.0) * math.log(2.0)]
 
 
 SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1] and r.elementwise]

@@ -1,0 +1,93 @@
+"""A mutant: what is broken and how, as a context in which it is, and the check that should notice."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import minigrad as mg
+from tests.mutation.trees import code_of
+
+Broken = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One rule, or one piece of machinery, that is wrong.
+
+    kind: what sort of thing it is, as the table groups them.  of: the op or function that it belongs to.  what: the
+    breakage, in words.  broken: makes the context in which it is there.  check: the part of the suite that should
+    notice; it raises then.
+    """
+
+    kind: str
+    of: str
+    what: str
+    broken: Broken
+    check: Callable[[], None]
+
+    @property
+    def name(self) -> str:
+        return f"{self.of}: {self.what}"
+
+
+@contextmanager
+def fresh_kernels() -> Iterator[None]:
+    """Rules that are fused into kernels are traced anew, and what is traced meanwhile is forgotten."""
+    rules = [rule for op in mg.schema.values() for rule in (*op.rules, op.joint) if rule is not None]
+    before = [rule.fused for rule in rules]
+    try:
+        for rule in rules:
+            rule.fused = None
+        yield
+    finally:
+        for rule, fused in zip(rules, before, strict=True):
+            rule.fused = fused
+
+
+@contextmanager
+def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """An attribute has another value."""
+    before = getattr(owner, name)
+    try:
+        setattr(owner, name, value)
+        with fresh_kernels():
+            yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextmanager
+def rewritten(fn: Any, tree: ast.AST) -> Iterator[None]:
+    """A function runs other code, wherever it has been imported."""
+    before = fn.__code__
+    try:
+        fn.__code__ = code_of(tree, before.co_freevars)
+        with fresh_kernels():
+            yield
+    finally:
+        fn.__code__ = before
+
+
+def noticed(mutant: Mutant) -> str:
+    """How the suite notices: "numbers" that are wrong, an "error" of another kind, or "" where it does not."""
+    with mutant.broken():
+        return outcome(mutant.check)
+
+
+def outcome(check: Callable[[], None]) -> str:
+    """What comes of a check."""
+    try:
+        check()
+    except AssertionError:
+        return "numbers"
+    except Exception:
+        return "error"
+    except BaseException as stopped:  # what `pytest.fail` raises
+        if type(stopped).__name__ != "Failed":
+            raise
+        return "numbers"
+    return ""

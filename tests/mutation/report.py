@@ -1,0 +1,91 @@
+"""The table of outcomes: per kind, per op, and what was not noticed with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tests.mutation.running import Outcome
+from tests.mutation.survivors import reason
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutations.md"
+KINDS = {
+    "vjp": "derivative rules, and what they save", "definition": "definitions that higher orders go by",
+    "jvp": "rules of forward mode", "linear": "claims of linearity", "batch": "rules for a batch, and its ways",
+    "function": "Functions written by hand", "hooks": "hooks", "writes": "records of writes in place",
+    "forward": "the ways of forward mode",
+}  # fmt: skip
+HEAD = """# Do the checks bite?
+
+Every rule is broken on purpose, one step at a time, and the suite's own checks are asked whether they notice:
+`python -m tests.mutation` (see `tests/mutation/`).  A term or a factor is dropped, operands or branches are swapped,
+a sign or a comparison is turned round, a transpose or the sum over a broadcast dim is left out, `keepdim` is the
+other, a dim is its neighbour, a rule is given another saved value; of machinery a statement or a check is left out, a
+condition is turned round, hooks run from the other end.  A mutant is *equivalent* where it changes nothing that a test
+could see.  This page is written by `python -m tests.mutation --write`, once for each change of rules.
+"""
+
+
+def share(found: Sequence[Outcome]) -> tuple[int, int, int]:
+    """Mutants, those noticed, and those that are equivalent."""
+    silent = [o for o in found if not o.how]
+    equal = sum(1 for o in silent if (why := reason(o.mutant)) is not None and why.equivalent)
+    return len(found), len(found) - len(silent), equal
+
+
+def percent(total: int, noticed: int, equal: int) -> str:
+    return f"{100.0 * noticed / max(1, total - equal):.1f} %"
+
+
+def summary(found: Sequence[Outcome]) -> list[str]:
+    """One line a kind, and one for all."""
+    lines = [
+        "| what | mutants | noticed | by wrong numbers | by another error | equivalent | noticed of the others |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for kind in [*KINDS, None]:
+        some = [o for o in found if kind in (None, o.mutant.kind)]
+        if some:
+            total, noticed, equal = share(some)
+            numbers = sum(o.how == "numbers" for o in some)
+            name = "**all**" if kind is None else KINDS[kind]
+            lines.append(
+                f"| {name} | {total} | {noticed} | {numbers} | {noticed - numbers} | {equal} | "
+                f"{percent(total, noticed, equal)} |"
+            )
+    return lines
+
+
+def by_owner(found: Iterable[Outcome]) -> list[str]:
+    """One line for each op or function."""
+    lines = ["| of | kinds | mutants | noticed | equivalent | not noticed |", "|---|---|---:|---:|---:|---:|"]
+    groups: dict[str, list[Outcome]] = {}
+    for o in found:
+        groups.setdefault(o.mutant.of, []).append(o)
+    for name, some in sorted(groups.items()):
+        total, noticed, equal = share(some)
+        kinds = ", ".join(kind for kind in KINDS if any(o.mutant.kind == kind for o in some))
+        lines.append(f"| {name} | {kinds} | {total} | {noticed} | {equal} | {total - noticed - equal or ''} |")
+    return lines
+
+
+def silent(found: Iterable[Outcome]) -> list[str]:
+    """What nothing noticed, by reason."""
+    groups: dict[str, list[str]] = {}
+    for o in sorted((o for o in found if not o.how), key=lambda o: (o.mutant.kind, o.mutant.name)):
+        why = reason(o.mutant)
+        text = "no reason is known" if why is None else f"{'' if why.equivalent else 'Not equivalent: '}{why.why}"
+        groups.setdefault(text, []).append(f"  * {o.mutant.kind}, {o.mutant.of}: {quoted(o.mutant.what)}")
+    return [line for why, some in sorted(groups.items()) for line in (f"* {why}", *some)]
+
+
+def quoted(what: str) -> str:
+    """A description whose code is marked as such by backticks, whatever stands in it."""
+    return what if "`" in what else f"`{what}`"
+
+
+def page(found: Sequence[Outcome]) -> str:
+    """docs/mutations.md."""
+    parts = [HEAD, *summary(found), "", "## Not noticed, and why", "", *silent(found), "", "## By op", "",
+             *by_owner(found)]  # fmt: skip
+    return "\n".join(parts) + "\n"

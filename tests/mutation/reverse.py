@@ -1,0 +1,135 @@
+"""Mutants of reverse mode: derivative rules, what they call, joint rules, and definitions that higher orders go by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any
+
+from op_calls import everything_kept
+
+from minigrad.core.op import Op, Rule
+from tests.mutation.checkers import derivatives, ours, own_rows
+from tests.mutation.mutant import Mutant, attribute, rewritten
+from tests.mutation.trees import helpers, shown, tree_of, variants
+
+
+def mutants() -> Iterator[Mutant]:
+    """Those of every op that is differentiable."""
+    for op in ours().values():
+        if op.differentiable:
+            yield from of_joint(op)
+            yield from of_definition(op)
+            for k, rule in enumerate(op.rules):
+                if rule is not None and not nothing(rule):
+                    yield from of_rule(op, k, rule)
+
+
+def of_joint(op: Op) -> Iterator[Mutant]:
+    """One gradient of several that come at once has the wrong sign, or is another's."""
+    for k, rule in enumerate(op.rules) if op.joint is not None else ():
+        if rule is not None:
+            what = f"{op.operands[k]} negated in the joint rule"
+            yield Mutant("vjp", op.name, what, partial(negated_jointly, op, k), partial(derivatives, op.name))
+
+
+def of_definition(op: Op) -> Iterator[Mutant]:
+    """The definition that the second derivative of an op with a joint rule goes by."""
+    if op.joint is None or op.composed is None or op.joint.smooth:
+        return
+    for fn in (op.composed, *helpers(op.composed)):
+        where = "" if fn is op.composed else f"{fn.__name__}: "
+        for what, tree in variants(tree_of(fn)):
+            broken = partial(rewritten, fn, tree)
+            yield Mutant("definition", op.name, where + what, broken, partial(derivatives, op.name))
+
+
+def of_rule(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
+    """The rule of one operand."""
+    label, check = op.operands[k], partial(derivatives, op.name)
+    yield Mutant("vjp", op.name, f"{label}: negated", partial(negated, op, k), check)
+    try:
+        tree = tree_of(rule.fn)
+    except LookupError:
+        return  # it is made by a function of the package, which the joint rule is, too
+    for what, other in variants(tree):
+        yield Mutant("vjp", op.name, f"{label}: {what}", partial(alone, op, rule.fn, other), check)
+    for helper in helpers(rule.fn):
+        for what, other in variants(tree_of(helper), statements=True):
+            text = f"{label}: {helper.__name__}: {what}"
+            yield Mutant("vjp", op.name, text, partial(alone, op, helper, other), check)
+    for j, name in enumerate(rule.saves):
+        for other in (*op.operands, *op.outputs):
+            if other != name and not op.variadic:
+                text = f"{label}: {other} saved for {name}"
+                yield Mutant("vjp", op.name, text, partial(saving, op, k, j, other), check)
+
+
+def nothing(rule: Rule) -> bool:
+    """Whether a rule gives zeros whatever comes: nothing in it can be broken."""
+    try:
+        return shown(tree_of(rule.fn)).endswith(": zeros_like(g)")
+    except LookupError:
+        return False
+
+
+# ---- what is broken -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def alone(op: Op, fn: Any, tree: Any) -> Iterator[None]:
+    """A rule with other code; a joint rule would stand in for it."""
+    with attribute(op, "joint", None), rewritten(fn, tree):
+        yield
+
+
+@contextmanager
+def with_rule(op: Op, k: int, rule: Rule) -> Iterator[None]:
+    """An op with another rule for one operand."""
+    rules = tuple(rule if j == k else each for j, each in enumerate(op.rules))
+    with attribute(op, "joint", None), attribute(op, "rules", rules):
+        yield
+
+
+def negated(op: Op, k: int) -> AbstractContextManager[None]:
+    """The rule of an operand has the wrong sign."""
+    rule: Any = op.rules[k]
+    wrong = Rule(lambda g, *a, **b: -rule.fn(g, *a, **b), rule.saves, rule.facts, rule.gradients)
+    wrong.foreign = False
+    return with_rule(op, k, wrong)
+
+
+@contextmanager
+def saving(op: Op, k: int, j: int, other: str) -> Iterator[None]:
+    """The rule of an operand is given another of the op's values."""
+    rule: Any = op.rules[k]
+    saves = tuple(other if i == j else name for i, name in enumerate(rule.saves))
+    wrong = Rule(rule.fn, saves, rule.facts, rule.gradients)
+    with with_rule(op, k, wrong), everything_kept():
+        yield
+
+
+@contextmanager
+def negated_jointly(op: Op, k: int) -> Iterator[None]:
+    """One of the gradients that a joint rule gives has the wrong sign."""
+    joint: Any = op.joint
+    flipped = lambda at, x: -x if at == k and x is not None else x
+    wrong = Rule(
+        lambda g, *a, **b: tuple(flipped(at, x) for at, x in enumerate(joint.fn(g, *a, **b))),
+        joint.saves, joint.facts, asked=joint.asked,
+    )  # fmt: skip
+    wrong.foreign = False
+    with attribute(op, "joint", wrong):
+        yield
+
+
+def unbroken(some: Iterable[Mutant]) -> list[str]:
+    """The rules of ours that none of some mutants breaks."""
+    broken = {(m.of, m.what.partition(":")[0]) for m in some if m.kind == "vjp"}
+    return [
+        f"{name}-{op.operands[k]}"
+        for name, op in ours().items() if op.differentiable and name in own_rows()
+        for k, rule in enumerate(op.rules)
+        if rule is not None and (name, op.operands[k]) not in broken and not nothing(rule)
+    ]  # fmt: skip
