@@ -81,6 +81,8 @@ def forward(name: str) -> None:
             test_forward.test_a_tangent_is_the_limit_of_difference_quotients(row)
             if row.name in test_forward.DIFFERENTIATED:
                 test_forward.test_a_pushforward_is_tensor_code_that_can_be_differentiated(row.name)
+    if name in ("amax", "amin"):
+        test_forward.test_the_tangent_of_an_extreme_is_shared_by_ties_and_zero_where_it_is_nan(name)
     if name == "as_strided":
         test_forward.test_a_view_of_a_tangent_that_lies_otherwise_than_its_operand()
 

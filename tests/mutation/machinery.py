@@ -31,7 +31,8 @@ class Part:
 
 HOOKS = ("tests.autodiff.test_hooks",)
 WRITES = ("tests.autodiff.test_writes", "tests.autodiff.test_writes_under_no_grad", "tests.autodiff.test_leaves",
-          "tests.autodiff.test_writes_alive", "tests.autodiff.test_written_gradients")  # fmt: skip
+          "tests.autodiff.test_writes_alive", "tests.autodiff.test_saved_hooks",
+          "tests.autodiff.test_written_gradients")  # fmt: skip
 FORWARD = ("tests.autodiff.test_forward", "tests.func.test_nesting")
 AT_IMPORT = ("Sealed.__init__",)  # has run before anything is broken
 PARTS = (

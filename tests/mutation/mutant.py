@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import minigrad as mg
+from minigrad.autodiff import forward
 from tests.mutation.trees import code_of
 
 Broken = Callable[[], AbstractContextManager[Any]]
@@ -39,6 +40,7 @@ def fresh_kernels() -> Iterator[None]:
     """Rules that are fused into kernels are traced anew, and what is traced meanwhile is forgotten."""
     rules = [rule for op in mg.schema.values() for rule in (*op.rules, op.joint) if rule is not None]
     before = [rule.fused for rule in rules]
+    forget_claims()
     try:
         for rule in rules:
             rule.fused = None
@@ -46,6 +48,14 @@ def fresh_kernels() -> Iterator[None]:
     finally:
         for rule, fused in zip(rules, before, strict=True):
             rule.fused = fused
+        forget_claims()
+
+
+def forget_claims() -> None:
+    """What forward mode has found out about ops is asked again."""
+    for value in vars(forward).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
 
 
 @contextmanager

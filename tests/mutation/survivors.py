@@ -35,6 +35,9 @@ ROOM = "The memory is taken to be larger than it is in a plan that nothing is la
 COPIED = "The gradient of a copy is that of what was copied."
 NEGATIVE = "Python counts -1 and -2 from the end of four masks, where they are the 3 and the 2 that was meant."
 RECORDED = "More is recorded than anybody asks for: slower, the same numbers."
+ZERO = "A zero is divided by -1 instead of 1."
+ELSEWHERE = "A helper that several ops share, in a branch that this one does not come to."
+ALONE = "It would matter where of a tangent and its operand only one is differentiated; no test does that here."
 OURS = "It would matter to an op that nobody has declared: no op of ours is of that sort, and no test declares one."
 NESTED = "Which way a value of a transform takes here; the tests of nesting do not come to it."
 
@@ -52,7 +55,6 @@ REASONS: tuple[Reason, ...] = (
     Reason("vjp", "relu6", "x saved for y", SAME_TEST),
     Reason("vjp", "amax", "other keepdim", KEPT_DIM),
     Reason("vjp", "amin", "other keepdim", KEPT_DIM),
-    Reason("vjp", "cross_entropy_backward", "_wide: ", TWICE),
     Reason("vjp", "cross_entropy_backward", "_cross_tangent: dropped not", FAST),
     Reason("vjp", "put_back", "or for and in `counts_in_storage", TWICE),
     Reason("batch", "as_strided", "or for and in `counts_in_storage", TWICE),
@@ -72,7 +74,6 @@ REASONS: tuple[Reason, ...] = (
     Reason("writes", "rebasing.Recorder.keep", "or for and in `self.mask", TWICE),
     Reason("writes", "rebasing.Recorder.done", "or for and in `self.mask", RECORDED),
     Reason("writes", "rebasing.rebase", "flipped sign in `(old is not None)", NEGATIVE),
-    Reason("forward", "forward.by_rule", "and for or in `jvp is None", FAST),
     Reason("forward", "forward.by_diagonal", "or for and in `x is not None", FAST),
     Reason("forward", "forward.by_transposing", "or for and in `is_grad_enabled()", RECORDED),
     Reason("forward", "forward.by_transposing", "or for and in `x is not None and x.requires_grad`", RECORDED),
@@ -82,6 +83,30 @@ REASONS: tuple[Reason, ...] = (
     Reason("forward", "forward.pulled_back", "or for and in `call.op.composed", OURS, False),
     Reason("forward", "forward.pulled_back", "or for and in `rule.foreign", OURS, False),
     Reason("forward", "tangents.as_result", "and for or in `part is None", OURS, False),
+    *(
+        Reason(kind, op, "_wide: ", TWICE)
+        for kind, op in (
+            ("vjp", "cross_entropy_backward"),
+            ("jvp", "cross_entropy_backward"),
+            ("batch", "cross_entropy_backward"),
+            ("jvp", "cross_entropy"),
+            ("batch", "cross_entropy"),
+        )
+    ),
+    Reason("vjp", "cross_entropy_backward", "left out in `target = _wide(target)`", TWICE),
+    Reason("vjp", "linear", "weight: weight_gradient: ", TWICE),
+    Reason("vjp", "cross_entropy_backward", "sum left out in `sum(_slope_op", SUMMED),
+    Reason("vjp", "cross_entropy_backward", "_reduced: sum left out", SUMMED),
+    Reason("vjp", "cross_entropy_backward", "and for or in `derives(v, recorded)", FAST),
+    Reason("jvp", "cross_entropy", "_cross_tangent: dropped not", FAST),
+    Reason("jvp", "amax", "_tied_tangent: flipped sign in `count +", ZERO),
+    Reason("jvp", "amin", "_tied_tangent: flipped sign in `count +", ZERO),
+    Reason("jvp", "layer_norm", "_tangent: dropped not", ALONE, False),
+    Reason("jvp", "rms_norm", "_tangent: dropped not", ALONE, False),
+    *(
+        Reason("jvp", "rms_norm", f"in `{text}", ELSEWHERE)
+        for text in ("dx - mean(dx", "x - mean(x", "mean(dx, -1", "mean(x, -1")
+    ),
 )
 
 
