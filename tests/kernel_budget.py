@@ -16,7 +16,7 @@ import pytest
 from minigrad.config import settings
 from minigrad.kernels import store
 
-LIMIT = 900
+LIMIT = 1000
 BUDGET = pytest.StashKey["Budget"]()
 
 
