@@ -80,7 +80,6 @@ REASONS: tuple[Reason, ...] = (
     Reason("forward", "forward.by_transposing", "turned condition in `if any((isinstance", NESTED, False),
     Reason("forward", "forward.pulled_back", "turned condition in `if call.op.zeros", OURS, False),
     Reason("forward", "forward.pulled_back", "left out in `given = [zeros", OURS, False),
-    Reason("forward", "forward.pulled_back", "or for and in `call.op.composed", OURS, False),
     Reason("forward", "forward.pulled_back", "or for and in `rule.foreign", OURS, False),
     Reason("forward", "tangents.as_result", "and for or in `part is None", OURS, False),
     *(
