@@ -46,14 +46,19 @@ class Settings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if name in ("parallel_threshold", "debug"):
+        if name == "parallel_threshold":
             announce()
-        if name in ("debug", "watchers") and hasattr(self, "debug"):
+        elif name in ("debug", "watchers") and hasattr(self, "debug"):
             object.__setattr__(self, "noting", self.debug or self.watchers > 0)
+            if name == "debug":
+                for follow in followers:
+                    follow()
 
 
-# Called when something changes that call plans were made from; `dispatch` forgets its plans then.
+# Called when something changes that call plans were made from; `plans.py` forgets its plans then.
 listeners: list[Callable[[], None]] = []
+# Called when debug is switched on or off; plans stay as they are.
+followers: list[Callable[[], None]] = []
 
 
 def announce() -> None:

@@ -10,6 +10,7 @@ from minigrad.backends.reference import ReferenceBackend
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
 from minigrad.kernels.store import watch
+from minigrad.ops.record import schema
 
 
 def test_the_default_float_holds_for_a_call_that_was_planned() -> None:
@@ -34,6 +35,17 @@ def test_the_parallel_threshold_holds_for_a_call_that_was_planned() -> None:
     backend = backend_of(as_device("cpu"))
     kinds = {(key[-1], backend.compiled[key[:2]].path) for key in backend.kernels}
     assert {("shared", inside[0]), ("brief", inside[0])} <= kinds
+
+
+def test_a_debug_block_leaves_plans_as_they_are() -> None:
+    x = mg.tensor([1.0, 2.0])
+    _ = x + x
+    plans = dict(schema["add"].plans)
+    with mg.debug():
+        y = x + x
+    _ = x + x
+    assert y.tolist() == [2.0, 4.0]
+    assert plans and all(schema["add"].plans.get(key) is plan for key, plan in plans.items())
 
 
 def test_a_backend_that_is_registered_again_runs_the_next_call() -> None:

@@ -13,12 +13,12 @@ from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.errors import DeviceError, DTypeError, ShapeError
+from minigrad.runtime.noting import check_unsaved
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.promises import launchable
 from minigrad.runtime.rebasing import Ops, Recorder
 from minigrad.runtime.recording import mode
-from minigrad.runtime.saves import check_unsaved
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_recordable, check_writable, overlap
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from minigrad.config import listeners, settings
+from minigrad.config import followers, settings
 from minigrad.core.dtype import DType
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import mode, user_line
@@ -88,25 +90,26 @@ def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> Non
 
 def note_detached(x: Tensor, y: Tensor) -> None:
     """Write down that y is x without history."""
-    if (x.op is not None or x.is_variable) and not inside("minigrad."):
+    if (x.op is not None or x.is_variable) and not asked_by().startswith("minigrad."):
         keep(y, Entry(y, "detach", (known(x),), user_line()))
 
 
-def inside(module: str) -> bool:
-    """Whether a function of a module, or of one whose name begins so, was called to get here, from the user's line on;
-    a name that ends in a dot asks for the nearest caller beyond this layer alone."""
-    frame: Any = sys._getframe(2)
+def callers() -> Iterator[str]:
+    """The modules whose functions were called to get here, the nearest first."""
+    frame: Any = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if module.endswith("."):
-            if not name.startswith("minigrad.runtime"):
-                return bool(name.startswith(module))
-        elif name == module:
-            return True
-        elif not name.startswith("minigrad."):
-            return False
+        yield frame.f_globals.get("__name__", "")
         frame = frame.f_back
-    return False
+
+
+def inside(module: str) -> bool:
+    """Whether a function of a module was called to get here, from the user's line on."""
+    return module in takewhile(lambda name: name.startswith("minigrad."), callers())
+
+
+def asked_by() -> str:
+    """The nearest module beyond this layer that led here: the user's, or one of this package."""
+    return next((name for name in callers() if not name.startswith("minigrad.runtime.")), "")
 
 
 def follow() -> None:
@@ -116,5 +119,5 @@ def follow() -> None:
         PLAIN.update((Tensor, Var))
 
 
-listeners.append(follow)
+followers.append(follow)
 follow()

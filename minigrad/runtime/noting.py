@@ -1,20 +1,25 @@
-"""Who looks at what is recorded: savers of values, and the user's line.
+"""Who looks at what is recorded: savers of values, the user's line, and under `mg.debug()` the watch on what was saved.
 
 A record calls `noted` when `settings.noting` says that somebody wants to see it, which is one look at a flag otherwise.
-Savers stand on a stack, one for each thread; the innermost owns what is saved.
+Savers stand on a stack, one for each thread; the innermost owns what is saved.  Under `mg.debug()` it is known which
+nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale value is
+noticed at backward, by its version, and the line of the write is not known any more.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from minigrad.config import settings
-from minigrad.runtime import saves
+from minigrad.core.storage import Storage
+from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import user_line
+from minigrad.runtime.tensor import describe
 
 
 class Saver(Protocol):
@@ -39,6 +44,7 @@ class Anomaly:
 savers = _Savers()
 anomaly = Anomaly()
 _counting = threading.Lock()
+_holders: weakref.WeakKeyDictionary[Storage, list[weakref.ref[BackpropOp]]] = weakref.WeakKeyDictionary()
 
 
 def watch(change: int) -> None:
@@ -49,7 +55,10 @@ def watch(change: int) -> None:
 
 def noted(node: BackpropOp) -> str | None:
     """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
-    line = saves.noted(node) if settings.debug else user_line() if anomaly.on else None
+    if settings.debug:
+        for value in node.saved or ():
+            _holders.setdefault(value.storage, []).append(weakref.ref(node))
+    line = user_line() if settings.debug or anomaly.on else None
     if savers.stack:
         savers.stack[-1].keep(node)
     return line
@@ -66,3 +75,19 @@ def saving(saver: Saver | None) -> Iterator[None]:
     finally:
         savers.stack = before
         watch(-1)
+
+
+def check_unsaved(name: str, storage: Storage) -> None:
+    """Raise StorageError if a write would make stale what a node, alive and not freed, has saved."""
+    for ref in _holders.pop(storage, ()):
+        node = ref()
+        if node is None or node.saved is None:
+            continue
+        _holders.setdefault(storage, []).append(ref)
+        for value, version in zip(node.saved, node.versions):
+            if value.storage is storage and version == storage.version:
+                raise StorageError(
+                    f"{name} at {user_line()}: would change {describe(value)}, which {node.name}{node.shape} of "
+                    f"{node.source} has saved for its gradient at version {version}; clone() it before the change",
+                    op=name,
+                )

@@ -54,7 +54,7 @@ def plan_for(
         params = canonical(op, operands, params)
     told = ahead.tell(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
-    if not told:  # the helper may have been started meanwhile
+    if not told:  # the first compile, which may have been in `make_plan`, starts the helper
         ahead.tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
