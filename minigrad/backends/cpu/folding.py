@@ -22,8 +22,9 @@ from minigrad.kernels.fields import Fields
 
 TINY = 512  # up to so many elements a list of places is walked, whose loop compiles in no time
 LANES = 256  # accumulators side by side in a "run": they hide the latency of an addition
-COLUMNS = 512  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
+COLUMNS = 1024  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
 PIECE = 32768  # elements a piece of a long fold
+ROWS = 128  # rows a piece has at least: its row of partial results is written, read and added, as another three
 FEW = 16  # with fewer groups of outputs than this a long fold is cut, so that many threads find work
 
 FIELDS: dict[str, Fields] = {
@@ -147,10 +148,11 @@ def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int, by_r
         rows, row_step, folded = 0, 0, Axes((), [()], [0])
     col_block, col_blocks = pieces(cols, COLUMNS)
     groups, fold = prod(kept.dims) * col_blocks, count * col_block
-    cut = groups < FEW and fold >= 2 * PIECE
-    block, blocks = pieces(rows, max(1, PIECE // col_block) if cut else rows)
+    part = PIECE if along else max(PIECE, ROWS * col_block)
+    cut = groups < FEW and fold >= 2 * part
+    block, blocks = pieces(rows, max(1, part // col_block) if cut else rows)
     units = prod(folded.dims) * blocks
-    piece, parts = pieces(units, max(1, PIECE // (block * col_block)) if cut else units)
+    piece, parts = pieces(units, max(1, part // (block * col_block)) if cut else units)
     chunk, chunks = pieces(groups, max(1, CHUNK // max(1, fold // parts)))
     offset = a.offset + kept.shifts[0] + folded.shifts[0]
     to, out_offset = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])

@@ -5,12 +5,10 @@ Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` 
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
 the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has elements of its own and began at
 `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators stand in a row that is combined at
-the end, so the loops vectorise without a licence to re-associate.  The forms named `_whole` fold neighbours in
-registers instead: sums and products with that licence, extremes as integers, which need none.  The order is the same
-for any number of threads.
+the end, so the loops vectorise without a licence to re-associate.  Rows are taken eight at a time if SHORT, four if
+EXTREME, and else as PLAIN ones.  The forms named `_whole` fold neighbours in registers instead: sums and products with
+that licence, extremes as integers, which need none.  The order is the same for any number of threads.
 """
-
-import math
 
 import numpy as np
 
@@ -33,38 +31,6 @@ ORDERED = Fields(
 CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]")
 
 
-def stretch(x, acc, one):  # type: ignore[no-untyped-def]
-    """A fold of neighbours into one accumulator.  It is compiled with leave to re-associate, and so vectorises in
-    registers; the order depends on the number of elements alone.
-
-    A sum of converted elements multiplies them by `one`, which the compiler does not know: conversions and lone
-    additions wait for the same units of a processor, and an addition that is part of a product has others.  A SHORT sum
-    adds a few elements before it converts; where that overflows it is done again without.
-    """
-    if SHORT:
-        total = short_sum(x)
-        if math.isfinite(total):
-            return ACC(acc + total)
-    for j in range(len(x)):
-        acc = ACC(F(acc, LOAD_0(x[j])))
-    return acc
-
-
-def order_key(x):  # type: ignore[no-untyped-def]
-    """A float as an unsigned integer of the same order: the largest integer can be found in any order, in vector
-    registers, and the largest float cannot, for a comparison with nan is false.  As signed integers nan lie beyond both
-    infinities; a shift turns the circle so that all of them come to the end that wins."""
-    bits = T(x).view(SIGNED)
-    ordered = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(KEY_BITS - 1)) & HIGHEST))
-    return ACC(ACC(ordered) + SHIFT)
-
-
-def from_order_key(key):  # type: ignore[no-untyped-def]
-    """The float of an order key."""
-    ordered = SIGNED(ACC(key - SHIFT))
-    return SIGNED(ordered ^ SIGNED(SIGNED(ordered >> SIGNED(KEY_BITS - 1)) & HIGHEST)).view(T)
-
-
 def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
     """One task.  to: where each output lies; at: its first element; far: how far from that each element is.  The
     shortest text, so it compiles soonest."""
@@ -85,15 +51,32 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
     width = N.width
     alone = N.pieces == 1
     lanes = room(width, T) if alone else work
+    if SHORT:
+        part = room(width, np.float32)
     for p in range(first, last):
         acc = lanes[p * width : (p + 1) * width]
-        for j in range(width):
-            acc[j] = IDENTITY
         stop = N.offset + min(n, (p + 1) * N.piece)
-        for i in range(N.offset + p * N.piece, stop, width):
-            x = in_0[i : min(i + width, stop)]
-            for j in range(len(x)):
-                acc[j] = T(F(acc[j], LOAD_0(x[j])))
+        for again in range(1 + SHORT):
+            for j in range(width):
+                acc[j] = IDENTITY
+            at = N.offset + p * N.piece
+            if SHORT:
+                for _ in range(0 if again else (stop - at) // (8 * width)):
+                    add_eight(acc, part, in_0, at, width)
+                    at += 8 * width
+            if EXTREME:
+                for _ in range((stop - at) // (4 * width)):
+                    best_of_four(acc, in_0, at, width)
+                    at += 4 * width
+            for i in range(at, stop, width):
+                x = in_0[i : min(i + width, stop)]
+                for j in range(len(x)):
+                    acc[j] = T(F(acc[j], LOAD_0(x[j])))
+            if SHORT:
+                if all_finite(acc):
+                    break
+    if SHORT:
+        leave(part)
     if alone or first == last:
         for k in range(cols, N.pieces * width, cols):
             for j in range(cols):
@@ -202,10 +185,13 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def across(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A group is a row of up to `cols` outputs, a unit some rows of the operand that are added onto it."""
+    """A group is a row of up to `cols` outputs, a unit some rows of the operand that are added onto it.  A SHORT row in
+    which a sum has overflowed is done again, element by element."""
     cols = N.col_block
     step = N.col_step
     acc = room(cols, ACC)
+    if SHORT:
+        part = room(cols, np.float32)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces
@@ -216,34 +202,53 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
             base = N.offset + col * step
             to = N.to + p * N.copy + col * N.to_step
             walk(place, N.sizes, base=N.steps, to=N.to_steps)
+            row = acc[:count]
+            for again in range(1 + SHORT):
+                for j in range(count):
+                    row[j] = IDENTITY
+                for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                    place = u // N.blocks
+                    start = (u - place * N.blocks) * N.block
+                    at = base + start * N.row_step
+                    walk(place, N.fold_sizes, at=N.fold_steps)
+                    rows = min(N.block, N.rows - start)
+                    if SHORT:
+                        for _ in range(0 if again else rows // 8):
+                            add_eight(row, part, in_0, at, N.row_step)
+                            at += 8 * N.row_step
+                            rows -= 8
+                    if EXTREME:
+                        for _ in range(rows // 4):
+                            best_of_four(row, in_0, at, N.row_step)
+                            at += 4 * N.row_step
+                            rows -= 4
+                    if PLAIN:
+                        # Four rows at a time: a row of accumulators is loaded and stored once for four of the operand.
+                        for _ in range(rows // 4):
+                            x = in_0[at:]
+                            x1 = in_0[at + N.row_step :]
+                            x2 = in_0[at + 2 * N.row_step :]
+                            x3 = in_0[at + 3 * N.row_step :]
+                            for j in range(count):
+                                total = ACC(F(row[j], LOAD_0(x[j * STEP])))
+                                total = ACC(F(total, LOAD_0(x1[j * STEP])))
+                                total = ACC(F(total, LOAD_0(x2[j * STEP])))
+                                row[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
+                            at += 4 * N.row_step
+                            rows -= 4
+                    for _ in range(rows):
+                        x = in_0[at:]
+                        for j in range(count):
+                            row[j] = ACC(F(row[j], LOAD_0(x[j * STEP])))
+                        at += N.row_step
+                if SHORT:
+                    if all_finite(row):
+                        break
             for j in range(count):
-                acc[j] = IDENTITY
-            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                place = u // N.blocks
-                start = (u - place * N.blocks) * N.block
-                at = base + start * N.row_step
-                walk(place, N.fold_sizes, at=N.fold_steps)
-                rows = min(N.block, N.rows - start)
-                # Four rows at a time: a row of accumulators is loaded and stored once for four of the operand.
-                for _ in range(rows // 4):
-                    x = in_0[at:]
-                    x1 = in_0[at + N.row_step :]
-                    x2 = in_0[at + 2 * N.row_step :]
-                    x3 = in_0[at + 3 * N.row_step :]
-                    for j in range(count):
-                        total = ACC(F(acc[j], LOAD_0(x[j * STEP])))
-                        total = ACC(F(total, LOAD_0(x1[j * STEP])))
-                        total = ACC(F(total, LOAD_0(x2[j * STEP])))
-                        acc[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
-                    at += 4 * N.row_step
-                for _ in range(rows % 4):
-                    x = in_0[at:]
-                    for j in range(count):
-                        acc[j] = ACC(F(acc[j], LOAD_0(x[j * STEP])))
-                    at += N.row_step
-            for j in range(count):
-                out[to + j * N.to_step] = STORE(FINISH(acc[j], N.count))
+                out[to + j * N.to_step] = STORE(FINISH(row[j], N.count))
     leave(acc)
+    if SHORT:
+        leave(part)
 
 
 def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
