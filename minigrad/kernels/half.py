@@ -43,13 +43,13 @@ def bfloat_to_float(h):
 
 def float_to_bfloat(x):
     """float32 to bfloat16 bits, to the nearest, ties to even; nan to a quiet nan."""
-    bits = np.float32(x).view(np.uint32)
-    odd = np.uint32((bits >> np.uint32(16)) & np.uint32(1))
-    # Rounded in the lower half, so that nothing leaves the 32 bits: as many lanes as the floats have.
-    carry = np.uint32(np.uint32(np.uint32(bits & np.uint32(0xFFFF)) + np.uint32(0x7FFF) + odd) >> np.uint32(16))
-    rounded = np.uint32(np.uint32(bits >> np.uint32(16)) + carry)
-    quiet = np.uint32(np.uint32(0x7FC0) | np.uint32((bits >> np.uint32(16)) & np.uint32(0x8000)))
-    return np.uint16(quiet if x != x else rounded)
+    bits = np.float32(x).view(np.int32)
+    # A nan comes first, so that the additions never leave the 32 bits; the last shift keeps the sign, so that two
+    # vectors pack into one.
+    quiet = np.int32(np.int32(bits & np.int32(-0x80000000)) | np.int32(0x7FC00000))
+    bits = quiet if x != x else bits
+    odd = np.int32(np.int32(bits >> np.int32(16)) & np.int32(1))
+    return np.uint16(np.uint32(np.int32(np.int32(bits + np.int32(0x7FFF)) + odd) >> np.int32(16)) & np.uint32(0xFFFF))
 
 
 def round_to_odd(x):
