@@ -4,6 +4,10 @@ Two facts of Numba's wheels: the layer `workqueue` aborts when two Python thread
 the layer `omp` kills a child that was forked after the parent was in one.  All kernels share one such loop, the team of
 `kernels/calling.py`.  So every launch that is shared holds one lock, and a child forked after an omp launch runs each
 kernel on one thread.  It is the same machine code, and tasks come from shapes, so the results are the same bits.
+
+A third fact is of machines: a shared loop ends when its last thread has, and a thread whose core another program has
+waits some milliseconds for it, also for a task of ten microseconds.  Where that is seen, kernels run on one thread for
+a while: docs/decisions/034.
 """
 
 from __future__ import annotations
@@ -12,13 +16,34 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
+from minigrad.config import settings
 from minigrad.errors import ArgumentError
 from minigrad.kernels.store import uninterrupted
 
 _lock = threading.RLock()
 _serial_only = False
+STALL = 1e-3  # seconds beyond what one thread takes that are no work: threads that sleep are there after a tenth of it
+LONG = 16e-3  # seconds of a launch of which a stall is not the most
+PAUSES = 0.05, 0.8  # seconds for which nothing is shared: after a first stall, and at most
+
+
+class _Core:
+    """Whether every thread has a core.  until: when that is tried again.  pause: how long it was not, last."""
+
+    until = 0.0
+    pause = 0.0
+
+    def taken(self, now: float) -> None:
+        """A shared loop has waited for a thread."""
+        again = now < self.until + self.pause
+        self.pause = min(2 * self.pause, PAUSES[1]) if again else PAUSES[0]
+        self.until = now + self.pause
+
+
+core = _Core()
 
 
 def _after_fork_in_child() -> None:
@@ -33,13 +58,40 @@ if hasattr(os, "register_at_fork"):
 
 
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A launch that threads share; `serial` gives it on one thread, when a forked child needs that."""
+    """A launch that threads share; `serial` gives it on one thread, for a forked child, and while a core is taken.
+
+    The numbers of a kernel come last, and begin with how many tasks there are.  A threshold of 0 shares always.
+    """
+    task = 0.0  # seconds on one thread, the least seen; 0: not known yet
+    asked = False  # whether it should be found out
 
     def launch(*args: Any) -> Any:
         if _serial_only:
             return serial()(*args)
+        start = perf_counter()
+        if (asked or start < core.until) and settings.parallel_threshold and task * args[-1][0] <= 2 * STALL:
+            return alone(start, args)
         with _lock:
-            return parallel(*args)
+            result = parallel(*args)
+        now = perf_counter()
+        if now - start > STALL:
+            weigh(now, now - start, args)
+        return result
+
+    def alone(start: float, args: tuple[Any, ...]) -> Any:
+        nonlocal task, asked
+        result = serial()(*args)
+        took = (perf_counter() - start) / max(1, args[-1][0])
+        task, asked = min(task or took, took), False
+        return result
+
+    def weigh(now: float, took: float, args: tuple[Any, ...]) -> None:
+        """That took long.  Was it work?"""
+        nonlocal asked
+        if not task:
+            asked = took < LONG
+        elif took > task * args[-1][0] + STALL:
+            core.taken(now)
 
     return launch
 
