@@ -18,7 +18,7 @@ from minigrad.autodiff.owning import apart, handed_out, sole
 from minigrad.errors import GradientError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import ones
+from minigrad.ops.creation import fill
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.hooks import leaf_hooks, retained, walks
@@ -172,9 +172,8 @@ def descend(
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     """The cotangent of y: ones, or the given one in the dtype of y."""
     if gradient is None:
-        if y.layout is SCALAR:
-            return number(1.0, y.dtype, y.device)
-        return ones(y.shape, dtype=y.dtype, device=y.device)
+        one = number(1.0, y.dtype, y.device)
+        return one if y.layout is SCALAR else fill(one, shape=y.layout.shape)
     return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
 
