@@ -31,8 +31,9 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     if len(operands) == 1:
         x = operands[0]
         key: tuple[Any, ...] = (x.layout, x.dtype, x.device)
-    elif len(operands) > MANY and len(kinds := {(x.dtype, x.device) for x in operands}) == 1:
-        key = (*[x.layout for x in operands], kinds.pop())
+    elif len(operands) > MANY and of_one_kind(operands):
+        x = operands[0]
+        key = (*[x.layout for x in operands], x.dtype, x.device)
     else:
         key = tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
     if params:
@@ -44,6 +45,15 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     if not fresh:
         key = (*key, INTO)
     return op.plans.get(key) or plan_for(op, operands, params, key, fresh)
+
+
+def of_one_kind(operands: tuple[Tensor, ...]) -> bool:
+    """Whether all have one dtype and device."""
+    dtype, device = operands[0].dtype, operands[0].device
+    for x in operands:  # noqa: SIM110  a generator costs twice as much, a set of pairs three times
+        if x.dtype is not dtype or x.device is not device:
+            return False
+    return True
 
 
 def plan_for(
