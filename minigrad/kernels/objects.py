@@ -27,7 +27,7 @@ from typing import Any
 
 from minigrad.errors import KernelError
 
-MAGIC = b"minigrad object code 1\n"
+MAGIC = b"minigrad object code 2\n"
 # Settings of Numba that say how a kernel runs or what is told of it, not what it is compiled to.
 RUNNING = tuple(f"NUMBA_{name}" for name in (
     "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "DISABLE_JIT", "DEBUG_CACHE", "WARNINGS", "DISABLE_PERFORMANCE_WARN",
@@ -173,11 +173,13 @@ def write(path: Path, content: bytes, over: bool = True) -> None:
 
 def compiled(kernel: Any) -> ObjectCode:
     """What Numba has compiled an eager function of one signature to."""
+    from minigrad.kernels.cpu import generator
+
     (only,) = kernel.overloads.values()
     library = only.library
     outside = [f.name for f in library._final_module.functions if f.is_declaration]
     needs = sorted(name for name in outside if not name.startswith("llvm."))
-    return ObjectCode((only.fndesc.llvm_func_name,), tuple(needs), library._get_compiled_object())
+    return ObjectCode((only.fndesc.llvm_func_name,), tuple(needs), generator.emit(library))
 
 
 def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
@@ -185,7 +187,7 @@ def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
     import llvmlite.binding as llvm
 
     module = llvm.parse_assembly(text)
-    return ObjectCode(symbols, (), machine(opt=2, reloc="pic").emit_object(module))
+    return ObjectCode(symbols, (), machine(opt=2, reloc="pic", codemodel="small").emit_object(module))
 
 
 # ---- linking --------------------------------------------------------------------------------------------------------
@@ -193,10 +195,11 @@ def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
 
 @cache
 def linker() -> Any:
-    """LLVM's linker of object code in memory."""
+    """LLVM's linker of object code in memory; of the two that it has the one that puts what belongs together side by
+    side, and says so where it cannot."""
     import llvmlite.binding as llvm
 
-    return llvm.create_lljit_compiler(machine(), suppress_errors=True)
+    return llvm.create_lljit_compiler(machine(), use_jit_link=True, suppress_errors=True)
 
 
 def machine(**options: Any) -> Any:

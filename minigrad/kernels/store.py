@@ -231,7 +231,7 @@ def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
     kept = objects.path_for(path)
     with alone(path, wait=False) as free:
         if free and objects.read(kept, text) is None and objects.as_said():
-            found = objects.packed(objects.compiled(run(str(path), name, text).kernel), text)
+            found = objects.packed(objects.compiled(built(str(path), name, text)), text)
             with writing:
                 objects.write(kept, found)
 
@@ -242,7 +242,7 @@ def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
     for tell in compiling:
         tell()
     with patience(name):
-        function = run(place, name, text).kernel
+        function = built(place, name, text)
         if not hasattr(function, "overloads"):
             return Kernel(place, 0, "python", function)
         found = objects.compiled(function)
@@ -277,6 +277,14 @@ def without_compiler() -> bool:
     with suppress(ValueError):
         return bool(int(os.environ.get("NUMBA_DISABLE_JIT") or 0))
     return False
+
+
+def built(place: str, name: str, text: str) -> Any:
+    """The kernel of a text as Numba makes it; the plain function with NUMBA_DISABLE_JIT=1."""
+    from minigrad.kernels.cpu.generator import near
+
+    with near():
+        return run(place, name, text).kernel
 
 
 def run(place: str, name: str, text: str) -> ModuleType:

@@ -16,6 +16,7 @@ import io
 import re
 import textwrap
 import tokenize
+from collections.abc import Sequence
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any, cast
@@ -58,6 +59,8 @@ def decorator(function: str) -> str:
     )
 
 
+# Polynomials that are made of their odd and their even part in float64, side by side; each loses no accuracy by it.
+IN_TWO = frozenset({"EXP", "EXP2", "EXP_HALF", "ERF", "LOG_ERFC", "ERFCX", "TAIL_TOP", "TAIL_BELOW"})
 SIZED = re.compile(r"_(32|64)$")
 
 
@@ -96,14 +99,31 @@ def typed(value: float, bits: int) -> str:
     return f"np.float{bits}({text if text[-1].isdigit() else 'np.' + text.strip('-')})"
 
 
+def chain(target: str, variable: str, table: Sequence[str]) -> list[str]:
+    """Lines that make a polynomial, one multiplication and addition each."""
+    *rest, last = table
+    return [f"{target} = {last}", *(f"{target} = {target} * {variable} + {c}" for c in reversed(rest))]
+
+
 def expand_horner(text: str, bits: int) -> str:
-    """`p = horner(z, TABLE)` as one multiplication and addition a line; TABLE holds the constant term first."""
+    """`p = horner(z, TABLE)` as one multiplication and addition a line; TABLE holds the constant term first.
+
+    A long chain of additions waits for each of them, so a long polynomial may be two chains.
+    """
 
     def steps(match: re.Match[str]) -> str:
         indent, target, variable, table = match.groups()
         name, size = split(table) if SIZED.search(table) else (table, bits)
-        *rest, last = (typed(c, size) for c in find(name, size))
-        lines = [f"{target} = {last}", *(f"{target} = {target} * {variable} + {c}" for c in reversed(rest))]
+        table = [typed(c, size) for c in find(name, size)]
+        if size == 32 or name not in IN_TWO:
+            return "\n".join(indent + line for line in chain(target, variable, table))
+        square, odd = f"{variable}_2", f"{target}_odd"
+        lines = [
+            f"{square} = {variable} * {variable}",
+            *chain(odd, square, table[1::2]),
+            *chain(target, square, table[::2]),
+            f"{target} = {odd} * {variable} + {target}",
+        ]
         return "\n".join(indent + line for line in lines)
 
     return re.sub(r"^( +)(\w+) = horner\((\w+), (\w+)\)$", steps, text, flags=re.MULTILINE)

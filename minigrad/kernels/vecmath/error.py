@@ -63,7 +63,12 @@ def erf(x):
     z = a * a
     p = horner(z, ERF)
     q = horner(a, LOG_ERFC)
-    return math.copysign(a + a * p if a < 1.0 else 1.0 - exp2(-q), x)
+    # exp2(-q), which neither overflows nor becomes subnormal
+    k = TO_WHOLE - q
+    r = (TO_WHOLE - k) - q
+    y = horner(r, EXP2)
+    power = U(U(T(k).view(U) + BIAS) << MANTISSA).view(T)
+    return math.copysign(a + a * p if a < 1.0 else 1.0 - (y * r + 1.0) * power, x)
 
 
 def erfc_32(x):

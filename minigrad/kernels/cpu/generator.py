@@ -1,0 +1,119 @@
+"""Machine code of kernels, whose constants lie beside them.
+
+What Numba compiles it loads at once, anywhere in memory, so its code names every constant by an address of eight bytes.
+A kernel is an object file that is linked as one piece: its constants are near, an instruction can read them itself, and
+a polynomial takes a fifth to a third less time.  So kernels are compiled by a code generator of their own, in LLVM's
+small code model, which loads nothing: what its functions are to Python, Numba's own generator still says if it is
+asked.  docs/decisions/035 has the figures.  This file imports Numba, so only who compiles imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from numba.core.codegen import JITCPUCodegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+
+
+class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
+    """Numba's generator for the processor, with near constants.  usual: the one that loads what must be called."""
+
+    def __init__(self, usual: Any) -> None:
+        super().__init__("minigrad.kernels")
+        self.owner = self._engine  # of the description of the machine
+        self.usual = usual
+        self._engine: Any = Engine(usual)
+
+    def _customize_tm_options(self, options: dict[str, Any]) -> None:
+        super()._customize_tm_options(options)
+        options |= {"reloc": "pic", "codemodel": "small"}
+
+    def _add_module(self, module: Any) -> None:
+        self._engine.add_module(module)
+
+    def set_env(self, name: str, env: Any) -> None:
+        """A function's environment: written where it is loaded, if it is."""
+        self._engine.environments.append((name, env))
+
+    def emit(self, library: Any) -> bytes:
+        """The object file of a library that is complete."""
+        code: bytes = self._tm.emit_object(library._final_module)
+        return code
+
+
+class Engine:
+    """What stands for the engine that loads code: it loads what is asked for by address, which kernels never are.
+
+    waiting: modules that are not loaded.  names: what they define.  environments: of functions in them.
+    """
+
+    def __init__(self, usual: Any) -> None:
+        self.usual = usual
+        self.forget()
+
+    def forget(self) -> None:
+        """Nobody will ask any more."""
+        self.waiting: list[Any] = []
+        self.names: set[str] = set()
+        self.environments: list[tuple[str, Any]] = []
+
+    def add_module(self, module: Any) -> None:
+        """Remember a module, and what it defines."""
+        self.waiting.append(module)
+        for group in (module.functions, module.global_variables):
+            self.names |= {each.name for each in group if not each.is_declaration}
+
+    def is_symbol_defined(self, name: str) -> bool:
+        """Whether there is something to ask for."""
+        return name in self.names or bool(self.usual._engine.is_symbol_defined(name))
+
+    def finalize_object(self) -> None:
+        """Load nothing."""
+
+    def get_function_address(self, name: str) -> int:
+        """The address of a function that Python calls."""
+        waiting, environments = self.waiting, self.environments
+        self.forget()
+        for module in waiting:
+            self.usual._add_module(module)
+        self.usual._engine.finalize_object()
+        for each in environments:
+            self.usual.set_env(*each)
+        return int(self.usual._engine.get_function_address(name))
+
+    def add_global_mapping(self, variable: Any, address: int) -> None:
+        """Say where a name is that another module has."""
+        self.usual._engine.add_global_mapping(variable, address)
+
+
+@cache
+def generator() -> Generator:
+    """The generator of this process; Numba's own parts have been made by its own one by then."""
+    rtsys.initialize(cpu_target.target_context)
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    return Generator(cpu_target.target_context.codegen())
+
+
+@contextmanager
+def near() -> Iterator[None]:
+    """In this block Numba compiles for kernels, in this thread; others wait, as they do for any compile."""
+    context = cpu_target.target_context
+    with global_compiler_lock:
+        made = generator()
+        before, context._internal_codegen = context._internal_codegen, made
+        try:
+            yield
+        finally:
+            context._internal_codegen = before
+            made._engine.forget()
+
+
+def emit(library: Any) -> bytes:
+    """The object file of a library that Numba has completed."""
+    return generator().emit(library)
