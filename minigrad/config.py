@@ -28,19 +28,23 @@ class Settings:
         each element as several.
     compile_ahead: while a kernel is compiled, a helper process on another core compiles those that will be wanted next.
     cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
+    cuda: what runs the kernels of CUDA devices: a "real" device, the "simulator", or "auto" for a real one.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
     watchers: how many blocks want to see what is recorded.  noting: whether anybody does, debug or one of them.
     """
 
     noting: bool
-    __slots__ = ("cache_dir", "compile_ahead", "debug", "noting", "parallel_threshold", "plan_limit", "watchers")
+    __slots__ = (
+        "cache_dir", "compile_ahead", "cuda", "debug", "noting", "parallel_threshold", "plan_limit", "watchers",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.watchers = 0
         self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "65536"))
         self.compile_ahead = os.environ.get("MINIGRAD_COMPILE_AHEAD", "1") not in ("", "0")
         self.cache_dir = _default_cache()
+        self.cuda = os.environ.get("MINIGRAD_CUDA") or "auto"
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
 

@@ -75,6 +75,17 @@ class Backend(ABC):
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
 
+    # What goes from one device to another is a launch of the other's backend; where one of the two has memory of its
+    # own, it goes through memory of the host.
+
+    def sending(self, launch: Launch) -> Launch:
+        """A launch of another backend, which knows memory of the host, on operands of this one."""
+        return launch
+
+    def receiving(self, launch: Launch) -> Launch:
+        """A launch of this backend on operands in memory of the host; the result is its own."""
+        return launch
+
     # ---- loops ----
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:

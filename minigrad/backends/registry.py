@@ -1,7 +1,7 @@
 """Device -> backend.  A device kind is registered with a factory, which runs on first use.
 
 `cpu` and `reference` register themselves here; a toy device from outside does the same with `register_backend`.
-CUDA's backend is imported by name on first use only, so `import minigrad` never touches it.
+CUDA's backend is imported on first use only, so `import minigrad` never touches it.
 """
 
 from __future__ import annotations
@@ -45,10 +45,7 @@ def registered_kinds() -> tuple[str, ...]:
 def _create(device: Device) -> Backend:
     factory = _factories.get(device.kind)
     if factory is None:
-        more = "; this version has no CUDA backend yet" if device.kind == "cuda" else ""
-        raise DeviceError(
-            f"no backend runs on {device}: the devices are {', '.join(_factories)}{more}", device=str(device)
-        )
+        raise DeviceError(f"no backend runs on {device}: the devices are {', '.join(_factories)}", device=str(device))
     return factory()
 
 
@@ -64,5 +61,12 @@ def _reference() -> Backend:
     return ReferenceBackend()
 
 
+def _cuda() -> Backend:
+    from minigrad.backends.cuda import CudaBackend
+
+    return CudaBackend()
+
+
 register_backend("cpu", _cpu)
 register_backend("reference", _reference)
+register_backend("cuda", _cuda)

@@ -19,7 +19,7 @@ class Fields:
 
     numbers: "m n k rank".  lists: "sizes[rank] steps[rank]", each as long as the number in brackets says; the last may
     be "runs", of any length, if no groups come behind it.  each: "offset step strides[rank]", of which `N.offset[0]` is
-    the result's, `N.offset[1]` the first operand's.
+    the result's, `N.offset[1]` the first operand's.  A length that is known beforehand is written as such: "sizes[3]".
     """
 
     def __init__(self, numbers: str, lists: str = "", each: str = "") -> None:
@@ -44,6 +44,10 @@ class Fields:
         each = [f"{name}[{length}]" if length else name for name, length in self.each]
         told = [*self.numbers, *lists]
         return ", ".join(told) + (f"; then of the result and each operand {', '.join(each)}" if each else "")
+
+    def count(self, groups: int) -> int:
+        """How many numbers there are, of which each list has a known length; groups: the result and the operands."""
+        return int(str(self.start.plus(self.size, groups)))
 
     def length(self, name: str) -> str:
         """The name of the number that says how long a list is."""
@@ -71,7 +75,7 @@ class Fields:
         lists = [(length, values[name]) for name, length in self.lists if name in values]
         lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
         for length, value in lists:
-            if length:
+            if length and not length.isdecimal():
                 values.setdefault(length, len(value))
         if values.keys() != self.places.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.places.keys()))
@@ -87,8 +91,9 @@ class Fields:
     @staticmethod
     def entries(name: str, length: str, value: Sequence[int], values: Mapping[str, Any]) -> list[int]:
         """A list that is as long as it should be."""
-        if length and len(value) != values[length]:
-            raise KernelError(f"the list {name} has {len(value)} entries, and {length} says {values[length]}")
+        wanted = int(length) if length.isdecimal() else values.get(length)
+        if length and len(value) != wanted:
+            raise KernelError(f"the list {name} has {len(value)} entries, and {length} says {wanted}")
         return [int(entry) for entry in value]
 
 
@@ -103,7 +108,8 @@ class Place:
     """A number of places, and the lengths of some lists behind them."""
 
     def __init__(self, count: int, lengths: Sequence[str] = ()) -> None:
-        self.count, self.lengths = count, Counter(lengths)
+        known = [int(length) for length in lengths if length.isdecimal()]
+        self.count, self.lengths = count + sum(known), Counter(length for length in lengths if not length.isdecimal())
 
     def plus(self, other: Place, times: int = 1) -> Place:
         """This and so many of another."""

@@ -24,7 +24,7 @@ from minigrad.kernels import vecmath
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.scalar import fresh, render, settle
-from minigrad.kernels.target import Target
+from minigrad.kernels.target import Target, Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
@@ -152,40 +152,34 @@ def is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "N"
 
 
-def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
+def walk_lines(code: str, words: Words, used: set[str], walk: Walk) -> list[str]:
     """What `walk(place, N.sizes, at=N.steps, to=N.others)` stands for: a place in row-major order is taken apart, the
     last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
     call = ast.parse(code, mode="eval").body
     assert isinstance(call, ast.Call) and words.fields is not None
-    place, sizes = (ast.unparse(arg) for arg in call.args)
+    place, sizes = (words.constants.get(text, text) for text in map(ast.unparse, call.args))
     moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in call.keywords]
     spread: list[tuple[str, str]] = []
     for name, steps in moved:
         every = range(words.operands) if name.endswith("_K") else [0]
         spread += [(name.replace("_K", f"_{k}"), re.sub(r"\bK\b", str(k), steps)) for k in every]
-    d, index = fresh("d", used), fresh("index", used)
-    return [
-        f"for {d} in range({words.fields.length(sizes.removeprefix('N.'))} - 1, -1, -1):",
-        f"    {index} = {place} % {sizes}[{d}]",
-        f"    {place} //= {sizes}[{d}]",
-        *[f"    {name} += {index} * {steps}[{d}]" for name, steps in spread],
-    ]
+    return walk(place, sizes, words.fields.length(sizes.removeprefix("N.")), spread, lambda wish: fresh(wish, used))
 
 
 def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
     """A function whose pasted places name the lengths of lists: those that it does not read itself are read first."""
     body = "\n".join(lines[start:])
-    known = dict.fromkeys(length for _, length in fields.lists + fields.each if length)
+    known = dict.fromkeys(length for _, length in fields.lists + fields.each if length and not length.isdecimal())
     wanted = [n for n in known if re.search(rf"\b{n}\b", body) and not re.search(rf"^ +{n} = ", body, re.MULTILINE)]
     return [*lines[:start], *[f"    {name} = numbers[{fields.place(name)}]" for name in wanted], *lines[start:]]
 
 
 def paste(
     template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str],
-    fields: Fields | None = None,
+    fields: Fields | None = None, walk: Walk = CPU.walk,
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
-    docstring too."""
+    docstring too.  walk: how a place is taken apart, as `Target` has it."""
     words = Words(operands, macros, constants, fields, frozenset({*macros, *constants, *(["N"] if fields else [])}))
     text, names, start = source_of(template)
     used = {*names, *RESERVED}
@@ -196,7 +190,7 @@ def paste(
             result.append(line)
         elif code.lstrip().startswith("walk("):
             indent = code[: len(code) - len(code.lstrip())]
-            for each in walk_lines(code.strip(), words, used):
+            for each in walk_lines(code.strip(), words, used, walk):
                 result += _expand_line(indent + each, words, used)
         elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
             for k in range(operands):

@@ -226,7 +226,7 @@ class _Render(ast.NodeTransformer):
             case ast.Name(id="abs"):
                 return self.narrow(ast.Call(ast.Name("abs"), args, []))
             case ast.Name(id="round"):
-                return ast.Call(ast.parse("np.rint", mode="eval").body, args, [])
+                return ast.Call(ast.parse(self.calls.get("rint", MATH["rint"]), mode="eval").body, args, [])
         raise AssertionError(ast.dump(node))
 
 

@@ -6,7 +6,6 @@ its dtypes, which `store.py` keeps and imports: the file that runs is the file a
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +25,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 # ---- conversions ----------------------------------------------------------------------------------------------------
 
 
-def load_text(dtype: DType, compute: np.dtype[Any]) -> tuple[str, tuple[str, ...]]:
+def load_text(dtype: DType, compute: np.dtype[Any], target: Target = CPU) -> tuple[str, tuple[str, ...]]:
     """How a stored value becomes a compute value: an expression in `{}`, and the helpers that it calls."""
     helpers: tuple[str, ...]
     if dtype.name == "float16":
@@ -34,11 +33,11 @@ def load_text(dtype: DType, compute: np.dtype[Any]) -> tuple[str, tuple[str, ...
     elif dtype.name == "bfloat16":
         text, helpers = "bfloat_to_float({})", ("bfloat_to_float",)
     else:
-        text, helpers = "{}", ()
+        text, helpers = target.truths[0] if dtype.kind == "bool" else "{}", ()
     return (text if dtype.compute == compute else f"T({text})"), helpers
 
 
-def store_text(compute: np.dtype[Any], dtype: DType) -> tuple[str, tuple[str, ...]]:
+def store_text(compute: np.dtype[Any], dtype: DType, target: Target = CPU) -> tuple[str, tuple[str, ...]]:
     """How a compute value becomes a stored one: an expression in `{}`, and the helpers that it calls."""
     if dtype.name in ("float16", "bfloat16"):
         pack = "float_to_half" if dtype.name == "float16" else "float_to_bfloat"
@@ -47,7 +46,9 @@ def store_text(compute: np.dtype[Any], dtype: DType) -> tuple[str, tuple[str, ..
         return (f"{pack}({{}})" if compute == np.float32 else f"{pack}(np.float32({{}}))"), (pack,)
     if dtype.is_int and compute.kind == "f":
         return "saturate({})", (f"saturate:{dtype.name}",)
-    return ("{}" if dtype.compute == compute or dtype.kind == "bool" else f"np.{dtype.compute}({{}})"), ()
+    if dtype.kind == "bool":
+        return target.truths[1], ()
+    return ("{}" if dtype.compute == compute else f"np.{dtype.compute}({{}})"), ()
 
 
 def saturate_text(dtype: DType) -> str:
@@ -106,19 +107,19 @@ def write_kernel(
     dtypes = {d.name: d for d in (*operands, out)}
     all_macros = dict(macros)
     for k, dtype in enumerate(operands):
-        text, needed = load_text(dtype, compute)
+        text, needed = load_text(dtype, compute, target)
         all_macros[f"LOAD_{k}"] = expression_macro(text)
         conversions |= dict.fromkeys(needed)
-    text, needed = store_text(compute, out)
+    text, needed = store_text(compute, out, target)
     all_macros["STORE"] = expression_macro(text)
     conversions |= dict.fromkeys(needed)
     names = dict(constants)
-    body = target.guarded(paste(template, len(operands), all_macros, names, fields))
+    body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    body = as_task(body, source_of(template).start, arrays or (*operands, out), fields)
+    body = target.entry(body, source_of(template).start, arrays or (*operands, out), fields, len(operands))
     imports = target.natives() + imports
-    above = [paste(function, len(operands), all_macros, names, fields) for function in helpers]
+    above = [paste(function, len(operands), all_macros, names, fields, target.walk) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
     if not conversions.keys().isdisjoint(HALVES):
@@ -133,32 +134,3 @@ def write_kernel(
     parts += [target.helper(fastmath) + text for text in above]
     parts.append(target.kernel + body)
     return "\n".join(parts)
-
-
-def element(dtype: DType | np.dtype[Any]) -> str:
-    """NumPy's name of what a buffer holds, by its dtype or as the kernel sees it."""
-    stored = dtype.storage if isinstance(dtype, DType) else dtype
-    return "bool_" if stored.kind == "b" else str(stored)
-
-
-def as_task(text: str, start: int, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None) -> str:
-    """A kernel over arrays as a task over a table: it finds them by their place, where its body begins after `start`
-    lines, and says what the numbers are.
-
-    The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
-    """
-    head, _, rest = text.partition("\n")
-    names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
-    lines = []
-    for k, (name, dtype) in enumerate(zip(names[:-1], arrays, strict=True), 2):
-        found = "entries(table)" if isinstance(dtype, str) else f"operand(table, {k}, np.{element(dtype)})"
-        lines.append(f"{name} = {found}")
-    if fields:
-        lines += textwrap.wrap(f"numbers: {fields}", 110, initial_indent="# ", subsequent_indent="# ")
-    lines.append(f"{names[-1]} = numbers_of(table)")
-    if "flag[0]" in rest:
-        lines.insert(0, "flag = operand(table, 0, np.int64)")
-    every = text.split("\n")
-    return "\n".join(
-        ["def kernel(first, last, table):", *every[1:start], *[f"    {line}" for line in lines], *every[start:]]
-    )

@@ -13,6 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.kernels.fields import Fields
+
+# The lines that take a place apart: the names of the place and of the list of sizes, how long that is, what moves on by
+# which steps, and a maker of names.
+Walk = Callable[[str, str, str, Sequence[tuple[str, str]], Callable[[str], str]], list[str]]
+
 
 @dataclass(frozen=True)
 class Target:
@@ -26,6 +32,10 @@ class Target:
     functions: the texts of the functions that a text calls, with what stands above them and the numbers they use.
     guarded: a kernel's body, with its innermost loops in the forms that those functions need.
     halves: the lines that give a kernel `half_to_float` and `float_to_half`.
+    truths: how a truth value in memory is read, and how one is stored, as expressions in `{}`.
+    walk: the lines that `walk(...)` in a template stands for.
+    entry: a kernel over arrays as it is called: its text, how many lines stand above its body, the dtypes of the
+        arrays, its numbers, and how many operands there are.
     """
 
     header: str
@@ -36,3 +46,6 @@ class Target:
     functions: Callable[[str], list[str]]
     guarded: Callable[[str], str]
     halves: Callable[[], str]
+    truths: tuple[str, str]
+    walk: Walk
+    entry: Callable[[str, int, Sequence[Any], Fields | None, int], str]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from minigrad.core.dtype import DType
 from minigrad.kernels import vecmath
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.target import Target
 
 FOLDER = Path(__file__).parent
@@ -55,6 +61,50 @@ def functions(text: str) -> list[str]:
     return ["\n".join(numbers) + "\n", *[vecmath.decorator(each) + each for each in texts]] if texts else []
 
 
+def walk(
+    place: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
+) -> list[str]:
+    """A loop over the dims, the last one first."""
+    d, index = named("d"), named("index")
+    return [
+        f"for {d} in range({length} - 1, -1, -1):",
+        f"    {index} = {place} % {sizes}[{d}]",
+        f"    {place} //= {sizes}[{d}]",
+        *[f"    {name} += {index} * {steps}[{d}]" for name, steps in moved],
+    ]
+
+
+def element(dtype: DType | np.dtype[Any]) -> str:
+    """NumPy's name of what a buffer holds, by its dtype or as the kernel sees it."""
+    stored = dtype.storage if isinstance(dtype, DType) else dtype
+    return "bool_" if stored.kind == "b" else str(stored)
+
+
+def as_task(
+    text: str, start: int, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None, operands: int
+) -> str:
+    """A kernel over arrays as a task over a table: it finds them by their place, where its body begins after `start`
+    lines, and says what the numbers are.
+
+    The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
+    """
+    head, _, rest = text.partition("\n")
+    names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
+    lines = []
+    for k, (name, dtype) in enumerate(zip(names[:-1], arrays, strict=True), 2):
+        found = "entries(table)" if isinstance(dtype, str) else f"operand(table, {k}, np.{element(dtype)})"
+        lines.append(f"{name} = {found}")
+    if fields:
+        lines += textwrap.wrap(f"numbers: {fields}", 110, initial_indent="# ", subsequent_indent="# ")
+    lines.append(f"{names[-1]} = numbers_of(table)")
+    if "flag[0]" in rest:
+        lines.insert(0, "flag = operand(table, 0, np.int64)")
+    every = text.split("\n")
+    return "\n".join(
+        ["def kernel(first, last, table):", *every[1:start], *[f"    {line}" for line in lines], *every[start:]]
+    )
+
+
 CPU = Target(
     header="import math\n\nimport numpy as np\nfrom numba import njit\n",
     natives=natives,
@@ -65,4 +115,7 @@ CPU = Target(
     functions=functions,
     guarded=vecmath.guarded,
     halves=halves,
+    truths=("{}", "{}"),
+    walk=walk,
+    entry=as_task,
 )

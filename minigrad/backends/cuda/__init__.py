@@ -1,0 +1,14 @@
+"""The CUDA backend: loop nests of its own over a device's memory, one module a kernel family.
+
+It holds no loops: they are in `kernels/cuda`, one file a family as here and as for the CPU.  What it does not serve is
+made of what it does, by `lowering/`.  `runtime.py` is what it asks of a device, which `device.py` and `simulator.py`
+answer; only `device.py` touches cuda-core, and only `compile.py` numba-cuda.
+"""
+
+from __future__ import annotations
+
+from minigrad.backends.cuda.elementwise import Elementwise
+
+
+class CudaBackend(Elementwise):
+    """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

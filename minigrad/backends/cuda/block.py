@@ -1,0 +1,175 @@
+"""One block of threads in the simulator: the order they run in, barriers, what lanes of a warp tell each other.
+
+Warps run one after the other, each up to the next barrier of the block, its lanes likewise; forward, in reverse, or in
+an order drawn by a seed.  So a thread runs far ahead of those that it should have waited for.  What lanes do together
+is done when all that are named have come; a barrier that not all threads of the block reach, or at two places, is
+noticed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.cuda.strands import strand
+from minigrad.backends.cuda.watched import Access, Cells, Notice
+from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
+
+
+class Lane:
+    """One thread: its place, and what it waits for: (what, lanes), the value it brings, the line it stands at."""
+
+    __slots__ = ("access", "dead", "index", "line", "number", "result", "strand", "value", "waits")
+
+    def __init__(self, number: int, size: Point) -> None:
+        self.number = number
+        self.index = Point(number % size.x, number // size.x % size.y, number // (size.x * size.y))
+        self.strand: Any = None
+        self.waits: tuple[str, Any] | None = None
+        self.value = self.result = None
+        self.line = 0
+        self.dead = False
+        self.access = Access(0, 0, 0, 0, 0, 0)
+
+
+class Order:
+    """In which order blocks, warps and lanes run: "forward", "reverse", or "random" by a seed."""
+
+    def __init__(self, kind: str = "forward", seed: int = 0) -> None:
+        self.kind, self.random = kind, random.Random(seed)
+
+    def of(self, things: Sequence[Any]) -> list[Any]:
+        found = list(things)
+        if self.kind == "reverse":
+            found.reverse()
+        elif self.kind == "random":
+            self.random.shuffle(found)
+        return found
+
+
+class Block:
+    """A block that runs a kernel."""
+
+    def __init__(self, words: Words, number: int, where: Point, size: Point, order: Order) -> None:
+        self.words, self.number, self.order = words, number, order
+        words.block, words.cuda.blockIdx = self, where
+        self.lanes = [Lane(k, size) for k in range(size.x * size.y * size.z)]
+        self.shared: dict[Any, Cells] = {}
+        self.current = self.lanes[0]
+        for lane in self.lanes:
+            lane.access = Access(words.launch, number, 0, lane.number // 32, 0, lane.number)
+
+    def shared_array(self, site: Any, shape: Any, dtype: np.dtype[Any]) -> Cells:
+        """The array that all threads find at a place of the text."""
+        found = self.shared.get(site)
+        if found is None:
+            found = self.shared[site] = cells_of(self.words, "a shared array", shape, dtype)
+            total = sum(cells.room.bytes.size for cells in self.shared.values())
+            if total > SHARED_LIMIT:
+                raise self.notice("bounds", f"a block has {total} bytes of shared memory, {SHARED_LIMIT} are allowed")
+        return found
+
+    def enter(self, lane: Lane) -> None:
+        """From now on this thread runs."""
+        self.current = lane
+        self.words.access, self.words.cuda.threadIdx = lane.access, lane.index
+
+    # ---- kernels whose threads do not wait for each other
+
+    def run_through(self, kernel: Callable[..., None], args: Sequence[Any]) -> None:
+        """Each thread from its beginning to its end."""
+        for lane in self.order.of(self.lanes):
+            self.enter(lane)
+            kernel(*args)
+
+    # ---- kernels whose threads do
+
+    def run(self, kernel: Callable[..., None], args: Sequence[Any]) -> None:
+        """All threads, from barrier to barrier."""
+        for lane in self.lanes:
+            lane.strand = strand(lambda: kernel(*args))
+        warps = [self.lanes[k : k + 32] for k in range(0, len(self.lanes), 32)]
+        try:
+            while not all(lane.dead for lane in self.lanes):
+                for warp in self.order.of(warps):
+                    self.run_warp(warp)
+                self.pass_barrier()
+        finally:
+            for lane in self.lanes:
+                lane.strand.end()
+
+    def run_warp(self, warp: list[Lane]) -> None:
+        """The lanes of a warp, until each has ended or waits for the block."""
+        ready = [lane for lane in warp if not lane.dead]
+        while ready:
+            for lane in self.order.of(ready):
+                lane.waits = None
+                self.enter(lane)
+                lane.dead = lane.strand.resume()
+            ready = []
+            groups: dict[Any, list[Lane]] = {}
+            for lane in warp:
+                if not lane.dead and lane.waits is not None and lane.waits[0] != "block":
+                    groups.setdefault(lane.waits, []).append(lane)
+            for (what, mask), group in groups.items():
+                named = {k for k in range(len(warp)) if int(mask) >> k & 1}
+                if named <= {lane.number % 32 for lane in group}:
+                    self.together(what, group)
+                    ready += group
+
+    def meet(self, what: tuple[str, Any], value: Any) -> Any:
+        """Called by a thread: wait for the others; what they find together."""
+        lane = self.current
+        lane.waits, lane.value = what, value
+        lane.line = sys._getframe(2).f_lineno
+        lane.strand.wait()
+        return lane.result
+
+    def together(self, what: str, group: list[Lane]) -> None:
+        """What the lanes of a warp find, once all have come."""
+        values = {lane.number % 32: lane.value for lane in group}
+        if what == "shuffle":
+            for lane in group:
+                own, source = lane.value  # type: ignore[misc]
+                lane.result = values[source][0] if source in values else own  # type: ignore[index]
+            return
+        found: Any = None
+        if what == "ballot":
+            found = sum(1 << k for k, value in values.items() if value)
+        elif what in ("all", "any"):
+            found = {"all": all, "any": any}[what](values.values())
+        for lane in group:
+            lane.result = found
+            if what == "sync":
+                lane.access = lane.access._replace(syncs=lane.access.syncs + 1)
+
+    def pass_barrier(self) -> None:
+        """Let the threads go on that have all come to the same barrier."""
+        waiting = [lane for lane in self.lanes if not lane.dead]
+        if not waiting:
+            return
+        for lane in waiting:
+            if lane.waits is None or lane.waits[0] != "block":
+                what = lane.waits[0] if lane.waits else "nothing"
+                raise self.notice("divergence", f"thread {lane.number} waits at line {lane.line} for lanes of its warp "
+                                  f"that never come ({what})")  # fmt: skip
+        lines = sorted({lane.line for lane in waiting})
+        if len(waiting) < len(self.lanes):
+            gone = len(self.lanes) - len(waiting)
+            raise self.notice("divergence", f"{gone} threads have ended, and {len(waiting)} wait at line {lines[0]}")
+        if len(lines) > 1:
+            raise self.notice("divergence", f"threads wait at different barriers, at the lines {lines}")
+        values = [lane.value for lane in waiting]
+        what = waiting[0].waits[1]  # type: ignore[index]
+        found = {"count": lambda: sum(map(bool, values)), "and": lambda: all(values), "or": lambda: any(values)}
+        result: Any = found[what]() if what in found else None
+        for lane in waiting:
+            lane.result = result
+            lane.access = lane.access._replace(barriers=lane.access.barriers + 1)
+
+    def notice(self, kind: str, what: str) -> Notice:
+        return Notice(f"{self.words.kernel}: {what} (block {self.number})", kind=kind)

@@ -1,0 +1,89 @@
+"""The loops of elementwise kernels on a grid: a layout class chosen, how wide threads read, the numbers by name.
+
+DENSE is one run with steps of 0 or 1, ROWS are rows of such runs, NEST is anything else.  Places fit in 32 bits, where
+they are taken apart without a division, or need 64.  `backends/cpu/loops.py` is the same for threads of a processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from minigrad.backends.cuda.runtime import THREADS, Size
+from minigrad.core.layout import Layout
+from minigrad.core.plan import walk
+from minigrad.kernels.cuda.elementwise import DENSE, rows_fields
+
+WIDEST = 16  # bytes of one load
+SHORT = 32  # columns from which rows are read as such: a warp's reads are then neighbours
+COUNT_32, PLACE_32 = 1 << 31, 1 << 32  # what `divide` takes apart, and what 32 bits hold
+ROWS_OF_GRID = 65535  # blocks along y
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopPlan:
+    """kind: "dense", "rows" or "nest"; steps: the inner step of each operand in the first two.
+
+    width: elements that a thread reads at once.  rank: outer dims.  wide: places need 64 bits.
+    units, grid: threads with work along x; rows of the grid and of the block.
+    """
+
+    kind: str
+    steps: tuple[int, ...]
+    width: int
+    rank: int
+    long: bool
+    units: int
+    block: Size
+    high: int
+    numbers: list[int]
+
+
+def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[int]) -> LoopPlan:
+    """The walk of an elementwise loop.  Every operand has been expanded to the shape of `out`; sizes: of elements in
+    bytes, of `out` and the operands."""
+    dims, strides, offsets = walk([out, *operands])
+    inner = tuple(s[-1] if s else 1 for s in strides)
+    cols = dims[-1] if dims else 1
+    unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
+    if len(dims) <= 1 and unit_steps:
+        width = width_of(sizes, inner, [offsets])
+        numbers = DENSE.pack(*[(o,) for o in offsets], n=cols, whole=cols // width if width > 1 else 0)
+        return LoopPlan("dense", inner[1:], width, 0, False, -(-cols // width), (THREADS, 1, 1), 1, numbers)
+    rows = prod(dims[:-1])
+    long = out.numel >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in (out, *operands))
+    if unit_steps and cols >= SHORT:
+        width = width_of(sizes, inner, [offsets, [cols] * len(inner), *zip(*[s[:-1] for s in strides], strict=True)])
+        units = -(-cols // width)
+        across = min(THREADS, 1 << (units - 1).bit_length())
+        block = (across, THREADS // across, 1)
+        numbers = numbers_of(dims[:-1], [s[:-1] for s in strides], offsets, rows, cols)
+        return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, -(-rows // block[1]), numbers)
+    numbers = numbers_of(dims, strides, offsets, out.numel, 1)
+    return LoopPlan("nest", (), 1, len(dims), long, out.numel, (THREADS, 1, 1), 1, numbers)
+
+
+def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:
+    """How many elements a thread moves at once: as many as one load of what is largest takes, halved until every
+    operand that moves begins at a multiple of them wherever a thread may begin."""
+    width = WIDEST // max(size for size, step in zip(sizes, steps, strict=True) if step)
+    moving = [k for k, step in enumerate(steps) if step]
+    while width > 1 and any(numbers[k] % width for numbers in multiples for k in moving):
+        width //= 2
+    return width
+
+
+def numbers_of(
+    dims: Sequence[int], strides: Sequence[Sequence[int]], offsets: Sequence[int], rows: int, cols: int
+) -> list[int]:
+    """The numbers of `rows` and `nest`."""
+    magic, shift = zip(*map(magic_of, dims), strict=True) if dims else ((), ())
+    groups = list(zip(offsets, strides, strict=True))
+    return rows_fields(len(dims)).pack(*groups, rows=rows, cols=cols, shape=dims, magic=magic, shift=shift)
+
+
+def magic_of(d: int) -> tuple[int, int]:
+    """The multiplier and the shift by which `divide` divides by d; any for a d that is not divided by in 32 bits."""
+    shift = (d - 1).bit_length()
+    return ((((1 << 32) * ((1 << shift) - d)) // d + 1) & 0xFFFFFFFF, shift)

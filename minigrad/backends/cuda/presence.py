@@ -1,0 +1,87 @@
+"""Is there what a real device needs?  Packages, a driver, a device: each with its own sentence where it is missing.
+
+Nothing of CUDA is imported here: packages are looked for by their files, the driver is asked through its library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from importlib import metadata, util
+from typing import NamedTuple
+
+from minigrad.errors import DeviceError
+
+OLDEST = 12_00  # the driver's version as it says it: 1000 * major + 10 * minor
+PACKAGES = {"numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
+LIBRARY = "libcuda.so.1"
+INSTEAD = "MINIGRAD_CUDA=simulator runs the same kernels without a GPU"
+
+
+class Driver(NamedTuple):
+    """What the driver says: its version (0 where there is none), how many devices, and the sentence if it fails."""
+
+    version: int
+    devices: int
+    fault: str
+
+    @property
+    def text(self) -> str:
+        """ "13.0": the CUDA version that it supports."""
+        return f"{self.version // 1000}.{self.version % 1000 // 10}"
+
+
+def missing_packages() -> list[str]:
+    """The packages that are not installed, by the names that an installer knows."""
+    return [name for module, name in PACKAGES.items() if not installed(module)]
+
+
+def installed(module: str) -> bool:
+    """Whether a module could be imported, without importing it."""
+    head, _, rest = module.partition(".")
+    spec = util.find_spec(head)
+    if spec is None or not rest:
+        return spec is not None
+    try:
+        metadata.version(PACKAGES[module])
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+@cache
+def driver() -> Driver:
+    """Ask the driver, once; that initialises CUDA in this process where there is one."""
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError:
+        return Driver(0, 0, f"no NVIDIA driver was found ({LIBRARY} is not there)")
+    version, devices = ctypes.c_int(), ctypes.c_int()
+    if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < OLDEST:
+        found = Driver(version.value, 0, "")
+        needed = f"{OLDEST // 1000}.{OLDEST % 1000 // 10}"
+        return found._replace(fault=f"the NVIDIA driver is too old: it supports CUDA {found.text}, {needed} is needed")
+    status = library.cuInit(0)
+    if status == 0:
+        library.cuDeviceGetCount(ctypes.byref(devices))
+    if status in (0, 100) and not devices.value:
+        return Driver(version.value, 0, "there is an NVIDIA driver, but it finds no device")
+    fault = f"the NVIDIA driver could not be started (CUDA error {status})" if status else ""
+    return Driver(version.value, devices.value, fault)
+
+
+def fault() -> str:
+    """Why no real device can be used, or ""."""
+    missing = missing_packages()
+    if missing:
+        return (
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: pip install minigrad[cuda]"
+        )
+    return driver().fault
+
+
+def require() -> None:
+    """Raise DeviceError with what is missing."""
+    reason = fault()
+    if reason:
+        raise DeviceError(f"device='cuda' cannot be used: {reason}; {INSTEAD}", device="cuda")

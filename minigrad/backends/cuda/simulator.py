@@ -1,0 +1,160 @@
+"""A device without a device: kernels run in Python, thread by thread, over memory that notices what is wrong.
+
+The text of a kernel is the one that is compiled for a real device; what its names mean here is in `words.py`, how
+threads take turns in `block.py`, what is noticed of memory in `watched.py`.  After each launch every element of the
+results must have been written by it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Launch
+from minigrad.backends.cuda.block import Block, Order
+from minigrad.backends.cuda.runtime import DeviceBuffer, Program, Properties, Runtime, Size
+from minigrad.backends.cuda.watched import Cells, Notice, Room
+from minigrad.backends.cuda.words import WAITING, Point, Words
+from minigrad.core.op import Spec
+
+
+class Simulated:
+    """A kernel as Python reads it.  waits: whether its threads wait for each other."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.path = f"<minigrad {program.file}>"
+        lines = program.text.splitlines(keepends=True)
+        linecache.cache[self.path] = (len(program.text), None, lines, self.path)
+        self.code = compile(program.text, self.path, "exec")
+        facts: dict[str, Any] = {"device": lambda function: function, "cuda": None, "libdevice": None}
+        exec(self.code, facts)
+        self.pointers: tuple[Any, ...] = tuple(map(np.dtype, facts["POINTERS"]))
+        self.numbers: int = facts["NUMBERS"]
+        self.waits = not WAITING.isdisjoint(names_in(self.code))
+
+    def function(self, words: Words) -> Callable[..., None]:
+        """The kernel with the names of a launch."""
+        space = words.given()
+        exec(self.code, space)
+        if space.get("T") is np.bool_:
+            space["T"] = bool  # in registers a truth value counts as 0 or 1, which NumPy's does not
+        kernel: Callable[..., None] = space["kernel"]
+        return kernel
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names that a code and those inside of it use."""
+    found = set(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found |= names_in(inner)
+    return found
+
+
+class Simulator(Runtime):
+    """The runtime in Python.  order: of blocks, warps and lanes; see `ordered`."""
+
+    def __init__(self) -> None:
+        self.order = Order()
+        self.rooms: weakref.WeakValueDictionary[int, Room] = weakref.WeakValueDictionary()
+        self.launches = 1
+        self.lock = threading.RLock()  # kernels of two threads would see each other's places
+
+    @property
+    def properties(self) -> Properties:
+        return Properties("simulator", (9, 0), 4, 1 << 34)
+
+    @contextmanager
+    def ordered(self, kind: str, seed: int = 0) -> Iterator[None]:
+        """Run threads in another order inside a `with` block: "forward", "reverse" or "random"."""
+        before, self.order = self.order, Order(kind, seed)
+        try:
+            yield
+        finally:
+            self.order = before
+
+    # ---- memory
+
+    def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        room = Room(size * dtype.itemsize, f"memory of {size} {dtype}")
+        self.rooms[room.address] = room
+        return DeviceBuffer(room, room.address, size, dtype)
+
+    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any]) -> None:
+        buffer.owner.fill(np.asarray(values, buffer.dtype), self.launches)
+
+    def copy_to_host(self, buffer: DeviceBuffer) -> NDArray[Any]:
+        return buffer.owner.bytes[: buffer.nbytes].view(buffer.dtype).copy()  # type: ignore[no-any-return]
+
+    # ---- launches
+
+    def load(self, program: Program) -> Simulated:
+        return Simulated(program)
+
+    def launcher(self, kernel: Simulated, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
+        told = tuple(np.int64(n) for n in numbers)
+
+        def launch(*addresses: int) -> None:
+            with self.lock:
+                self.run(kernel, Point(*grid), Point(*block), addresses, told)
+
+        return launch
+
+    def run(self, kernel: Simulated, grid: Point, size: Point, addresses: Sequence[int], numbers: Any) -> None:
+        """One launch."""
+        if len(addresses) != len(kernel.pointers) or len(numbers) != kernel.numbers:
+            raise Notice(
+                f"{kernel.program.name} takes {len(kernel.pointers)} pointers and {kernel.numbers} numbers, and is given "
+                f"{len(addresses)} and {len(numbers)}",
+                kind="bounds",
+            )
+        self.launches += 1
+        words = Words(kernel.program.name, self.launches, grid, size)
+        pairs = zip(addresses, kernel.pointers, strict=True)
+        args = [*(Cells(self.room_at(address), dtype, words) for address, dtype in pairs), numbers]
+        function = kernel.function(words)
+        places = itertools.product(range(grid.z), range(grid.y), range(grid.x))
+        with np.errstate(all="ignore"):  # infinities, nan and wrapping are results
+            for number, (z, y, x) in self.order.of(list(enumerate(places))):
+                block = Block(words, number, Point(x, y, z), size, self.order)
+                (block.run if kernel.waits else block.run_through)(function, args)
+
+    def room_at(self, address: int) -> Room:
+        """The memory that begins at an address."""
+        room = self.rooms.get(address)
+        if room is None:
+            raise Notice(f"there is no memory at the address {address:#x}", kind="bounds")
+        return room
+
+    def synchronize(self) -> None:
+        """Nothing runs on after its launch."""
+
+    def watched(self, launch: Launch, outs: Sequence[Spec]) -> Launch:
+        """A launch after which every element of the results has been written by it."""
+
+        def run(*buffers: Any) -> Any:
+            before = self.launches
+            wrong = launch(*buffers)
+            for spec, buffer in zip(outs, buffers[len(buffers) - len(outs) :], strict=True):
+                if not wrong:
+                    check_written(spec, buffer, before)
+            return wrong
+
+        return run
+
+
+def check_written(spec: Spec, buffer: DeviceBuffer, before: int) -> None:
+    """Raise Notice for an element of a result that no launch after `before` has written."""
+    for place in spec.layout.offsets():
+        if buffer.owner.stamps[place * buffer.itemsize] <= before:
+            raise Notice(f"an element of the result {spec!r} was not written, at {place}", kind="unwritten")

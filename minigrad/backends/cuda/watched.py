@@ -1,0 +1,189 @@
+"""Memory of the simulator: every access is looked at before it is made.
+
+What is noticed: an index beyond the end, an element that nobody has written, and two threads at one element with no
+barrier between them, of which one writes.  An access is known by where it happened: the launch, the block, how many
+barriers of the block and of the warp came before, the thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.errors import KernelError
+
+POISON = 0xAB  # the bytes of memory that nobody has written: -1.2e-12 as a float32
+
+
+class Access(NamedTuple):
+    """Where a thread stands: launch and block, barriers of the block so far, its warp and the warp's barriers, itself."""
+
+    launch: int
+    block: int
+    barriers: int
+    warp: int
+    syncs: int
+    thread: int
+
+    def meets(self, other: Access) -> bool:
+        """Whether nothing says which of two accesses comes first."""
+        if self.launch != other.launch or self[1:] == other[1:]:
+            return False
+        if self.block != other.block:
+            return True
+        same_warp = self.warp == other.warp
+        ordered = self.barriers != other.barriers or (same_warp and self.syncs != other.syncs)
+        return not ordered and self.thread != other.thread
+
+    def __str__(self) -> str:
+        return f"thread {self.thread} of block {self.block}"
+
+
+class Notice(KernelError):
+    """What the simulator has noticed.  kind: "bounds", "unwritten", "race", "misaligned" or "divergence"."""
+
+
+class Trace:
+    """Who was last at an element: the write, whether that was an atomic one, and the reads since."""
+
+    __slots__ = ("atomic", "reads", "write")
+
+    def __init__(self) -> None:
+        self.write: Access | None = None
+        self.atomic = False
+        self.reads: dict[tuple[int, int], Access] = {}
+
+
+class Room:
+    """Some bytes, which elements of them were written, and who was at them."""
+
+    def __init__(self, nbytes: int, name: str) -> None:
+        block = np.full(nbytes + 256, POISON, np.uint8)
+        start = -block.ctypes.data % 256
+        self.bytes = block[start : start + nbytes]
+        self.address = int(self.bytes.ctypes.data)
+        self.stamps = np.zeros(nbytes, np.int64)  # the launch that wrote each byte, 1 for the host
+        self.traces: dict[int, Trace] = {}
+        self.launch = 0  # whose traces these are
+        self.name = name
+
+    def fill(self, values: np.ndarray[Any, Any], launch: int) -> None:
+        """Copy from the host."""
+        data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
+        self.bytes[: data.size] = data
+        self.stamps[: data.size] = max(1, launch)
+
+
+class Cells:
+    """Elements of a room as a kernel sees them: a pointer, or an array of some shape."""
+
+    def __init__(
+        self, room: Room, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...] = (), private: bool = False
+    ):
+        self.room, self.dtype, self.words, self.shape = room, dtype, words, shape
+        self.size = room.bytes.size // dtype.itemsize
+        self.elements = room.bytes[: self.size * dtype.itemsize].view(dtype)
+        self.private = private  # one thread's own
+
+    def place(self, index: Any) -> int:
+        """The flat place of an index, which has to be there."""
+        indices = index if isinstance(index, tuple) else (index,)
+        sizes = self.shape or (self.size,)
+        if len(indices) != len(sizes):
+            raise self.notice("bounds", f"has {len(sizes)} dims and is given {len(indices)} indices")
+        place = 0
+        for i, size in zip(indices, sizes, strict=True):
+            if not 0 <= i < size:
+                raise self.notice("bounds", f"has {size} elements{self.along(indices)}, and {int(i)} is not among them")
+            place = place * size + int(i)
+        return place
+
+    @staticmethod
+    def along(indices: tuple[Any, ...]) -> str:
+        return " along one dim" if len(indices) > 1 else ""
+
+    def __getitem__(self, index: Any) -> Any:
+        place = self.place(index)
+        self.reading(place)
+        return self.elements[place]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = self.place(index)
+        self.writing(place)
+        self.elements[place] = value
+
+    def load(self, index: Any, width: int) -> tuple[Any, ...]:
+        """Neighbours by one wide load."""
+        self.aligned(index, width)
+        return tuple(self[index + k] for k in range(width))
+
+    def store(self, index: Any, values: tuple[Any, ...]) -> None:
+        """Neighbours by one wide store."""
+        self.aligned(index, len(values))
+        for k, value in enumerate(values):
+            self[index + k] = value
+
+    def aligned(self, index: Any, width: int) -> None:
+        """Refuse a wide access whose address is no multiple of its size."""
+        size = self.dtype.itemsize
+        if (self.room.address + int(index) * size) % (width * size):
+            raise self.notice("misaligned", f"is read or written {width} elements at once at {int(index)}")
+
+    def add(self, index: Any, value: Any) -> Any:
+        """An atomic addition; what was there."""
+        return self.update(index, lambda old: old + value)
+
+    def update(self, index: Any, function: Any) -> Any:
+        """One atomic step; what was there."""
+        place = self.place(index)
+        self.reading(place, atomic=True)
+        self.writing(place, atomic=True)
+        old = self.elements[place]
+        self.elements[place] = function(old)
+        return old
+
+    def reading(self, place: int, atomic: bool = False) -> None:
+        """Note a read, and refuse what nobody has written or another thread is writing."""
+        at = place * self.dtype.itemsize
+        if not self.room.stamps[at]:
+            raise self.notice("unwritten", f"is read at {place}, which nobody has written")
+        if self.private:
+            return
+        now: Access = self.words.access
+        trace = self.trace(at)
+        if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
+            raise self.notice("race", f"is read at {place}, where {trace.write} has written since the last barrier")
+        if not atomic:
+            trace.reads[now.block, now.thread] = now
+
+    def writing(self, place: int, atomic: bool = False) -> None:
+        """Note a write, and refuse one where another thread reads or writes."""
+        at = place * self.dtype.itemsize
+        launch = self.words.launch
+        self.room.stamps[at : at + self.dtype.itemsize] = launch
+        if self.private:
+            return
+        now: Access = self.words.access
+        trace = self.trace(at)
+        if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
+            raise self.notice("race", f"is written at {place}, where {trace.write} has written since the last barrier")
+        for read in trace.reads.values():
+            if now.meets(read):
+                raise self.notice("race", f"is written at {place}, where {read} has read since the last barrier")
+        trace.write, trace.atomic = now, atomic
+        trace.reads.clear()
+
+    def trace(self, at: int) -> Trace:
+        """Who was at an element in this launch."""
+        room = self.room
+        if room.launch != self.words.launch:
+            room.traces, room.launch = {}, self.words.launch
+        found = room.traces.get(at)
+        if found is None:
+            found = room.traces[at] = Trace()
+        return found
+
+    def notice(self, kind: str, what: str) -> Notice:
+        """The error for something that is wrong at these elements."""
+        return Notice(f"{self.words.kernel}: {self.room.name} {what} ({self.words.access})", kind=kind)

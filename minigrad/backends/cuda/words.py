@@ -1,0 +1,157 @@
+"""What the names in a kernel's text mean in the simulator: `cuda`, `libdevice`, `device`, and those of `native.py`.
+
+`cuda` has what kernels use of numba.cuda, by the same names and arguments; what waits for other threads is left to the
+block (`block.py`).  Functions of libdevice are those of the reference, rounded once from float64.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.cuda.watched import Access, Cells, Room
+from minigrad.backends.reference.scalars import names as reference_names
+from minigrad.kernels import half
+from minigrad.kernels.cuda.target import LIBDEVICE
+
+SHARED_LIMIT = 48 << 10  # bytes that a block may have without asking for more
+ALL_LANES = 0xFFFFFFFF
+
+
+class Point(NamedTuple):
+    """threadIdx and its like."""
+
+    x: int
+    y: int = 1
+    z: int = 1
+
+
+class Words:
+    """The names of one launch; the block sets those that say where a thread is."""
+
+    def __init__(self, kernel: str, launch: int, grid: Point, size: Point) -> None:
+        self.kernel, self.launch = kernel, launch
+        self.access = Access(launch, 0, 0, 0, 0, 0)
+        self.block: Any = None
+        self.cuda = Cuda(self, grid, size)
+
+    def given(self) -> dict[str, Any]:
+        """All names."""
+        found: dict[str, Any] = {"cuda": self.cuda, "libdevice": LIBRARY, "device": lambda function: function}
+        for width in (2, 4, 8, 16):
+            found[f"load_{width}"] = lambda p, i, width=width: p.load(i, width)
+            found[f"store_{width}"] = lambda p, i, values: p.store(i, values)
+        found |= {"half_to_float": half.half_to_float, "float_to_half": half.float_to_half}
+        return found | {"atomic_add": lambda p, i, x: p.add(i, x)}
+
+
+class Cuda:
+    """`cuda` as a kernel knows it."""
+
+    warpsize = 32
+
+    def __init__(self, words: Words, grid: Point, size: Point) -> None:
+        self._words = words
+        self.gridDim, self.blockDim = grid, size
+        self.threadIdx = self.blockIdx = Point(0, 0, 0)
+        self.shared = SimpleNamespace(array=self._shared_array)
+        self.local = SimpleNamespace(array=self._local_array)
+        self.atomic = SimpleNamespace(
+            add=lambda a, i, x: a.add(i, x), max=lambda a, i, x: a.update(i, lambda old: max(old, x)),
+            min=lambda a, i, x: a.update(i, lambda old: min(old, x)), exch=lambda a, i, x: a.update(i, lambda old: x),
+            cas=lambda a, i, old, new: a.update(i, lambda there: new if there == old else there),
+        )  # fmt: skip
+
+    @property
+    def laneid(self) -> int:
+        return self._words.access.thread % 32
+
+    # ---- memory
+
+    def _shared_array(self, shape: Any, dtype: Any, alignment: int = 16) -> Cells:
+        caller = sys._getframe(1)
+        return self._words.block.shared_array((caller.f_code, caller.f_lasti), shape, np.dtype(dtype))
+
+    def _local_array(self, shape: Any, dtype: Any, alignment: int = 16) -> Cells:
+        return cells_of(self._words, "a local array", shape, np.dtype(dtype), private=True)
+
+    # ---- waiting for others: (what, the lanes that are waited for), a value
+
+    def syncthreads(self) -> None:
+        self._words.block.meet(("block", "sync"), None)
+
+    def syncthreads_count(self, x: Any) -> int:
+        return int(self._words.block.meet(("block", "count"), x))
+
+    def syncthreads_and(self, x: Any) -> bool:
+        return bool(self._words.block.meet(("block", "and"), x))
+
+    def syncthreads_or(self, x: Any) -> bool:
+        return bool(self._words.block.meet(("block", "or"), x))
+
+    def syncwarp(self, mask: int = ALL_LANES) -> None:
+        self._words.block.meet(("sync", mask), None)
+
+    def shfl_sync(self, mask: int, x: Any, lane: int) -> Any:
+        return self._words.block.meet(("shuffle", mask), (x, int(lane) % 32))
+
+    def shfl_xor_sync(self, mask: int, x: Any, lanes: int) -> Any:
+        return self._words.block.meet(("shuffle", mask), (x, self.laneid ^ int(lanes)))
+
+    def shfl_down_sync(self, mask: int, x: Any, lanes: int) -> Any:
+        return self._words.block.meet(("shuffle", mask), (x, self.laneid + int(lanes)))
+
+    def shfl_up_sync(self, mask: int, x: Any, lanes: int) -> Any:
+        return self._words.block.meet(("shuffle", mask), (x, self.laneid - int(lanes)))
+
+    def all_sync(self, mask: int, x: Any) -> bool:
+        return bool(self._words.block.meet(("all", mask), x))
+
+    def any_sync(self, mask: int, x: Any) -> bool:
+        return bool(self._words.block.meet(("any", mask), x))
+
+    def ballot_sync(self, mask: int, x: Any) -> int:
+        return int(self._words.block.meet(("ballot", mask), x))
+
+    # ---- arithmetic
+
+    @staticmethod
+    def popc(x: Any) -> int:
+        return int(x).bit_count()
+
+    @staticmethod
+    def ffs(x: Any) -> int:
+        return (int(x) & -int(x)).bit_length()
+
+    @staticmethod
+    def fma(a: Any, b: Any, c: Any) -> Any:
+        if isinstance(a, np.float32):  # the product is exact in float64
+            return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
+        return np.float64(a * b + c)
+
+
+# What waits for other threads: a kernel that mentions none of these runs its threads one after the other.
+WAITING = {name for name in vars(Cuda) if "sync" in name}
+
+
+def cells_of(words: Words, name: str, shape: Any, dtype: np.dtype[Any], private: bool = False) -> Cells:
+    """An array of a kernel's own, unwritten."""
+    sizes = tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
+    return Cells(Room(math.prod(sizes) * dtype.itemsize, name), dtype, words, sizes, private)
+
+
+def libdevice() -> SimpleNamespace:
+    """Functions of floats by libdevice's names, for both sizes."""
+    found: dict[str, Callable[..., Any]] = {}
+    for bits, end in ((np.float32, "f"), (np.float64, "")):
+        known = vars(reference_names(np.dtype(bits))["math"])
+        found |= {at + end: known[name] for name, at in LIBDEVICE.items()}
+    return SimpleNamespace(**found)
+
+
+LIBRARY = libdevice()

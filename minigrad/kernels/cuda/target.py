@@ -1,0 +1,104 @@
+"""CUDA as a target of kernels: plain functions on pointers and numbers, `math` by libdevice, halves by the machine.
+
+A kernel's text imports nothing of CUDA.  The names `cuda`, `libdevice` and `device`, and those of `native.py`, are given
+to it by whoever runs it: the compiler, or the simulator, which knows no compiler.  So one text is compiled, simulated
+and read.  POINTERS and NUMBERS say what a kernel is called with: pointers to elements, then int64 numbers in one tuple.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import DType
+from minigrad.kernels.cpu.target import element
+from minigrad.kernels.cuda import functions as own
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.objects import digest
+from minigrad.kernels.target import Target
+
+# Functions of `math` by their names in libdevice, of float64; those of float32 end in "f".
+LIBDEVICE = {name: name for name in (
+    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
+    "erf erfc lgamma hypot copysign fabs pow fmod floor ceil trunc rint").split()}  # fmt: skip
+LIBDEVICE |= {"gamma": "tgamma", "normal_cdf": "normcdf"}
+OWN = ("isnan", "isinf", "isfinite", "logistic", "remainder", "floor_divide")
+GIVEN = "cuda, libdevice, device; load_2 .. store_16, half_to_float, float_to_half, atomic_add"
+
+
+@cache
+def natives() -> str:
+    """What a kernel is given, and the hash of what that comes from: a kernel is known by its text."""
+    version = digest((Path(__file__).parent / "native.py").read_text(encoding="utf-8"))[:16]
+    return f"\n# given to this module: {GIVEN}\n# native.py {version}\n"
+
+
+def calls(compute: np.dtype[Any]) -> dict[str, str]:
+    """What stands for `math.NAME` in a kernel that computes in float32 or float64."""
+    bits, end = 8 * compute.itemsize, "f" if compute.itemsize == 4 else ""
+    return {name: f"libdevice.{at}{end}" for name, at in LIBDEVICE.items()} | {name: f"{name}_{bits}" for name in OWN}
+
+
+def functions(text: str) -> list[str]:
+    """The functions of `functions.py` that a text calls, each for the size that its name ends in."""
+    found = []
+    for name, bits in dict.fromkeys(re.findall(rf"\b({'|'.join(OWN)})_(32|64)\(", text)):
+        source = inspect.getsource(getattr(own, name)).replace(f"def {name}(", f"def {name}_{bits}(")
+        source = source.replace("T(", f"np.float{bits}(")
+        found.append("@device\n" + (re.sub(r"(libdevice\.\w+)\(", r"\1f(", source) if bits == "32" else source))
+    return found
+
+
+def walk(
+    place: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
+) -> list[str]:
+    """Each dim in lines of its own, the last one first.  Sizes named `N.magic` divide by multiplication in 32 bits, with
+    the shifts of `N.shift`; others divide in 64."""
+    quick = sizes == "N.magic"
+    whole = "np.uint32" if quick else "np.int64"
+    quotient, index = named("quotient"), named("index")
+    lines = []
+    for d in range(int(length) - 1, 0, -1):
+        by = f"divide({place}, N.magic[{d}], N.shift[{d}])" if quick else f"{place} // N.shape[{d}]"
+        lines += [
+            f"{quotient} = {whole}({by})",
+            f"{index} = {whole}({place} - {quotient} * {whole}(N.shape[{d}]))",
+            *[f"{name} = {whole}({name} + {index} * {whole}({steps}[{d}]))" for name, steps in moved],
+            f"{place} = {quotient}",
+        ]
+    return lines + [f"{name} = {whole}({name} + {place} * {whole}({steps}[0]))" for name, steps in moved if int(length)]
+
+
+def entry(
+    text: str, start: int, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None, operands: int
+) -> str:
+    """A kernel over arrays as one over pointers, with what it is called with above it and its numbers explained."""
+    kinds = ["uint8" if element(dtype) == "bool_" else element(dtype) for dtype in arrays if not isinstance(dtype, str)]
+    told = textwrap.wrap(f"numbers: {fields}", 110, initial_indent="    # ", subsequent_indent="    # ")
+    lines = text.split("\n")
+    facts = [f"POINTERS = ({''.join(f'np.{kind}, ' for kind in kinds).rstrip()})"]
+    facts.append(f"NUMBERS = {fields.count(operands + 1) if fields else 0}")
+    return "\n".join([*facts, "", "", *lines[:start], *(told if fields else []), *lines[start:]])
+
+
+CUDA = Target(
+    header="import numpy as np\n",
+    natives=natives,
+    kernel="",
+    helper=lambda liberties: "@device\n",
+    calls=calls,
+    functions=functions,
+    guarded=lambda text: text,
+    halves=lambda: "",
+    # A truth value in memory is a byte; in arithmetic it counts as 0 or 1.
+    truths=("bool({})", "np.uint8(bool({}))"),
+    walk=walk,
+    entry=entry,
+)
