@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.kernels import half, integer
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
@@ -72,6 +72,18 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     if kind == "saturate":
         return saturate_text(dtypes[dtype])
     return source_of(getattr(half, kind, None) or getattr(integer, kind)).text
+
+
+def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
+    """The source text of a neutral element: "zero", "one", "lowest" or "highest" of the compute dtype."""
+    dtype = as_dtype(compute)
+    if dtype.kind == "bool":
+        return "T(True)" if identity in ("one", "highest") else "T(False)"
+    if identity in ("zero", "one"):
+        return "T(1)" if identity == "one" else "T(0)"
+    if dtype.is_float:
+        return "T(-np.inf)" if identity == "lowest" else "T(np.inf)"
+    return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
 # ---- modules --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
-from minigrad.backends.cpu.texts import neutral_text
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -23,7 +22,7 @@ from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import pool
 from minigrad.kernels.pasting import expression_macro
-from minigrad.kernels.specialize import load_text, write_kernel
+from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 # How `pooled` joins two values, and what it does to a result.

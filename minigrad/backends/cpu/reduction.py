@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of, nothing
 from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
-from minigrad.backends.cpu.texts import keep_macro, neutral_text, short_header
+from minigrad.backends.cpu.texts import keep_macro, short_header
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -25,7 +25,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction, together
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
 from minigrad.kernels.scalar import fresh
-from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 

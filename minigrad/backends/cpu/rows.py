@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import bits, column_views, helper, neutral_text, stream_header
+from minigrad.backends.cpu.texts import bits, column_views, helper, stream_header
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float64
@@ -27,7 +27,7 @@ from minigrad.core.rows import RowFn, Total
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, paste, scalar_macro
-from minigrad.kernels.specialize import NOTHING, load_text, write_kernel
+from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache

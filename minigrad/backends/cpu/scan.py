@@ -15,7 +15,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.texts import column_views, neutral_text
+from minigrad.backends.cpu.texts import column_views
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -25,7 +25,7 @@ from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import scan
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
-from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # neighbours that one block scans side by side

@@ -1,5 +1,5 @@
-"""Pieces of kernel texts that several families paste: neutral elements, how neighbours are indexed, floats among the
-numbers, functions of their own, lines of headers."""
+"""Pieces of kernel texts that several families paste: how neighbours are indexed, floats among the numbers,
+functions of their own, lines of headers."""
 
 from __future__ import annotations
 
@@ -10,24 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.pasting import Expand
 
 DEPTH = 256  # of a block of a product: up to it operands stay in the nearest caches
-
-
-def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
-    """The source text of a neutral element: "zero", "one", "lowest" or "highest" of the compute dtype."""
-    dtype = as_dtype(compute)
-    if dtype.kind == "bool":
-        return "T(True)" if identity in ("one", "highest") else "T(False)"
-    if identity in ("zero", "one"):
-        return "T(1)" if identity == "one" else "T(0)"
-    if dtype.is_float:
-        return "T(-np.inf)" if identity == "lowest" else "T(np.inf)"
-    return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
 def keep_macro(kept: bool) -> Expand:

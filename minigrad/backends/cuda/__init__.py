@@ -8,7 +8,9 @@ answer; only `device.py` touches cuda-core, and only `compile.py` numba-cuda.
 from __future__ import annotations
 
 from minigrad.backends.cuda.elementwise import Elementwise
+from minigrad.backends.cuda.indexing import Indexing
+from minigrad.backends.cuda.reduction import Reduction
 
 
-class CudaBackend(Elementwise):
+class CudaBackend(Elementwise, Indexing, Reduction):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

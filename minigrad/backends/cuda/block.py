@@ -30,7 +30,8 @@ class Lane:
         self.index = Point(number % size.x, number // size.x % size.y, number // (size.x * size.y))
         self.strand: Any = None
         self.waits: tuple[str, Any] | None = None
-        self.value = self.result = None
+        self.value: Any = None
+        self.result: Any = None
         self.line = 0
         self.dead = False
         self.access = Access(0, 0, 0, 0, 0, 0)
@@ -134,8 +135,8 @@ class Block:
         values = {lane.number % 32: lane.value for lane in group}
         if what == "shuffle":
             for lane in group:
-                own, source = lane.value  # type: ignore[misc]
-                lane.result = values[source][0] if source in values else own  # type: ignore[index]
+                own, source = lane.value
+                lane.result = values[source][0] if source in values else own
             return
         found: Any = None
         if what == "ballot":

@@ -1,7 +1,7 @@
 """What every kernel family of the CUDA backend shares: memory, the kernels loaded so far, binding numbers to them.
 
-A family is a class with preparers, as on the CPU; `CudaBackend` inherits them all.  Each asks `kernel` for what a writer
-writes, and `bind` for a launch on a grid.
+A family is a class with preparers, as on the CPU; `CudaBackend` inherits them all.  Each asks `kernel` for what a
+writer writes, and `bind` for a launch on a grid.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Backend, Launch

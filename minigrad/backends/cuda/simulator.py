@@ -94,7 +94,8 @@ class Simulator(Runtime):
         buffer.owner.fill(np.asarray(values, buffer.dtype), self.launches)
 
     def copy_to_host(self, buffer: DeviceBuffer) -> NDArray[Any]:
-        return buffer.owner.bytes[: buffer.nbytes].view(buffer.dtype).copy()  # type: ignore[no-any-return]
+        found: NDArray[Any] = buffer.owner.bytes[: buffer.nbytes].view(buffer.dtype)
+        return found.copy()
 
     # ---- launches
 
@@ -114,8 +115,8 @@ class Simulator(Runtime):
         """One launch."""
         if len(addresses) != len(kernel.pointers) or len(numbers) != kernel.numbers:
             raise Notice(
-                f"{kernel.program.name} takes {len(kernel.pointers)} pointers and {kernel.numbers} numbers, and is given "
-                f"{len(addresses)} and {len(numbers)}",
+                f"{kernel.program.name} takes {len(kernel.pointers)} pointers and {kernel.numbers} numbers, and is "
+                f"given {len(addresses)} and {len(numbers)}",
                 kind="bounds",
             )
         self.launches += 1

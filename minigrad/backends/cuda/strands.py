@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 try:
-    import greenlet
+    import greenlet  # type: ignore[import-untyped, import-not-found, unused-ignore]
 except ImportError:
-    greenlet = None  # type: ignore[assignment, unused-ignore]
+    greenlet = None
 
 
 class GreenStrand:

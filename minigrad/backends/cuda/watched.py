@@ -17,7 +17,7 @@ POISON = 0xAB  # the bytes of memory that nobody has written: -1.2e-12 as a floa
 
 
 class Access(NamedTuple):
-    """Where a thread stands: launch and block, barriers of the block so far, its warp and the warp's barriers, itself."""
+    """Where a thread stands: launch, block and its barriers so far, warp and its barriers, the thread itself."""
 
     launch: int
     block: int

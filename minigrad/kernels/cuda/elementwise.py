@@ -8,7 +8,7 @@ of them, `ALL` writes its argument once for each, and `PUT` stores them.  `WORD`
 Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the kernel has.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 import numpy as np
 
 from minigrad.kernels.fields import Fields

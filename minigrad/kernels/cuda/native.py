@@ -1,7 +1,7 @@
 """Instructions that kernels are given by name: wide loads and stores, conversions of halves, atomic additions.
 
-They are Numba's intrinsics, which numba-cuda compiles too.  A kernel's text carries the hash of this file; the simulator
-gives the same names to the kernels that it runs (`backends/cuda/words.py`).
+They are Numba's intrinsics, which numba-cuda compiles too.  A kernel's text carries the hash of this file; the
+simulator gives the same names to the kernels that it runs (`backends/cuda/words.py`).
 """
 
 from __future__ import annotations

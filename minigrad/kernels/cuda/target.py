@@ -1,8 +1,9 @@
 """CUDA as a target of kernels: plain functions on pointers and numbers, `math` by libdevice, halves by the machine.
 
-A kernel's text imports nothing of CUDA.  The names `cuda`, `libdevice` and `device`, and those of `native.py`, are given
-to it by whoever runs it: the compiler, or the simulator, which knows no compiler.  So one text is compiled, simulated
-and read.  POINTERS and NUMBERS say what a kernel is called with: pointers to elements, then int64 numbers in one tuple.
+A kernel's text imports nothing of CUDA.  The names `cuda`, `libdevice` and `device`, and those of `native.py`, are
+given to it by whoever runs it: the compiler, or the simulator, which knows no compiler.  So one text is compiled,
+simulated and read.  POINTERS and NUMBERS say what a kernel is called with: pointers to elements, then int64 numbers in
+one tuple.
 """
 
 from __future__ import annotations
@@ -59,17 +60,18 @@ def functions(text: str) -> list[str]:
 def walk(
     place: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
-    """Each dim in lines of its own, the last one first.  Sizes named `N.magic` divide by multiplication in 32 bits, with
-    the shifts of `N.shift`; others divide in 64."""
+    """Each dim in lines of its own, the last one first.  `N.magic` says that the sizes of `N.shape` are divided by with
+    multiplications in 32 bits, and with the shifts of `N.shift`; others are divided by in 64."""
     quick = sizes == "N.magic"
+    shape = "N.shape" if quick else sizes
     whole = "np.uint32" if quick else "np.int64"
     quotient, index = named("quotient"), named("index")
     lines = []
     for d in range(int(length) - 1, 0, -1):
-        by = f"divide({place}, N.magic[{d}], N.shift[{d}])" if quick else f"{place} // N.shape[{d}]"
+        by = f"divide({place}, N.magic[{d}], N.shift[{d}])" if quick else f"{place} // {shape}[{d}]"
         lines += [
             f"{quotient} = {whole}({by})",
-            f"{index} = {whole}({place} - {quotient} * {whole}(N.shape[{d}]))",
+            f"{index} = {whole}({place} - {quotient} * {whole}({shape}[{d}]))",
             *[f"{name} = {whole}({name} + {index} * {whole}({steps}[{d}]))" for name, steps in moved],
             f"{place} = {quotient}",
         ]
