@@ -7,6 +7,7 @@ simulator gives the same names to the kernels that it runs (`backends/cuda/words
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -32,15 +33,15 @@ def natives() -> dict[str, Any]:
     return found | {"atomic_add": intrinsic(_atomic_add)}
 
 
-def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, Any, int]:
-    """The vector of so many elements, the one that moves as many bytes, and the count of these.
+def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
+    """The vector that so many elements move in, how many of them are in each of its parts, and its bytes.
 
     Small elements move in words of 32 bits: a vector of eight 16-bit elements would be split in two.
     """
-    element = context.get_data_type(dtype)
     size = width * dtype.bitwidth // 8
-    moved = ir.VectorType(I32, size // 4) if dtype.bitwidth < 32 and size % 4 == 0 else ir.VectorType(element, width)
-    return ir.VectorType(element, width), moved, size
+    if dtype.bitwidth >= 32 or size % 4:
+        return ir.VectorType(context.get_data_type(dtype), width), 1, size
+    return ir.VectorType(I32, size // 4), 32 // dtype.bitwidth, size
 
 
 def address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
@@ -54,10 +55,13 @@ def loader(width: int) -> Callable[..., Any]:
 
     def load(typingctx, p, i):
         def codegen(context, builder, sig, args):
-            vector, moved, size = vector_of(context, p.dtype, width)
-            place = builder.bitcast(address(context, builder, p, args[0], args[1]), moved.as_pointer())
-            found = builder.bitcast(builder.load(place, align=size), vector)
-            parts = [builder.extract_element(found, I32(k)) for k in range(width)]
+            vector, each, size = vector_of(context, p.dtype, width)
+            place = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
+            found = builder.load(place, align=size)
+            parts = [builder.extract_element(found, I32(k // each)) for k in range(width)]
+            if each > 1:  # by shifts: a cast of the vector would be made a load of small elements again
+                kind, bits = context.get_data_type(p.dtype), p.dtype.bitwidth
+                parts = [builder.trunc(builder.lshr(x, I32(k % each * bits)), kind) for k, x in enumerate(parts)]
             return context.make_tuple(builder, sig.return_type, parts)
 
         return types.UniTuple(p.dtype, width)(p, types.int64), codegen
@@ -70,13 +74,21 @@ def storer(width: int) -> Callable[..., Any]:
 
     def store(typingctx, p, i, values):
         def codegen(context, builder, sig, args):
-            vector, moved, size = vector_of(context, p.dtype, width)
+            vector, each, size = vector_of(context, p.dtype, width)
+            parts = [
+                context.cast(builder, builder.extract_value(args[2], k), kind, p.dtype)
+                for k, kind in enumerate(values.types)
+            ]
+            if each > 1:
+                wide = [
+                    builder.shl(builder.zext(x, I32), I32(k % each * p.dtype.bitwidth)) for k, x in enumerate(parts)
+                ]
+                parts = [reduce(builder.or_, wide[k : k + each]) for k in range(0, width, each)]
             made = ir.Constant(vector, ir.Undefined)
-            for k, kind in enumerate(values.types):
-                part = context.cast(builder, builder.extract_value(args[2], k), kind, p.dtype)
+            for k, part in enumerate(parts):
                 made = builder.insert_element(made, part, I32(k))
-            place = builder.bitcast(address(context, builder, p, args[0], args[1]), moved.as_pointer())
-            builder.store(builder.bitcast(made, moved), place, align=size)
+            place = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
+            builder.store(made, place, align=size)
             return context.get_dummy_value()
 
         return types.void(p, types.int64, values), codegen

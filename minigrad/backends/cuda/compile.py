@@ -1,0 +1,186 @@
+"""From a kernel's text to machine code for a device: the one module that touches numba-cuda.
+
+The text is executed with the names of numba.cuda and compiled to PTX, which nvJitLink, or the `ptxas` of an installed
+tool kit, makes a cubin of: a driver takes a cubin of its own major version, but no PTX that is newer than itself.  No
+device is needed for any of it.  What was made is kept beside the text in the kernel cache (`cubins.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import metadata, util
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.cuda.cubins import Compiled, from_cache
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.errors import KernelError
+from minigrad.kernels.store import forks_wait
+
+Capability = tuple[int, int]
+SOMEWHERE: Capability = (9, 0)  # what is compiled for where there is no device
+TARGET = re.compile(r"^\.target (sm_\w+)", re.MULTILINE)
+ENTRY = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
+
+
+def missing() -> str:
+    """Why nothing can be compiled here, or ""."""
+    if util.find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed: pip install minigrad[cuda]"
+    if assembler() == "":
+        return "neither nvJitLink nor ptxas is here, one of which makes machine code of PTX: pip install minigrad[cuda]"
+    return ""
+
+
+@cache
+def assembler() -> str:
+    """What makes machine code of PTX: "nvjitlink", "ptxas", or "" for nothing."""
+    try:
+        from cuda.bindings import nvjitlink
+
+        nvjitlink.version()
+    except Exception:  # the package is missing, or the library that it looks for
+        return "ptxas" if shutil.which("ptxas") else ""
+    return "nvjitlink"
+
+
+@cache
+def made_by() -> str:
+    """The versions of what compiles, in words."""
+    packages = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink")
+    found = []
+    for name in packages:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return "; ".join([*found, assembler()])
+
+
+def compiled(program: Program, capability: Capability = SOMEWHERE) -> Compiled:
+    """A kernel's machine code for a compute capability, from the cache or made now.
+
+    Raises KernelError where nothing can be compiled, or the text cannot be.
+    """
+    made_for = f"sm_{capability[0]}{capability[1]}; {made_by()}"
+    return from_cache(program, made_for, lambda: make(program, capability))
+
+
+def make(program: Program, capability: Capability) -> Compiled:
+    """Compile a text."""
+    reason = missing()
+    if reason:
+        raise KernelError(f"{program.name} cannot be compiled: {reason}")
+    with forks_wait():
+        ptx = to_ptx(program, capability)
+    cubin, log = assemble(ptx, program.name)
+    entry = ENTRY.search(ptx)
+    if entry is None:
+        raise KernelError(f"{program.name} was compiled to PTX without an entry")
+    return Compiled(entry[1], ptx, cubin, log)
+
+
+def to_ptx(program: Program, capability: Capability) -> str:
+    """The PTX of a text.  Raises KernelError with what numba-cuda says."""
+    from numba import types
+    from numba import cuda
+    from numba.core.errors import NumbaError
+    from numba.np.numpy_support import from_dtype
+
+    space = given()
+    try:
+        exec(compile(program.text, program.file, "exec"), space)
+        pointers = [types.CPointer(from_dtype(np.dtype(kind))) for kind in space["POINTERS"]]
+        signature = types.void(*pointers, types.UniTuple(types.int64, space["NUMBERS"]))
+        with capable(capability), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ptx, _ = cuda.compile(
+                space["kernel"], signature, device=False, abi="numba", cc=capability,
+                launch_bounds=space.get("BLOCK", THREADS),
+            )  # fmt: skip
+    except (NumbaError, NotImplementedError, KeyError, TypeError) as error:
+        raise KernelError(f"{program.name} does not compile: {error}", path=program.file) from error
+    return str(ptx)
+
+
+@cache
+def natives() -> dict[str, Any]:
+    """The names that every text is given."""
+    from numba import cuda
+    from numba.cuda import libdevice
+
+    from minigrad.kernels.cuda import native
+
+    return {"cuda": cuda, "libdevice": libdevice, "device": cuda.jit(device=True), **native.natives()}
+
+
+def given() -> dict[str, Any]:
+    """A namespace for one text."""
+    return dict(natives())
+
+
+@contextmanager
+def capable(capability: Capability) -> Iterator[None]:
+    """Inside, functions that kernels call are compiled for a capability: numba-cuda asks the driver for it, even where
+    nothing is run."""
+    from numba.cuda import dispatcher
+
+    before = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = before
+
+
+def assemble(ptx: str, name: str) -> tuple[bytes, str]:
+    """Machine code of PTX, and what the assembler says of registers and memory."""
+    found = TARGET.search(ptx)
+    arch = found[1] if found else "sm_90"
+    return by_nvjitlink(ptx, arch, name) if assembler() == "nvjitlink" else by_ptxas(ptx, arch, name)
+
+
+def by_nvjitlink(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
+    """The library."""
+    from cuda.bindings import nvjitlink
+
+    options = [f"-arch={arch}", "-verbose"]
+    handle = nvjitlink.create(len(options), options)
+    try:
+        try:
+            data = ptx.encode()
+            nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), name)
+            nvjitlink.complete(handle)
+        except nvjitlink.nvJitLinkError as error:
+            told = bytearray(nvjitlink.get_error_log_size(handle))
+            nvjitlink.get_error_log(handle, told)
+            raise KernelError(f"{name}: PTX is not assembled: {told.decode(errors='replace'):.500}") from error
+        cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, cubin)
+        log = bytearray(nvjitlink.get_info_log_size(handle))
+        nvjitlink.get_info_log(handle, log)
+    finally:
+        nvjitlink.destroy(handle)
+    return bytes(cubin), log.decode(errors="replace").rstrip("\0")
+
+
+def by_ptxas(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
+    """The program of an installed tool kit."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        command = ["ptxas", "-v", f"-arch={arch}", "-o", str(target), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise KernelError(f"{name}: PTX is not assembled: {done.stderr:.500}")
+        return target.read_bytes(), done.stderr

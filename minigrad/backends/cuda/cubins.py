@@ -1,0 +1,126 @@
+"""Machine code of CUDA kernels in the kernel cache, and what can be read of it without a device.
+
+A file says from which text, for which compute capability and by which versions it was made, and is used only where all
+of that is so and its content has the hash that it says; it lies beside the text, under the rules of `kernels/store.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from minigrad.backends.cuda.runtime import Program
+from minigrad.errors import KernelError
+from minigrad.kernels import objects
+from minigrad.kernels.notice import forgo
+from minigrad.kernels.store import alone, cache_folder, publish
+
+MAGIC = b"minigrad cubin 1\n"
+RESERVED = 1024  # bytes of shared memory that the system takes of a block, which assemblers count
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """entry: the kernel's name in the machine code.  log: what the assembler said."""
+
+    entry: str
+    ptx: str
+    cubin: bytes
+    log: str
+
+    def counted(self, words: str) -> int:
+        """The number in front of some words of the log; 0 where they are not there."""
+        found = re.search(rf"(\d+) {words}", self.log)
+        return int(found[1]) if found else 0
+
+    @property
+    def registers(self) -> int:
+        """Registers of a thread."""
+        return self.counted("registers")
+
+    @property
+    def stack(self) -> int:
+        """Bytes of a thread's own memory: arrays that found no registers."""
+        return self.counted("bytes stack frame")
+
+    @property
+    def spills(self) -> int:
+        """Bytes that are stored and loaded because registers did not suffice."""
+        return self.counted("bytes spill stores") + self.counted("bytes spill loads")
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of a block."""
+        return max(0, self.counted("bytes smem") - RESERVED) if self.counted("bytes smem") else 0
+
+    @property
+    def widest(self) -> int:
+        """Bits of the widest access to global memory."""
+        found = re.findall(r"\b(?:ld|st)\.global(?:\.(?!v\d)[a-z]+)*(?:\.v(\d))?\.[a-z](\d+)\b", self.ptx)
+        return max((int(count or 1) * int(bits) for count, bits in found), default=0)
+
+    @property
+    def double(self) -> bool:
+        """Whether it computes in float64."""
+        return bool(re.search(r"\b(?:add|sub|mul|fma|div|sqrt|cvt)\.(?:\w+\.)*f64\b", self.ptx))
+
+    def told(self) -> str:
+        """The resources in words, a line each."""
+        return "\n".join([
+            f"registers      {self.registers} a thread",
+            f"stack          {self.stack} bytes a thread, of which {self.spills} are spilled registers",
+            f"shared memory  {self.shared} bytes a block",
+            f"widest access  {self.widest} bits",
+            f"float64        {'used' if self.double else 'not used'}",
+        ])  # fmt: skip
+
+
+def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) -> Compiled:
+    """Machine code that is kept, or made now and kept if it can be."""
+    try:
+        folder = cache_folder()
+        path = folder / program.file
+        publish(path, program.text)
+    except (KernelError, OSError) as error:
+        forgo(str(error))
+        return make()
+    kept = path.with_suffix(f".{hashlib.sha256(made_for.encode()).hexdigest()[:8]}.cubin")
+    found = read(kept, program, made_for)
+    if found is None:
+        with alone(path):
+            found = read(kept, program, made_for)
+            if found is None:
+                found = make()
+                with suppress(OSError):  # a full disk
+                    objects.write(kept, packed(found, program, made_for))
+    return found
+
+
+def packed(found: Compiled, program: Program, made_for: str) -> bytes:
+    """The content of a file: what it is, the hash of all that follows, a line of facts, the code."""
+    facts = {"for": made_for, "text": objects.digest(program.text), "entry": found.entry, "ptx": found.ptx,
+             "log": found.log}  # fmt: skip
+    body = json.dumps(facts).encode() + b"\n" + found.cubin
+    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def read(path: Path, program: Program, made_for: str) -> Compiled | None:
+    """What a file keeps; None where there is none that is whole and fits."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    said, _, body = content.removeprefix(MAGIC).partition(b"\n")
+    if not content.startswith(MAGIC) or hashlib.sha256(body).hexdigest().encode() != said:
+        return None
+    head, _, cubin = body.partition(b"\n")
+    with suppress(ValueError, KeyError, TypeError):  # another writer's facts
+        facts = json.loads(head)
+        if facts["for"] == made_for and facts["text"] == objects.digest(program.text):
+            return Compiled(facts["entry"], facts["ptx"], cubin, facts["log"])
+    return None
