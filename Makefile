@@ -3,6 +3,7 @@
 #     make test    sets up .venv and runs the tests
 # and for those who change the code:
 #     make lint    ruff and mypy
+#     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
 SHELL  := /bin/sh
 PYTHON ?= python3
@@ -13,7 +14,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo test lint
+.PHONY: demo test test-gpu lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -25,6 +26,11 @@ demo: $(STAMP)-run
 # layout, which takes several times as long.
 test: $(STAMP)-test
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
+# One process: kernels are compiled once, and the device is not shared.
+test-gpu: $(STAMP)-test
+	@$(PY) -m pip install --quiet --editable '.[cuda]' 2>/dev/null || uv pip install --quiet --python $(PY) --editable '.[cuda]'
+	@MINIGRAD_CUDA=real $(PY) -m pytest tests/cuda $(ARGS)
 
 lint: $(STAMP)-lint
 	@$(PY) -m ruff check .

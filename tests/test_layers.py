@@ -31,21 +31,33 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # The backend that needs hardware is loaded when its device is first named, which may be further left than it stands.
 LAZY_INSIDE = {"minigrad.backends.cuda"}
 
-# Compilers are heavy to import. Only code that is itself compiled, or generates such, has them at its top; five modules
+# Compilers are heavy to import. Only code that is itself compiled, or generates such, has them at its top; six modules
 # ask them about threads, processors and object code, inside functions.
 COMPILERS = {"numba", "llvmlite"}
 COMPILERS_AT_TOP = {
-    f"minigrad.kernels.cpu.{name}" for name in ("generator", "halves", "moving", "native", "short", "stream", "tile")
+    *[
+        f"minigrad.kernels.cpu.{name}"
+        for name in ("generator", "halves", "moving", "native", "short", "stream", "tile")
+    ],
+    "minigrad.kernels.cuda.native",
 }
 COMPILERS_INSIDE = {
     f"minigrad.{name}"
-    for name in ("backends.parallel", "kernels.objects", "kernels.cpu.processor", "cli.ahead", "cli.doctor")
-}
+    for name in ("backends.parallel", "kernels.objects", "kernels.cpu.processor", "cli.ahead", "cli.doctor",
+                 "backends.cuda.compile")
+}  # fmt: skip
+
+# What drives a device is touched by one module, what compiles for it by another, and nobody has them for granted.
+DRIVERS = {"cuda": {"minigrad.backends.cuda.device", "minigrad.backends.cuda.compile"}}
 
 # A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.
-FAMILIES = "minigrad.backends.cpu"
-SHARED = {"family", "loops", "texts"}
+FAMILIES = {
+    "minigrad.backends.cpu": {"family", "loops", "texts"},
+    "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
+}
 STANDS_ON = {"conv": {"matmul"}, "matmul": {"product"}, "reduction": {"folding"}}
+# What of the CUDA backend is no family: what it asks of a device, and who answers.
+ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands"}
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}
@@ -133,14 +145,17 @@ def _broken_rule(item: Import, known: dict[str, Path]) -> str | None:
         if RANK[theirs] > RANK[layer(item.module)]:
             return f"{where}: {item.target} is to the right of {layer(item.module)}"
         room, _, family = item.module.rpartition(".")
-        other = item.target.removeprefix(f"{FAMILIES}.").split(".")[0]
-        siblings = room == FAMILIES and item.target.startswith(f"{FAMILIES}.")
-        if siblings and other not in SHARED | STANDS_ON.get(family, set()):
+        other = item.target.removeprefix(f"{room}.").split(".")[0]
+        siblings = room in FAMILIES and item.target.startswith(f"{room}.")
+        known_families = ROOMS | {"family", "loops"} if room.endswith(".cuda") else set()
+        if siblings and family not in known_families and other not in FAMILIES[room] | STANDS_ON.get(family, set()):
             return f"{where}: the family {family} may not import the family {other}"
     elif top in COMPILERS:
         allowed = COMPILERS_AT_TOP | (COMPILERS_INSIDE if item.inside else set())
         if item.module not in allowed:
             return f"{where}: {top} may be imported only by {', '.join(sorted(allowed))}"
+    elif top in DRIVERS and item.module not in DRIVERS[top]:
+        return f"{where}: {top} may be imported only by {', '.join(sorted(DRIVERS[top]))}"
     elif top in LAZY_LIBRARIES and not item.inside:
         return f"{where}: {top} may be imported only inside a function"
     return None
@@ -256,8 +271,11 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
     (sentence,) = violations(tree)
     assert sentence.startswith("minigrad.backends.parallel, line 1: ")
     names = ", ".join(
-        f"minigrad.kernels.cpu.{name}"
-        for name in ("generator", "halves", "moving", "native", "short", "stream", "tile")
+        [
+            f"minigrad.kernels.cpu.{name}"
+            for name in ("generator", "halves", "moving", "native", "short", "stream", "tile")
+        ]
+        + ["minigrad.kernels.cuda.native"]
     )
     assert sentence.endswith(f"may be imported only by {names}")
 

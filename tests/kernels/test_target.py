@@ -11,7 +11,7 @@ import pytest
 from op_support import RTOL
 
 import minigrad as mg
-from minigrad.core.dtype import f16, f32, f64, to_logical
+from minigrad.core.dtype import bool_, f16, f32, f64, to_logical
 from minigrad.kernels import calling
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.cpu.target import CPU
@@ -31,6 +31,9 @@ PLAIN = Target(
     functions=lambda text: ["def own_exp(x):\n    return T(math.exp(x))\n"] if "own_exp(" in text else [],
     guarded=lambda text: text,
     halves=lambda: "\nhalf_to_float, float_to_half = half.half_to_float, half.float_to_half\n",
+    truths=("{}", "{}"),
+    walk=CPU.walk,
+    entry=CPU.entry,
 )
 
 
@@ -80,15 +83,18 @@ def test_each_thing_that_a_target_says_is_in_the_text_and_in_no_other() -> None:
         return x
 
     def template(in_K, out, N):
-        """out = exp of in_0, through a helper."""
+        """out = exp of in_0 where in_1 holds, through a helper."""
         for i in range(first, last):  # noqa: F821
-            out[i] = STORE(helper(F(LOAD_0(in_0[i]))))  # noqa: F821
+            place = i
+            at = 0
+            walk(place, N.sizes, at=N.steps)  # noqa: F821
+            out[i] = STORE(helper(F(LOAD_0(in_0[i])))) if LOAD_1(in_1[at]) else 0  # noqa: F821
 
     def written(target: Target) -> str:
         return write_kernel(
-            "all of it.", template, operands=(f16,), out=f16, compute=f16.compute, helpers=(helper,),
+            "all of it.", template, operands=(f16, bool_), out=f16, compute=f16.compute, helpers=(helper,),
             macros={"F": scalar_macro(mg.exp.op.scalar, f16.compute, target)}, fastmath=("reassoc",),
-            fields=Fields("n"), target=target,
+            fields=Fields("rank", "sizes[rank] steps[rank]"), target=target,
         )  # fmt: skip
 
     changed = {
@@ -100,6 +106,9 @@ def test_each_thing_that_a_target_says_is_in_the_text_and_in_no_other() -> None:
         "functions": lambda text: ["def other_function(): ...\n"],
         "guarded": lambda text: text + "    # other guard\n",
         "halves": lambda: "\nother_halves = 1\n",
+        "truths": ("other_truth({})", "{}"),
+        "walk": lambda place, *rest: [f"other_walk({place})"],
+        "entry": lambda text, *rest: text + "    # other entry\n",
     }
     assert set(changed) == set(Target.__dataclass_fields__) - {"name"}
     usual = written(PLAIN)

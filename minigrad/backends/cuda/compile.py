@@ -92,8 +92,7 @@ def make(program: Program, capability: Capability) -> Compiled:
 
 def to_ptx(program: Program, capability: Capability) -> str:
     """The PTX of a text.  Raises KernelError with what numba-cuda says."""
-    from numba import types
-    from numba import cuda
+    from numba import cuda, types
     from numba.core.errors import NumbaError
     from numba.np.numpy_support import from_dtype
 

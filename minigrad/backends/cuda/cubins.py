@@ -1,7 +1,8 @@
 """Machine code of CUDA kernels in the kernel cache, and what can be read of it without a device.
 
 A file says from which text, for which compute capability and by which versions it was made, and is used only where all
-of that is so and its content has the hash that it says; it lies beside the text, under the rules of `kernels/store.py`.
+of that is so and its content has the hash that it says; it lies beside the text, in a folder of the kernel cache and
+under its rules (`kernels/store.py`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class Compiled:
 def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) -> Compiled:
     """Machine code that is kept, or made now and kept if it can be."""
     try:
-        folder = cache_folder()
+        folder = cache_folder() / "cuda"
+        folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / program.file
         publish(path, program.text)
     except (KernelError, OSError) as error:

@@ -72,7 +72,7 @@ class Simulator(Runtime):
 
     @property
     def properties(self) -> Properties:
-        return Properties("simulator", (9, 0), 4, 1 << 34)
+        return Properties("simulator", (9, 0), 2, 1 << 34)
 
     @contextmanager
     def ordered(self, kind: str, seed: int = 0) -> Iterator[None]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 try:
-    import greenlet  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    import greenlet
 except ImportError:
     greenlet = None
 

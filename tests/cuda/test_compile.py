@@ -1,0 +1,65 @@
+"""Every kind of kernel compiles to machine code without a device, and the code is as lean as was meant."""
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+from cuda_requests import FAMILIES, collected
+
+from minigrad.backends import cuda
+from minigrad.backends.cuda import compile as compiler
+
+CASES = [(family, program) for family in FAMILIES for program in collected(family)[0].values()]
+SLOW_PATHS = ("sin", "cos", "tan")  # far from 0 libdevice takes digits of pi from memory of the thread, and float64
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toolchain():
+    reason = compiler.missing()
+    if reason:
+        pytest.skip(f"kernels are not compiled for CUDA: {reason}")
+
+
+@pytest.mark.parametrize(("family", "program"), CASES, ids=lambda x: getattr(x, "name", x))
+def test_every_kind_of_kernel_compiles_to_lean_code(family, program):
+    found = compiler.compiled(program)
+    assert found.cubin[:4] == b"\x7fELF" and found.entry
+    assert found.spills == 0 and found.registers * 256 <= 65536 and found.shared <= 48 << 10
+    assert found.stack == 0 or program.name.startswith(SLOW_PATHS)
+    space = compiler.given()
+    exec(program.text, space)
+    if np.float64 not in (space["T"], *space["POINTERS"]):
+        assert not found.double or program.name.startswith(SLOW_PATHS), "nobody asked for float64"
+    if "_by" in program.name:
+        sizes = [np.dtype(kind).itemsize for kind in space["POINTERS"]]
+        assert found.widest == 8 * min(16, int(program.name.split("_by")[1].split("_")[0]) * max(sizes))
+
+
+def test_every_writer_of_the_backend_is_among_them():
+    written = set().union(*[collected(family)[1] for family in FAMILIES])
+    writers = {
+        name
+        for module in pkgutil.iter_modules(cuda.__path__)
+        for name, value in vars(importlib.import_module(f"{cuda.__name__}.{module.name}")).items()
+        if name.startswith("write_") and value.__module__.startswith(cuda.__name__)
+    }
+    assert writers == written
+
+
+def test_a_kernel_is_compiled_once_and_read_from_the_cache(monkeypatch):
+    _, program = CASES[0]
+    first = compiler.compiled(program)
+    monkeypatch.setattr(compiler, "make", lambda *given: pytest.fail("it was compiled again"))
+    assert compiler.compiled(program) == first
+
+
+def test_what_does_not_compile_is_an_error_that_names_the_kernel():
+    from minigrad.backends.cuda.runtime import Program
+    from minigrad.errors import KernelError
+
+    text = (
+        "import numpy as np\nPOINTERS = (np.float32,)\nNUMBERS = 1\n\ndef kernel(out, numbers):\n    out.reshape(3)\n"
+    )
+    with pytest.raises(KernelError, match="broken does not compile"):
+        compiler.compiled(Program("broken", text))

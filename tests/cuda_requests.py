@@ -1,0 +1,130 @@
+"""The kernels of the CUDA backend without a device: requests are prepared, and what would be compiled is collected."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from strided import layout_of
+
+from minigrad.backends.cuda import CudaBackend
+from minigrad.backends.cuda.runtime import Properties, Runtime
+from minigrad.core import requests
+from minigrad.core.dtype import ALL, bf16, bool_, f16, f32, f64, i32, i64, u8
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.errors import DTypeError
+from minigrad.ops import rules
+from minigrad.ops.record import schema
+
+
+class Collector(Runtime):
+    """A device that runs nothing and keeps every program that it is given, by name."""
+
+    def __init__(self):
+        self.programs = {}
+
+    properties = Properties("collector", (9, 0), 132, 1 << 37)
+
+    def load(self, program):
+        self.programs[program.name] = program
+        program_with_path = type("Loaded", (), {"path": program.file})
+        return program_with_path()
+
+    def launcher(self, kernel, grid, block, numbers):
+        return lambda *addresses: None
+
+    def allocate(self, size, dtype):
+        return type("Nowhere", (), {"address": 0, "size": size, "itemsize": dtype.itemsize})()
+
+    def copy_to_device(self, buffer, values):
+        pass
+
+    def copy_to_host(self, buffer):
+        return np.zeros(buffer.size)
+
+    def synchronize(self):
+        pass
+
+
+def spec(dtype, shape=(64, 64), way="dense"):
+    return Spec(layout_of(shape, way), dtype)
+
+
+def ask_elementwise(backend, op, dtypes, shape=(64, 64), way="dense"):
+    """Prepare an op on operands that all lie in one way."""
+    operands = [spec(dtype, shape, way) for dtype in dtypes]
+    compute, dtype = op.dtype_rule(op, operands)
+    backend.prepare(requests.Elementwise(op.scalar, compute), spec(dtype, shape), *operands)
+
+
+def elementwise(backend):
+    """Every op in one dtype, some in every dtype, every layout and width."""
+    ops = [op for op in schema.values() if op.kind == "elementwise" and "minigrad" in op.where]
+    for op in ops:
+        for dtype in (f32, i64, bool_):
+            try:
+                ask_elementwise(backend, op, [dtype] * len(op.operands))
+                break
+            except DTypeError:
+                continue
+    for dtype in ALL:
+        for name in ("add", "lt", "where"):
+            op = schema[name]
+            ask_elementwise(backend, op, [dtype] * len(op.operands) if name != "where" else [bool_, dtype, dtype])
+    for dtype, name in itertools.product((f16, f64), ("exp", "pow", "remainder", "erf", "logaddexp")):
+        ask_elementwise(backend, schema[name], [dtype] * len(schema[name].operands))
+    add = schema["add"]
+    for way, shape in itertools.product(("transposed", "stepped", "flipped"), [(64, 64), (4, 8, 16), (2, 3, 4, 5, 6)]):
+        ask_elementwise(backend, add, [f32, f32], shape, way)
+    for cols in (64, 66, 67):  # as wide as a load, half, one element
+        wider = Layout.contiguous((64, 2 * cols)).narrow(1, 0, cols)
+        column = Layout.contiguous((64, 1)).expand((64, cols))
+        backend.prepare(requests.Elementwise(add.scalar, f32.compute), spec(f32, (64, cols)), Spec(wider, f32),
+                        Spec(column, f32))  # fmt: skip
+    huge = Layout.contiguous((1 << 17, 1 << 16)).transpose(0, 1)
+    backend.prepare(requests.Elementwise(add.scalar, f32.compute), Spec(Layout.contiguous(huge.shape), f32),
+                    Spec(huge, f32), Spec(huge, f32))  # fmt: skip
+
+
+def casts(backend):
+    """Every conversion that takes a way of its own."""
+    for source, target in itertools.product((bool_, u8, i32, i64, f16, bf16, f32, f64), repeat=2):
+        if source is not target:
+            backend.prepare(requests.Copy(), spec(target), spec(source))
+
+
+def folds(backend):
+    """A fold of each kind, in dtypes that differ in a conversion."""
+    for name, dtype in itertools.product(("sum", "mean", "amax", "any"), (f16, bf16, f32, i32, bool_)):
+        if name == "mean" and not dtype.is_float:
+            continue
+        op, a = schema[name], spec(dtype, (4, 8, 16))
+        rule = {"amax": rules.promote, "any": rules.logical}.get(name, rules.widen)
+        compute, result = rule(op, (a,))
+        for dims in ((0,), (2,), (0, 2), (0, 1, 2)):
+            out = tuple(1 if d in dims else n for d, n in enumerate(a.shape))
+            backend.prepare(requests.Reduce(op.fold, compute, dims), spec(result, out), a)
+
+
+def indices(backend):
+    """Gathers and additions by index."""
+    for dtype, index in itertools.product((bool_, f16, f32, f64), (i32, i64)):
+        backend.prepare(requests.Gather(1), spec(dtype, (4, 3)), spec(dtype, (4, 8)), spec(index, (4, 3)))
+        if dtype is not bool_:
+            x = spec(dtype, (4, 8))
+            backend.prepare(requests.ScatterAdd(1), x, x, spec(index, (4, 3)), spec(dtype, (4, 3)))
+
+
+FAMILIES = {"elementwise": elementwise, "casts": casts, "folds": folds, "indices": indices}
+
+
+def collected(family):
+    """The programs that a family is asked for, by name; and the writers that wrote them."""
+    runtime = Collector()
+    backend = CudaBackend(runtime)
+    FAMILIES[family](backend)
+    return runtime.programs, {writer.__name__ for writer, _ in backend.kernels}
+
+
+__all__ = ["FAMILIES", "Collector", "collected"]
