@@ -53,6 +53,8 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
     kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided", "tiled"), help="layout class")
     kernel.add_argument("--parallel", action="store_true", help="large operands: also the loop that shares the tasks")
+    kernel.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="whose kernel (default cpu)")
+    kernel.add_argument("--show", default="source", choices=("source", "ptx", "resources"), help="what of it; of cuda")
     return parser.parse_args(argv)
 
 
@@ -74,7 +76,7 @@ def run(given: argparse.Namespace) -> int:
 
     if given.command == "doctor":
         return print_report()
-    return print_kernel(given.name, given.dtype, given.layout, given.parallel)
+    return print_kernel(given.name, given.dtype, given.layout, given.parallel, given.device, given.show)
 
 
 if __name__ == "__main__":

@@ -299,3 +299,12 @@ def test_a_module_without_a_place_in_the_table_is_named(tree):
 def test_an_import_of_a_module_that_is_not_there_is_named(tree):
     (tree / "core" / "storage.py").write_text("import minigrad.heap\n")
     assert violations(tree) == ["minigrad.core.storage, line 1: minigrad.heap is no module of the package"]
+
+
+@pytest.mark.parametrize("text", ["import cuda.core", "from cuda.bindings import driver"])
+def test_what_drives_a_device_is_named_outside_of_its_module(tree, text):
+    (tree / "core" / "storage.py").write_text(f"{text}\n")
+    (sentence,) = violations(tree)
+    assert sentence.endswith(
+        "cuda may be imported only by minigrad.backends.cuda.compile, minigrad.backends.cuda.device"
+    )

@@ -51,7 +51,8 @@ def test_doctor_reports_that_kernels_run(capsys):
     assert main(["doctor"]) == 0
     lines = {line[:18].rstrip(): line[18:].strip() for line in capsys.readouterr().out.splitlines()}
     assert lines["kernel"] == "runs" and "cores, layer" in lines["threads"]
-    assert "no CUDA backend yet" in lines["cuda"]
+    assert lines["cuda"].startswith("yes: ") or lines["cuda"].endswith("runs the same kernels without a GPU")
+    assert lines["cuda compiler"].startswith(("yes, without a device too: ", "no: "))
     assert lines["pack"].startswith(("none", "not used")) or " kernels for x86-64-v" in lines["pack"]
     assert re.fullmatch(r"(\d+ (compiled|from the cache|from the pack|as Python)(, )?)+", lines["kernels here"])
 
@@ -78,3 +79,23 @@ def test_the_demo_wants_an_epoch(capsys):
     with pytest.raises(SystemExit):
         main(["demo", "--epochs", "0"])
     assert "0 is not positive" in capsys.readouterr().err
+
+
+def test_kernel_prints_what_runs_on_cuda_without_a_device(capsys):
+    assert main(["kernel", "mul", "--device", "cuda"]) == 0
+    text = capsys.readouterr().out
+    assert "def value(in_0, in_1):" in text and "cuda.blockIdx.x" in text and "load_4(in_0" in text
+
+
+def test_kernel_shows_resources_where_there_is_a_compiler(capsys):
+    status = main(["kernel", "mul", "--device", "cuda", "--show", "resources"])
+    printed = capsys.readouterr()
+    if status == 2:
+        assert "cannot be compiled: numba-cuda is not installed: pip install minigrad[cuda]" in printed.err
+    else:
+        assert "widest access  128 bits" in printed.out and "of which 0 are spilled" in printed.out
+
+
+def test_kernel_shows_ptx_of_cuda_only(capsys):
+    assert main(["kernel", "mul", "--show", "ptx"]) == 2
+    assert "--show ptx is about kernels of CUDA: add --device cuda" in capsys.readouterr().err

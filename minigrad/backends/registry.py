@@ -21,6 +21,11 @@ _by_device: dict[Device, Backend] = {}
 def register_backend(kind: str, factory: Callable[[], Backend]) -> None:
     """Say who runs the loops of `kind`; replaces an earlier registration."""
     _factories[kind] = factory
+    forget(kind)
+
+
+def forget(kind: str) -> None:
+    """Make the backend of a kind anew at its next use, as after a change of what it depends on."""
     _backends.pop(kind, None)
     for device in [d for d in _by_device if d.kind == kind]:
         del _by_device[device]

@@ -8,14 +8,15 @@ import os
 import platform
 import sys
 from collections import Counter
-from importlib import metadata, util
-from pathlib import Path
+from importlib import metadata
 
 import numpy as np
 
 import minigrad as mg
 from minigrad.backends.parallel import get_num_threads, threading_layer
+from minigrad.backends.registry import forget
 from minigrad.config import settings
+from minigrad.core.device import CPU, Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
@@ -55,6 +56,7 @@ def report() -> dict[str, str]:
     lines["kernels here"] = ", ".join(f"{count} {origin}" for origin, count in sorted(origins().items())) or "none"
     lines["parallel from"] = f"{settings.parallel_threshold} elements"
     lines["cuda"] = cuda_text()
+    lines["cuda compiler"] = compiler_text()
     return lines
 
 
@@ -111,24 +113,65 @@ def origins() -> Counter[str]:
 
 def cuda_text() -> str:
     """Whether CUDA can be used, or why not."""
-    driver = "a driver is loaded" if Path("/proc/driver/nvidia/version").exists() else "no NVIDIA driver is loaded"
-    binding = "numba-cuda is installed" if util.find_spec("numba_cuda") else "numba-cuda is not installed"
-    return f"no: this version has no CUDA backend yet ({driver}, {binding})"
+    from minigrad.backends.cuda.presence import INSTEAD, driver, fault
+
+    reason = fault()
+    if reason:
+        return f"no: {reason}; {INSTEAD}"
+    versions = ", ".join(f"{package} {version_of(package)}" for package in ("numba-cuda", "cuda-core"))
+    return f"yes: {driver().devices} devices, a driver for CUDA {driver().text}, {versions}"
 
 
-def print_kernel(name: str, dtype: str, layout: str, parallel: bool) -> int:
-    """Write, compile and print the kernel of an op; returns 2 for an op that has none."""
+def compiler_text() -> str:
+    """Whether kernels can be compiled for CUDA, which needs no device, or why not."""
+    from minigrad.backends.cuda.compile import made_by, missing
+
+    return f"no: {missing()}" if missing() else f"yes, without a device too: {made_by()}"
+
+
+def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str = "cpu", show: str = "source") -> int:
+    """Write, compile and print the kernel of an op; returns 2 for an op that has none, or what cannot be shown."""
     try:
-        files = files_of(name, dtype, layout, parallel)
+        shown = (
+            cuda_kernels(name, dtype, layout, parallel, show)
+            if device == "cuda"
+            else host_kernels(name, dtype, layout, parallel, show)
+        )
     except MinigradError as error:
         print(f"kernel: {error}", file=sys.stderr)
         return 2
-    for path in files:
-        print(f"# {path}\n{source(path)}")
+    for path, text in shown:
+        print(f"# {path}\n{text}")
     return 0
 
 
-def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
+def host_kernels(name: str, dtype: str, layout: str, parallel: bool, show: str) -> list[tuple[str, str]]:
+    """The files of a kernel of the CPU, and what is in them."""
+    if show != "source":
+        raise mg.ArgumentError(f"--show {show} is about kernels of CUDA: add --device cuda")
+    return [(path, source(path)) for path in files_of(name, dtype, layout, parallel)]
+
+
+def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> list[tuple[str, str]]:
+    """The kernels of CUDA that `name` runs, and their source, PTX or resources; no device is needed."""
+    from minigrad.backends.cuda import compile as compiler
+    from minigrad.backends.cuda.runtime import Program
+
+    with mg.override(cuda="simulator"):
+        forget("cuda")
+        try:
+            files = files_of(name, dtype, layout, large, mg.device("cuda"))
+        finally:
+            forget("cuda")
+    # "<minigrad mul_f32_..._0123456789abcdef.py>": a name, and the hash of the text.
+    programs = [Program(path.removeprefix("<minigrad ").rpartition("_")[0], source(path)) for path in files]
+    if show == "source":
+        return [(program.file, program.text) for program in programs]
+    made = [(program.file, compiler.compiled(program)) for program in programs]
+    return [(file, found.ptx if show == "ptx" else f"{found.told()}\n") for file, found in made]
+
+
+def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device = CPU) -> list[str]:
     """The files of the kernels that `name` runs on operands of a sample shape."""
     op = find_op(name)
     if op.kind == "view":
@@ -142,9 +185,9 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool) -> list[str]:
     }[layout]
     kinds = [operand_dtype(op.name, operand, dtype) for operand in op.operands]
     specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]
-    files = kernel_files(op, specs, mg.default_device(), sample_params(op.name, op.params, shape))
+    files = kernel_files(op, specs, device, sample_params(op.name, op.params, shape, device))
     # Large operands run the same kernel, and the loop that shares its tasks.
-    return [*files, team().path] if parallel else files
+    return [*files, team().path] if parallel and device is CPU else files
 
 
 def find_op(name: str) -> Op:
@@ -178,8 +221,8 @@ def index_layout(op: str, operand: str, sample: Layout) -> Layout:
     return Layout.contiguous((sample.shape[0],)) if operand == "index" and op.startswith("index_") else sample
 
 
-def sample_params(op: str, params: dict[str, object], shape: tuple[int, ...]) -> dict[str, object]:
+def sample_params(op: str, params: dict[str, object], shape: tuple[int, ...], device: Device) -> dict[str, object]:
     """Parameters that make sense for a matrix."""
-    known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": mg.default_device(),
+    known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device,
              "shape": shape, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     return {name: known.get(name, np.nan) for name in params}

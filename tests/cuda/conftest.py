@@ -15,10 +15,10 @@ MODE = os.environ.get("MINIGRAD_CUDA") or "simulator"
 def cuda():
     """The backend of the device, anew for each module; other tests see what they would see without it."""
     before, settings.cuda = settings.cuda, MODE
-    registry.register_backend("cuda", registry._cuda)
+    registry.forget("cuda")
     yield registry.backend_of(as_device("cuda"))
     settings.cuda = before
-    registry.register_backend("cuda", registry._cuda)
+    registry.forget("cuda")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from minigrad.errors import DeviceError
 
-OLDEST = 12_00  # the driver's version as it says it: 1000 * major + 10 * minor
+OLDEST = 12  # the first major version of CUDA that is supported
 PACKAGES = {"numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
 LIBRARY = "libcuda.so.1"
 INSTEAD = "MINIGRAD_CUDA=simulator runs the same kernels without a GPU"
@@ -49,6 +49,14 @@ def installed(module: str) -> bool:
     return True
 
 
+def needed() -> int:
+    """The major version of CUDA that the installed packages compile for: no older driver loads what they make."""
+    try:
+        return max(OLDEST, int(metadata.version("cuda-bindings").partition(".")[0]))
+    except metadata.PackageNotFoundError:
+        return OLDEST
+
+
 @cache
 def driver() -> Driver:
     """Ask the driver, once; that initialises CUDA in this process where there is one."""
@@ -57,10 +65,12 @@ def driver() -> Driver:
     except OSError:
         return Driver(0, 0, f"no NVIDIA driver was found ({LIBRARY} is not there)")
     version, devices = ctypes.c_int(), ctypes.c_int()
-    if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < OLDEST:
+    # It says 1000 * major + 10 * minor.
+    if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < 1000 * needed():
         found = Driver(version.value, 0, "")
-        needed = f"{OLDEST // 1000}.{OLDEST % 1000 // 10}"
-        return found._replace(fault=f"the NVIDIA driver is too old: it supports CUDA {found.text}, {needed} is needed")
+        told = f"the NVIDIA driver is too old: it supports CUDA {found.text}, {needed()}.0 is needed"
+        more = "; minigrad[cuda12] would do" if needed() > OLDEST <= version.value // 1000 else ""
+        return found._replace(fault=told + more)
     status = library.cuInit(0)
     if status == 0:
         library.cuDeviceGetCount(ctypes.byref(devices))

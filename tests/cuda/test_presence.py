@@ -1,0 +1,106 @@
+"""What is missing for a real device is said in a sentence of its own; nothing of CUDA is imported before it is used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import minigrad as mg
+from minigrad.backends import registry
+from minigrad.backends.cuda import presence
+from minigrad.errors import ArgumentError, DeviceError
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Ask for a real device where something is missing."""
+    yield monkeypatch
+    registry.forget("cuda")
+
+
+def refused(mode="auto"):
+    """The sentence that a user reads."""
+    registry.forget("cuda")
+    with mg.override(cuda=mode), pytest.raises(DeviceError) as caught:
+        mg.zeros(2, device="cuda")
+    sentence = str(caught.value)
+    assert sentence.startswith("device='cuda' cannot be used: ") and "MINIGRAD_CUDA=simulator runs" in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("mode", ["auto", "real"])
+def test_missing_packages_are_named(without, mode):
+    without.setattr(presence, "missing_packages", lambda: ["numba-cuda", "cuda-core"])
+    assert "numba-cuda and cuda-core are not installed: pip install minigrad[cuda]" in refused(mode)
+
+
+@pytest.mark.parametrize(("driver", "words"), [
+    (presence.Driver(0, 0, "no NVIDIA driver was found (libcuda.so.1 is not there)"), "no NVIDIA driver was found"),
+    (presence.Driver(13000, 0, "there is an NVIDIA driver, but it finds no device"), "but it finds no device"),
+])  # fmt: skip
+def test_a_missing_driver_or_device_is_told(without, driver, words):
+    without.setattr(presence, "missing_packages", list)
+    without.setattr(presence, "driver", lambda: driver)
+    assert words in refused()
+
+
+class Library:
+    """A driver's library with some answers."""
+
+    def __init__(self, version, status=0, devices=1):
+        self.version, self.status, self.devices = version, status, devices
+
+    def cuDriverGetVersion(self, place):
+        place._obj.value = self.version
+        return 0
+
+    def cuInit(self, flags):
+        return self.status
+
+    def cuDeviceGetCount(self, place):
+        place._obj.value = self.devices
+        return 0
+
+
+@pytest.mark.parametrize(("library", "words"), [
+    (Library(11080), "the NVIDIA driver is too old: it supports CUDA 11.8, 13.0 is needed"),
+    (Library(12090), "the NVIDIA driver is too old: it supports CUDA 12.9, 13.0 is needed; minigrad[cuda12] would do"),
+    (Library(13000, devices=0), "there is an NVIDIA driver, but it finds no device"),
+    (Library(13000, status=100), "there is an NVIDIA driver, but it finds no device"),
+    (Library(13000, status=999), "the NVIDIA driver could not be started (CUDA error 999)"),
+    (Library(13000), ""),
+])  # fmt: skip
+def test_what_a_driver_says_becomes_a_sentence(without, library, words):
+    without.setattr(presence.ctypes, "CDLL", lambda name: library)
+    without.setattr(presence, "needed", lambda: 13)
+    found = presence.driver.__wrapped__()
+    assert found.fault == words and found.version == library.version
+
+
+def test_an_unknown_mode_is_refused(without):
+    registry.forget("cuda")
+    with mg.override(cuda="gpu"), pytest.raises(ArgumentError, match="MINIGRAD_CUDA is one of auto, real, simulator"):
+        mg.zeros(2, device="cuda")
+
+
+def test_there_is_one_device():
+    with pytest.raises(DeviceError, match=r"cuda:1 cannot be used: only the first device is, cuda:0"):
+        mg.zeros(2, device="cuda:1")
+
+
+def imported(program):
+    """Which modules of interest a program has imported at its end."""
+    tell = "; import sys; print(*[m for m in sys.modules if m.startswith(('minigrad.backends.cuda', 'numba', 'cuda'))])"
+    done = subprocess.run([sys.executable, "-c", program + tell], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_minigrad_imports_nothing_of_it():
+    assert imported("import minigrad as mg; mg.device('cuda')") == set()
+
+
+def test_the_simulator_needs_no_compiler():
+    program = "import minigrad as mg; s = mg.override(cuda='simulator'); s.__enter__(); mg.ones(2, device='cuda') * 2"
+    modules = imported(program)
+    assert "minigrad.backends.cuda.simulator" in modules
+    assert not {m for m in modules if m.split(".")[0] in ("numba", "cuda")}
