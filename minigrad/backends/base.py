@@ -75,9 +75,6 @@ class Backend(ABC):
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
 
-    # What goes from one device to another is a launch of the other's backend; where one of the two has memory of its
-    # own, it goes through memory of the host.
-
     def sending(self, launch: Launch) -> Launch:
         """A launch of another backend, which knows memory of the host, on operands of this one."""
         return launch

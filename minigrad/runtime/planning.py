@@ -123,8 +123,7 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     target = device if op.target is None else params[op.target]
     backend = backend_of(target)
     launch = launchable(op, op.prepare(backend, *outs, *specs, **params))  # type: ignore[misc]
-    if target is not device and launch is not None:
-        launch = backend_of(device).sending(backend.receiving(launch))
+    launch = launch if target is device else backend_of(device).sending(backend.receiving(launch))
     plan = CallPlan(backend, target, specs, launch, *outs)
     plan.source = device
     return plan

@@ -154,6 +154,8 @@ def test_what_the_page_on_casts_says_holds():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_in_docstrings_hold(name):
+    if name == "minigrad.backends.cuda.device":
+        pytest.importorskip("cuda.core", reason="cuda-core is not installed")
     module = importlib.import_module(name)
     failed, _ = doctest.testmod(module, extraglobs={"mg": mg})
     assert failed == 0
