@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core import requests as ask
+from minigrad.core.device import CPU
 from minigrad.core.dtype import cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -26,6 +27,10 @@ class Asking:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.backend, name)
+
+    def give(self, values, dtype):
+        """A buffer of the backend's with some values; `dtype` says which they are."""
+        return self.backend.from_host(np.asarray(values), dtype, CPU).buffer
 
     def elementwise(self, scalar, compute, out, operands):
         return self.prepare(ask.Elementwise(scalar, compute), out, *operands)
@@ -70,9 +75,9 @@ class Asking:
         launch = self.prepare(ask.Bounds(), Spec(Layout.contiguous((2,)), int64), index)
 
         def look(buffer):
-            found = np.zeros(2, np.int64)
-            launch(buffer, found)
-            return tuple(found.tolist())
+            found = self.backend.allocate(2, int64, CPU)
+            launch(buffer, found.buffer)
+            return tuple(self.backend.to_host(found)[:2].tolist())
 
         return look
 
@@ -112,7 +117,7 @@ class Asking:
     def max_pool_indices(self, out, x, *windows):
         launch = self.prepare(ask.MaxPool("places", *windows), (Spec(out.layout, x.dtype), out), x)
         n = out.layout.span()[1]
-        return lambda a, places: launch(a, np.empty(n, x.dtype.storage), places)
+        return lambda a, places: launch(a, self.backend.allocate(n, x.dtype, CPU).buffer, places)
 
     def max_pool_pick(self, out, h, x, *windows):
         return self.prepare(ask.MaxPool("pick", *windows), out, h, x)
@@ -128,12 +133,12 @@ class Asking:
 
     def fill(self, out):
         launch = self.prepare(ask.Fill(), out, Spec(SCALAR, out.dtype))
-        return lambda buffer, value: launch(cast_array(np.asarray([value]), out.dtype), buffer)
+        return lambda buffer, value: launch(self.give(cast_array(np.asarray([value]), out.dtype), out.dtype), buffer)
 
     def arange(self, out):
         wide = float64 if out.dtype.is_float else int64
         launch = self.prepare(ask.Arange(), out, Spec(SCALAR, wide), Spec(SCALAR, wide))
-        return lambda buffer, start, step: launch(*(np.array([v], wide.numpy) for v in (start, step)), buffer)
+        return lambda buffer, *given: launch(*(self.give(np.array([v], wide.numpy), wide) for v in given), buffer)
 
     def random(self, kind, out):
         limit = philox.limit_dtype(kind, out.dtype)
@@ -142,7 +147,8 @@ class Asking:
 
         def run(buffer, key, counter, low, high):
             state = np.array([key % 2**64, counter % 2**64], np.uint64).view(np.int64)
-            launch(state, philox.limits(kind, out.dtype, low, high), buffer)
+            limits = philox.limits(kind, out.dtype, low, high)
+            launch(self.give(state, int64), self.give(limits, limit), buffer)
 
         return run
 
@@ -150,12 +156,13 @@ class Asking:
         count = self.prepare(ask.Tally(parts), Spec(Layout.contiguous((parts + 1,)), int64), mask)
 
         def tally(buffer):
-            starts = np.zeros(parts + 1, np.int64)
-            count(buffer, starts)
+            found = self.backend.allocate(parts + 1, int64, CPU)
+            count(buffer, found.buffer)
+            starts = self.backend.to_host(found)[: parts + 1].copy()
             return int(starts[-1]), starts
 
         def write(buffer, starts, out):
             found, begin = (Spec(Layout.contiguous((n,)), int64) for n in (int(starts[-1]), parts + 1))
-            self.prepare(ask.Locate(), found, mask, begin)(buffer, starts, out)
+            self.prepare(ask.Locate(), found, mask, begin)(buffer, self.give(starts, int64), out)
 
         return tally, write

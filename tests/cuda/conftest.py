@@ -27,3 +27,13 @@ def simulator(cuda):
     if MODE != "simulator":
         pytest.skip("this is about the simulator, and the device is a real one")
     return cuda.runtime
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave what is large for the simulator to `--full`."""
+    if config.getoption("--full") or MODE != "simulator":
+        return
+    large = [item for item in items if getattr(item.module, "LARGE", None) and item.module.LARGE.search(item.name)]
+    if large:
+        config.hook.pytest_deselected(items=large)
+        items[:] = [item for item in items if item not in large]

@@ -57,13 +57,11 @@ def kernel(in_0, out, numbers):
 """
 
 
-@pytest.fixture(params=["greenlets", "threads"])
+@pytest.fixture(params=["greenlets", "threads"] if strands.greenlet else ["threads"])
 def machine(request, monkeypatch):
     """A simulator whose threads are greenlets where there are any, or threads of the system."""
     if request.param == "threads":
         monkeypatch.setattr(strands, "greenlet", None)
-    elif strands.greenlet is None:
-        pytest.skip("greenlet is not installed")
     return Simulator()
 
 

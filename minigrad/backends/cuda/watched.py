@@ -88,6 +88,8 @@ class Cells:
 
     def place(self, index: Any) -> int:
         """The flat place of an index, which has to be there."""
+        if not self.shape and not isinstance(index, tuple) and 0 <= index < self.size:
+            return int(index)
         indices = index if isinstance(index, tuple) else (index,)
         sizes = self.shape or (self.size,)
         if len(indices) != len(sizes):
