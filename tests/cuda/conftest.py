@@ -33,7 +33,10 @@ def pytest_collection_modifyitems(config, items):
     """Leave what is large for the simulator to `--full`."""
     if config.getoption("--full") or MODE != "simulator":
         return
-    large = [item for item in items if getattr(item.module, "LARGE", None) and item.module.LARGE.search(item.name)]
+    kept, large = [], []
+    for item in items:
+        words = getattr(item.module, "LARGE", None)
+        (large if words is not None and words.search(item.name) else kept).append(item)
     if large:
         config.hook.pytest_deselected(items=large)
-        items[:] = [item for item in items if item not in large]
+        items[:] = kept
