@@ -29,7 +29,8 @@ test: $(STAMP)-test
 
 # One process: kernels are compiled once, and the device is not shared.
 test-gpu: $(STAMP)-test
-	@$(PY) -m pip install --quiet --editable '.[cuda]' 2>/dev/null || uv pip install --quiet --python $(PY) --editable '.[cuda]'
+	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(PY) --editable '.[cuda]'; \
+	 else $(PY) -m pip install --quiet --editable '.[cuda]'; fi
 	@MINIGRAD_CUDA=real $(PY) -m pytest tests/cuda $(ARGS)
 
 lint: $(STAMP)-lint

@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config, items):
         return
     kept, large = [], []
     for item in items:
-        words = getattr(item.module, "LARGE", None)
+        words = getattr(item.module, "LARGE_FOR_THE_SIMULATOR", None)
         (large if words is not None and words.search(item.name) else kept).append(item)
     if large:
         config.hook.pytest_deselected(items=large)

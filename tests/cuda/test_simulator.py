@@ -8,9 +8,11 @@ from minigrad.backends.cuda.elementwise import write_elementwise
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import Simulator, check_written
 from minigrad.backends.cuda.watched import Notice
+from minigrad.backends.cuda.words import Point, Words
 from minigrad.core.dtype import f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.kernels.cuda import native
 from minigrad.kernels.cuda.elementwise import DENSE
 from minigrad.ops.record import schema
 
@@ -94,6 +96,11 @@ def test_shuffles_and_barriers_do_what_they_say(machine, order, seed):
         turned = run(machine, TURN, range(64), 64, dtype=np.int32)
     assert sums.tolist() == [values[k : k + 128].sum() for k in (0, 128, 256)]
     assert turned.tolist() == [k + 1 for k in range(64)]
+
+
+def test_kernels_are_given_the_same_names_by_the_compiler_and_by_the_simulator():
+    given = set(Words("kernel", 1, Point(1), Point(1)).given())
+    assert given == {"cuda", "libdevice", "device", *native.natives()}
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

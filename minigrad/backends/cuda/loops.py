@@ -25,8 +25,8 @@ ROWS_OF_GRID = 65535  # blocks along y
 class LoopPlan:
     """kind: "dense", "rows" or "nest"; steps: the inner step of each operand in the first two.
 
-    width: elements that a thread reads at once.  rank: outer dims.  wide: places need 64 bits.
-    units, grid: threads with work along x; rows of the grid and of the block.
+    width: elements that a thread takes at once.  rank: dims that are taken apart.  long: places need 64 bits.
+    units: threads with work along x.  block: its threads.  high: blocks along y.
     """
 
     kind: str
