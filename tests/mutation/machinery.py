@@ -17,6 +17,7 @@ from minigrad.runtime.hooks import walks
 from tests.mutation.checkers import claims
 from tests.mutation.mutant import Mutant, attribute, rewritten
 from tests.mutation.trees import tree_of, variants
+from tests.programs import test_programs
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,16 @@ def mutants() -> Iterator[Mutant]:
 
 
 def run_all(paths: tuple[str, ...]) -> None:
-    """All tests of some modules.  Those of a node's hooks once more as the first ones of a process."""
+    """All tests of some modules.  Those of a node's hooks once more as the first ones of a process, and for writes some
+    random programs."""
     if paths == HOOKS:
         with attribute(walks, "on", False), attribute(walks, "hooked", False):
             claims(HOOKS[0], ("test_hooks_of_a_node_run_in_order",))()
     for path in paths:
         claims(path)()
+    if paths == WRITES:
+        for first in (0, 25, 50):
+            test_programs.test_values_and_derivatives_of_programs_that_write_into_what_they_made_are_right(first)
 
 
 def functions_of(part: Part) -> Iterator[tuple[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Call = Callable[[Any, list[Any]], Any]
 LARGEST = 24  # elements of a value
 
 
@@ -23,29 +24,31 @@ class Step:
 
     words: str
     operands: tuple[int, ...]
-    call: Callable[[Any, list[Any]], Any]
+    call: Call
     shape: tuple[int, ...]
 
 
 @dataclass
 class Program:
-    """The leaves, by value, then steps.  `fresh`: values that own their memory, so that they may be written into."""
+    """The leaves, by value, then steps, and the shapes of all values.  every: whether what a value is at the end counts
+    for each of them, since steps write into those of others."""
 
     seed: int
     leaves: list[Array] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     shapes: list[tuple[int, ...]] = field(default_factory=list)
-    fresh: set[int] = field(default_factory=set)
-    views: dict[int, int] = field(default_factory=dict)
-    dead: set[int] = field(default_factory=set)
+    every: bool = False
 
     def run(self, library: Any, leaves: Sequence[Any]) -> Any:
-        """One number: the sum of a squashed part of every value that nothing else used."""
+        """One number: the sum of a squashed part of every value that nothing else used, or of all."""
         values = list(leaves)
         used: set[int] = set()
         for step in self.steps:
             values.append(step.call(library, [values[k] for k in step.operands]))
             used.update(step.operands)
+        if self.every:
+            parts = [(x * (0.3 + 0.1 * (k % 7))).sum() for k, x in enumerate(values[len(leaves) :])]
+            return sum(parts[1:], parts[0])
         ends = [k for k in range(len(values)) if k not in used or k >= len(values) - 2]
         total = values[ends[0]].tanh().sum()
         for k in ends[1:]:
@@ -61,27 +64,35 @@ class Program:
 
 
 class Maker:
-    """Makes one program."""
+    """Makes one program, of steps of some kinds."""
 
-    def __init__(self, seed: int, length: int = 12, writes: bool = True) -> None:
+    def __init__(self, seed: int, length: int, kinds: Sequence[Callable[[Any], None]]) -> None:
         self.rng = np.random.default_rng(seed)
         self.program = Program(seed)
+        self.begin()
+        first = len(self.program.steps)
+        while len(self.program.steps) < first + length:
+            self.kind = kinds[int(self.rng.integers(len(kinds)))]
+            self.kind(self)
+
+    def begin(self) -> None:
+        """Make the leaves."""
         for _ in range(int(self.rng.integers(2, 4))):
             shape = tuple(int(n) for n in self.rng.integers(1, 5, size=self.rng.integers(0, 4)))
             while np.prod(shape) > LARGEST:
                 shape = shape[1:]
-            self.program.leaves.append(self.rng.uniform(-1.0, 1.0, shape))
-            self.program.shapes.append(shape)
-        kinds = [*KINDS, *WRITES] if writes else KINDS
-        while len(self.program.steps) < length:
-            self.kind = kinds[int(self.rng.integers(len(kinds)))]
-            self.kind(self)
+            self.leaf(self.rng.uniform(-1.0, 1.0, shape))
 
     # ---- pieces ----
 
+    def leaf(self, values: Any) -> None:
+        """Append a leaf."""
+        self.program.leaves.append(np.asarray(values))
+        self.program.shapes.append(self.program.leaves[-1].shape)
+
     def pick(self, where: Callable[[int], bool] = lambda k: True) -> int | None:
         """A value by number, the later ones more often; None if none is as asked."""
-        known = [k for k in range(len(self.program.shapes)) if k not in self.program.dead and where(k)]
+        known = [k for k in range(len(self.program.shapes)) if where(k)]
         if not known:
             return None
         weights = np.arange(1.0, len(known) + 1.0)
@@ -93,26 +104,10 @@ class Maker:
     def dim(self, k: int) -> int:
         return int(self.rng.integers(len(self.shape(k))))
 
-    def add(
-        self, words: str, operands: tuple[int, ...], call: Callable[[Any, list[Any]], Any], shape: tuple[int, ...],
-        view_of: int | None = None,
-    ) -> int:  # fmt: skip
-        """Append a step; its number."""
-        program = self.program
-        program.steps.append(Step(words, operands, call, shape))
-        program.shapes.append(shape)
-        k = len(program.shapes) - 1
-        if view_of is None:
-            program.fresh.add(k)
-        else:
-            program.views[k] = view_of
-        return k
-
-    def root(self, k: int) -> int:
-        """The value whose memory a view shows."""
-        while k in self.program.views:
-            k = self.program.views[k]
-        return k
+    def add(self, words: str, operands: tuple[int, ...], call: Call, shape: tuple[int, ...]) -> None:
+        """Append a step."""
+        self.program.steps.append(Step(words, operands, call, shape))
+        self.program.shapes.append(shape)
 
 
 # ---- steps ----------------------------------------------------------------------------------------------------------
@@ -137,7 +132,7 @@ def binary(m: Maker) -> None:
     assert b is not None
     shape = np.broadcast_shapes(m.shape(a), m.shape(b))
     name = str(m.rng.choice(["add", "sub", "mul", "div"]))
-    calls: dict[str, tuple[str, Callable[[Any, list[Any]], Any]]] = {
+    calls: dict[str, tuple[str, Call]] = {
         "add": ("{0} + {1}", lambda lib, v: v[0] + v[1]),
         "sub": ("{0} - 0.5 * {1}", lambda lib, v: v[0] - 0.5 * v[1]),
         "mul": ("{0} * {1}.tanh()", lambda lib, v: v[0] * v[1].tanh()),
@@ -156,17 +151,17 @@ def view(m: Maker) -> None:
         e = int(m.rng.integers(len(shape)))
         swapped = list(shape)
         swapped[d], swapped[e] = swapped[e], swapped[d]
-        m.add(f"{{0}}.transpose({d}, {e})", (k,), lambda lib, v: v[0].transpose(d, e), tuple(swapped), k)
+        m.add(f"{{0}}.transpose({d}, {e})", (k,), lambda lib, v: v[0].transpose(d, e), tuple(swapped))
     elif kind == 1:
         start = int(m.rng.integers(shape[d]))
         n = int(m.rng.integers(1, shape[d] - start + 1))
         m.add(f"{{0}}.narrow({d}, {start}, {n})", (k,), lambda lib, v: v[0].narrow(d, start, n),
-              (*shape[:d], n, *shape[d + 1 :]), k)  # fmt: skip
+              (*shape[:d], n, *shape[d + 1 :]))  # fmt: skip
     elif kind == 2:
         at = int(m.rng.integers(shape[d]))
-        m.add(f"{{0}}.select({d}, {at})", (k,), lambda lib, v: v[0].select(d, at), (*shape[:d], *shape[d + 1 :]), k)
+        m.add(f"{{0}}.select({d}, {at})", (k,), lambda lib, v: v[0].select(d, at), (*shape[:d], *shape[d + 1 :]))
     elif kind == 3:
-        m.add(f"{{0}}.unsqueeze({d})", (k,), lambda lib, v: v[0].unsqueeze(d), (*shape[:d], 1, *shape[d:]), k)
+        m.add(f"{{0}}.unsqueeze({d})", (k,), lambda lib, v: v[0].unsqueeze(d), (*shape[:d], 1, *shape[d:]))
     elif kind == 4 and np.prod(shape) * 2 <= LARGEST and len(shape) < 4:
         m.add("{0}.expand(2, ...) + 0", (k,), lambda lib, v: v[0].expand(2, *shape) + 0.0, (2, *shape))
     elif kind == 5:
@@ -175,7 +170,7 @@ def view(m: Maker) -> None:
     elif kind == 6 and shape[d] > 1:
         here = (slice(None),) * d + (slice(None, None, 2),)
         half = (*shape[:d], -(-shape[d] // 2), *shape[d + 1 :])
-        m.add(f"{{0}}[{':, ' * d}::2]", (k,), lambda lib, v: v[0][here], half, k)
+        m.add(f"{{0}}[{':, ' * d}::2]", (k,), lambda lib, v: v[0][here], half)
 
 
 def fold(m: Maker) -> None:
@@ -237,7 +232,7 @@ def pick_rows(m: Maker) -> None:
           lambda lib, v: v[0].index_select(d, lib.tensor(index)), (*shape[:d], 3, *shape[d + 1 :]))  # fmt: skip
 
 
-# ---- writes: into a copy, or into what an op has just made, or through a view of either ------------------------------
+# ---- writes: into a copy, or into what an op has just made, or through a view of either; `written.py` has others -----
 
 
 def write_whole(m: Maker) -> None:
@@ -339,4 +334,4 @@ def fits(small: tuple[int, ...], into: tuple[int, ...]) -> bool:
 def program(seed: int, writes: bool = True) -> Program:
     """The program of a seed."""
     rng = np.random.default_rng(seed)
-    return Maker(seed, int(rng.integers(5, 13)), writes).program
+    return Maker(seed, int(rng.integers(5, 13)), [*KINDS, *WRITES] if writes else KINDS).program

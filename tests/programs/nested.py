@@ -10,9 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from tests.programs.generator import WRITES, Maker, Program
-
-Call = Callable[[Any, list[Any]], Any]
+from tests.programs.generator import KINDS, WRITES, Call, Maker, Program
 
 
 def checkpointed(lib: Any, call: Call, v: list[Any]) -> Any:
@@ -117,19 +115,17 @@ UNWRITTEN = ("vmap", "vmap of one", "grad", "jvp")
 class NestedMaker(Maker):
     """Makes one program, of which some steps are wrapped, some twice."""
 
-    def add(
-        self, words: str, operands: tuple[int, ...], call: Call, shape: tuple[int, ...], view_of: int | None = None
-    ) -> int:
+    def add(self, words: str, operands: tuple[int, ...], call: Call, shape: tuple[int, ...]) -> None:
         for _ in range(2):
             if self.rng.integers(3):
                 break
             name = str(self.rng.choice(list(AROUND)))
             if name in UNWRITTEN and self.kind in WRITES:  # values of transforms are not written
                 continue
-            words, call, view_of = f"{name}({words})", wrapped(name, call), None
+            words, call = f"{name}({words})", wrapped(name, call)
             if name == "grad":
                 shape = self.shape(operands[-1])
-        return super().add(words, operands, call, shape, view_of)
+        super().add(words, operands, call, shape)
 
 
 def wrapped(name: str, call: Call) -> Call:
@@ -139,4 +135,4 @@ def wrapped(name: str, call: Call) -> Call:
 
 def program(seed: int, writes: bool = True) -> Program:
     """The nested program of a seed."""
-    return NestedMaker(seed, 8, writes).program
+    return NestedMaker(seed, 8, [*KINDS, *WRITES] if writes else KINDS).program
