@@ -32,7 +32,8 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        return f"{self.of}: {self.what}"
+        """What tells it from all others."""
+        return f"{self.kind}, {self.of}: {self.what}"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ KINDS = {
     "vjp": "derivative rules, and what they save", "definition": "definitions that higher orders go by",
     "jvp": "rules of forward mode", "linear": "claims of linearity", "batch": "rules for a batch, and its ways",
     "function": "Functions written by hand", "hooks": "hooks", "writes": "records of writes in place",
-    "forward": "the ways of forward mode",
+    "forward": "the ways of forward mode", "calls": "calls of Functions",
 }  # fmt: skip
 HEAD = """# Do the checks bite?
 
@@ -72,9 +72,9 @@ def by_owner(found: Iterable[Outcome]) -> list[str]:
 def silent(found: Iterable[Outcome]) -> list[str]:
     """What nothing noticed, by reason."""
     groups: dict[str, list[str]] = {}
-    for o in sorted((o for o in found if not o.how), key=lambda o: (o.mutant.kind, o.mutant.name)):
+    for o in sorted((o for o in found if not o.how), key=lambda o: o.mutant.name):
         why = reason(o.mutant)
-        text = "no reason is known" if why is None else f"{'' if why.equivalent else 'Not equivalent: '}{why.why}"
+        text = "no reason is known" if why is None else why.why
         groups.setdefault(text, []).append(f"  * {o.mutant.kind}, {o.mutant.of}: {quoted(o.mutant.what)}")
     return [line for why, some in sorted(groups.items()) for line in (f"* {why}", *some)]
 

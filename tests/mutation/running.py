@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tests.mutation import functions, machinery, reverse, transforms
 from tests.mutation.mutant import Mutant, noticed, outcome
+from tests.mutation.survivors import unknown
 
 LIMIT = 30  # seconds of its own work, however busy the machine is
 CODES = {"": 10, "numbers": 11, "error": 12}
@@ -27,9 +29,17 @@ class Outcome:
     how: str
 
 
-def everything() -> Iterator[Mutant]:
-    """All mutants, in an order that stays; a helper that two rules call is broken once for each."""
-    return itertools.chain(reverse.mutants(), transforms.mutants(), functions.mutants(), machinery.mutants())
+def everything() -> list[Mutant]:
+    """All mutants, in an order that stays; a helper that two rules call is broken once for each.  Raises LookupError
+    for two of one name, and for a name in survivors.txt that is none of theirs."""
+    found = [*reverse.mutants(), *transforms.mutants(), *functions.mutants(), *machinery.mutants()]
+    names = Counter(m.name for m in found)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise LookupError(f"two mutants have one name: {'; '.join(twice)}")
+    if unknown(names):
+        raise LookupError(f"survivors.txt lists what is no mutant: {'; '.join(unknown(names))}")
+    return found
 
 
 def sound(mutants: Sequence[Mutant]) -> list[str]:

@@ -14,6 +14,7 @@ import functools
 import inspect
 import linecache
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,7 +90,15 @@ def helpers(fn: Any) -> list[Any]:
 
 
 def variants(tree: ast.AST, statements: bool = False) -> Iterator[tuple[str, ast.AST]]:
-    """Every single-step mutant of a function: a description, and the changed tree."""
+    """Every single-step mutant of a function: a description that no other one has, and the changed tree."""
+    seen: Counter[str] = Counter()
+    for what, mutant in [*rewritings(tree, statements), *stale(tree)]:
+        seen[what] += 1
+        yield (what if seen[what] == 1 else f"{what}, number {seen[what]}"), mutant
+
+
+def rewritings(tree: ast.AST, statements: bool) -> Iterator[tuple[str, ast.AST]]:
+    """Those of each expression, and of each statement where that is asked for."""
     nodes = list(ast.walk(tree))
     for k, node in enumerate(nodes):
         ways = [*changes(node), *(broken_statement(node) if statements else ())]
@@ -97,13 +106,11 @@ def variants(tree: ast.AST, statements: bool = False) -> Iterator[tuple[str, ast
             mutant = copy.deepcopy(tree)
             target = list(ast.walk(mutant))[k]
             yield f"{what} in `{shown(node)}`", ast.fix_missing_locations(Replace(target, change(target)).visit(mutant))
-    yield from stale(tree)
 
 
 def shown(node: ast.AST) -> str:
     """The first line of a piece of code."""
-    text = ast.unparse(node).splitlines()[0]
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    return ast.unparse(node).splitlines()[0]
 
 
 def changes(node: ast.AST) -> list[tuple[str, Change]]:
