@@ -65,7 +65,7 @@ def digests(seed: int = 7) -> dict[str, str]:
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """work(k) in each of `count` Python threads; an error in one is raised here."""
+    """What work(k) gives in each of `count` Python threads; an error in one, and one that does not end, raises here."""
     found: list[Any] = [None] * count
     start = threading.Barrier(count)
 
@@ -80,7 +80,8 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120.0)
+        assert not thread.is_alive(), "a deadlock"
     for result in found:
         if isinstance(result, BaseException):
             raise result

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from parallel_work import in_threads
 
 import minigrad as mg
 from minigrad.errors import GradientError, StorageError
@@ -25,13 +27,18 @@ def chain(x: Any) -> Any:
     return (x.sin() * x).exp().tanh() * x
 
 
-def test_gradients_of_first_second_and_third_order() -> None:
+def assert_the_same(fn: Callable[[Any], Any], orders: int) -> None:
+    """A checkpoint of a function has its derivatives."""
     x = leaf(0.5, -0.3)
-    y, plain = mg.checkpoint(chain, x).sum(), chain(x).sum()
-    for _ in range(3):
+    y, plain = mg.checkpoint(fn, x).sum(), fn(x).sum()
+    for _ in range(orders):
         y, plain = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
         close(y, plain)
         y, plain = y.sum(), plain.sum()
+
+
+def test_gradients_of_first_second_and_third_order() -> None:
+    assert_the_same(chain, 3)
 
 
 def test_it_stops_when_the_last_value_that_is_wanted_is_there() -> None:
@@ -234,20 +241,8 @@ def test_one_graph_of_checkpoints_from_two_threads() -> None:
     x = leaf(0.5, 0.25)
     y = mg.checkpoint(lambda x: mg.checkpoint(chain, chain(x)), x).sum()
     expected = mg.grad(y, x, retain_graph=True).tolist()
-    wrong: list[Any] = []
-
-    def work() -> None:
-        for _ in range(20):
-            found = mg.grad(y, x, retain_graph=True).tolist()
-            if found != expected:
-                wrong.append(found)
-
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert wrong == []
+    found = in_threads(2, lambda k: [mg.grad(y, x, retain_graph=True).tolist() for _ in range(20)])
+    assert found == [[expected] * 20] * 2
 
 
 def test_what_explains_a_gradient_asks_for_what_was_dropped_and_a_tape_says_that_nothing_is_held() -> None:
@@ -282,9 +277,4 @@ def test_writes_through_views_inside_are_recorded_as_elsewhere() -> None:
         y[1] = x[0] * x[1]
         return y * y + seen.sum()
 
-    x = leaf(0.5, -0.3)
-    y, plain = mg.checkpoint(f, x).sum(), f(x).sum()
-    for _ in range(2):
-        y, plain = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
-        close(y, plain)
-        y, plain = y.sum(), plain.sum()
+    assert_the_same(f, 2)
