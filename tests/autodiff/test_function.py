@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from own_functions import Modern, Square, function, given, keep_input, leaf, saving, slope
 
 import minigrad as mg
 from minigrad.autodiff.batching import batched
@@ -17,42 +18,6 @@ from minigrad.autodiff.function import once_differentiable
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.testing import gradcheck, gradgradcheck
 from minigrad.viz.explain import explanation
-
-
-def leaf(*values: float, dtype: str = "float64") -> Any:
-    return mg.Var(list(values) or [1.0], dtype=dtype, device="reference")
-
-
-def given(*values: float, dtype: str = "float64") -> Any:
-    return mg.tensor(list(values), dtype=dtype, device="reference")
-
-
-def function(forward: Any, backward: Any, setup: Any = None, **more: Any) -> Any:
-    """A Function of these methods."""
-    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward), **more}
-    if setup is not None:
-        methods["setup_context"] = staticmethod(setup)
-    return type("Own", (mg.Function,), methods)
-
-
-def saving(ctx: Any, x: Any) -> Any:
-    ctx.save_for_backward(x)
-    return x * x
-
-
-def slope(ctx: Any, g: Any) -> Any:
-    (x,) = ctx.saved_tensors
-    return g * 2.0 * x
-
-
-Square = function(saving, slope)
-
-
-def keep_input(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-Modern = function(lambda x: x * x, slope, keep_input)
 
 
 @pytest.mark.parametrize("kind", [Square, Modern])

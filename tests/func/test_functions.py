@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from own_functions import function, given
 
 import minigrad as mg
 from minigrad.errors import GradientError
@@ -59,8 +60,20 @@ class Pair(mg.Function):
         return a * y + b, a * x + b
 
 
-def given(*values: float) -> Any:
-    return mg.tensor(list(values), dtype="float64", device="reference")
+# What they keep is a result: of one, and the second of two.
+Exponential = function(
+    lambda x: x.exp(), lambda ctx, g: g * ctx.saved_tensors[0], lambda ctx, x, y: ctx.save_for_backward(y)
+)
+Both = function(
+    lambda x: (x.sin(), x.exp()),
+    lambda ctx, a, b: a * ctx.saved_tensors[0].cos() + b * ctx.saved_tensors[1],
+    lambda ctx, x, y: ctx.save_for_backward(*x, y[1]),
+)
+
+
+def both(x: Any) -> Any:
+    a, b = Both.apply(x)
+    return (a * b).sum()
 
 
 def plain(x: Any) -> Any:
@@ -88,6 +101,8 @@ def custom() -> Any:
 
 CASES = {
     "derived": (by(Cube), plain), "declared": (by(Pushed), plain), "two results": (two, two_plain),
+    "a result": (lambda x: Exponential.apply(x).sin().sum(), lambda x: x.exp().sin().sum()),
+    "the second result": (both, lambda x: (x.sin() * x.exp()).sum()),
     "custom_vjp": (custom(), plain),
     "checkpoint": (lambda x: mg.checkpoint(lambda x: (x * x * x * 2.0).sin(), x).sum(), plain),
 }  # fmt: skip

@@ -35,6 +35,8 @@ WRITES = ("tests.autodiff.test_writes", "tests.autodiff.test_writes_under_no_gra
           "tests.autodiff.test_writes_alive", "tests.autodiff.test_saved_hooks",
           "tests.autodiff.test_written_gradients")  # fmt: skip
 FORWARD = ("tests.autodiff.test_forward", "tests.func.test_nesting")
+CALLS = ("tests.autodiff.test_function", "tests.autodiff.test_function_calls", "tests.autodiff.test_custom_vjp",
+         "tests.func.test_functions")  # fmt: skip
 AT_IMPORT = ("Sealed.__init__",)  # has run before anything is broken
 PARTS = (
     Part("hooks", "minigrad.autodiff.hooks", (), HOOKS),
@@ -43,6 +45,10 @@ PARTS = (
     Part("writes", "minigrad.runtime.rebasing", (), WRITES),
     Part("forward", "minigrad.autodiff.forward", ("pushed", "by_rule", "by_linearity", "by_diagonal", "by_transposing",
                                                   "pulled_back"), FORWARD),
+    Part("calls", "minigrad.autodiff.calling", (), CALLS),
+    Part("calls", "minigrad.autodiff.context", (), CALLS),
+    Part("calls", "minigrad.autodiff.custom", (), CALLS),
+    Part("calls", "minigrad.autodiff.function", (), CALLS),
     Part("forward", "minigrad.autodiff.tangents", ("as_parts", "as_result", "plus", "check_tangent"), FORWARD),
 )  # fmt: skip
 

@@ -1,0 +1,41 @@
+"""Functions with a derivative of their own, made of their methods, for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import minigrad as mg
+
+
+def leaf(*values: float, dtype: str = "float64") -> Any:
+    return mg.Var(list(values) or [1.0], dtype=dtype, device="reference")
+
+
+def given(*values: float, dtype: str = "float64") -> Any:
+    return mg.tensor(list(values), dtype=dtype, device="reference")
+
+
+def function(forward: Any, backward: Any, setup: Any = None, **more: Any) -> Any:
+    """A Function of these methods."""
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward), **more}
+    if setup is not None:
+        methods["setup_context"] = staticmethod(setup)
+    return type("Own", (mg.Function,), methods)
+
+
+def saving(ctx: Any, x: Any) -> Any:
+    ctx.save_for_backward(x)
+    return x * x
+
+
+def slope(ctx: Any, g: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return g * 2.0 * x
+
+
+def keep_input(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+Square = function(saving, slope)
+Modern = function(lambda x: x * x, slope, keep_input)
