@@ -85,7 +85,7 @@ def test_nested_checkpoints_run_each_function_again_and_keep_nothing_of_the_inne
     assert ran == ["f", "g"]
     first, expected = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
     close(first, expected)
-    assert ran.count("f") <= 3 and ran.count("g") <= 5
+    assert ran == ["f", "g", "f", "g", "g"]  # the inner once with the outer, once for itself
     close(mg.grad(first, x), mg.grad(expected, x))
 
 

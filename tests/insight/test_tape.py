@@ -34,7 +34,7 @@ def test_time_forward_is_known_under_debug_and_backward_where_it_is_timed() -> N
         y = chain(x, 3)
     timed = mg.tape(y, timed=True)
     assert all(row.forward > 0 and row.backward > 0 for row in timed)
-    assert timed.peak is not None and timed.peak >= 0
+    assert timed.peak is not None and timed.peak >= y.storage.buffer.nbytes  # a gradient
     assert mg.tape(y.sum().reshape(()) * 1.0)[0].forward is not None
     y.backward()  # the graph was kept
 
