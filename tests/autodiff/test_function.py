@@ -169,8 +169,12 @@ def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
         return x.mul_(2.0)
 
     x = leaf()
+    z = x * 1.0
+    before = (z * z).sum()
     with pytest.raises(GradientError, match=r"Own: forward wrote into its argument 'x'.*ctx\.mark_dirty\(x\)"):
-        function(forward, lambda ctx, g: g).apply(x * 1.0)
+        function(forward, lambda ctx, g: g).apply(z)
+    with pytest.raises(StorageError, match=r"mul.* saved its operand 'a'"):
+        before.backward()
     # A buffer may be written: no gradient is asked of it.
     buffer = given(1.0)
     counting = function(lambda ctx, x, buffer: (buffer.add_(1.0), x * 2.0)[1], lambda ctx, g: (g * 2.0, None))

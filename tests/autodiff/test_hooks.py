@@ -242,6 +242,20 @@ def test_h7_hooks_stay_with_the_value_for_which_they_were_registered() -> None:
     assert seen == [("b", 1.0), ("a", 5.0)]
 
 
+def test_h7_a_gradient_is_retained_of_the_tensor_as_it_is_in_the_end() -> None:
+    x, seen = leaf(1.0, 2.0), []
+    y = x * 1.0
+    y.retain_grad()
+    y.mul_(5.0)
+    y.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0] and x.grad.tolist() == [5.0, 5.0]
+    y = x * 1.0
+    v = y[:1]
+    v.register_hook(lambda g: seen.append(g))
+    y.mul_(5.0)
+    assert mg.grad(v.sum(), x).tolist() == [5.0, 0.0] and seen == []
+
+
 def test_retain_grad_adds_up_and_is_no_affair_of_a_leaf() -> None:
     x = leaf()
     y = x * 3.0

@@ -67,6 +67,7 @@ def test_rows_are_within_the_bound(data: str) -> None:
             assert abs(y - true) <= (BOUND * exact(np.abs(row)) / divisor) + 2 * UNIT * abs(true)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("data", DATA)
 def test_beside_pytorch(data: str) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: nothing to compare with")

@@ -49,6 +49,7 @@ def test_values_and_derivatives_of_programs_that_write_into_what_they_made_are_r
     assert right >= AT_ONCE // 8
 
 
+@pytest.mark.torch
 def test_programs_are_what_they_are_in_pytorch() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: nothing to compare with")
     for seed in range(COUNT // 10):

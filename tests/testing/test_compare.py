@@ -72,8 +72,9 @@ def test_what_is_no_library_is_refused() -> None:
         compare(network, 3, X, W)
 
 
+@pytest.mark.torch
 def test_gradients_are_compared_with_pytorch() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: nothing to compare with")
     told = compare(network, torch, X, W)
     assert told[2] == "10 gradients"
 
