@@ -463,3 +463,16 @@ def test_the_tangent_of_an_extreme_is_shared_by_ties_and_zero_where_it_is_nan(na
     for kept, shape in ((False, (2,)), (True, (2, 1))):
         tangent = mg.func.jvp(lambda x, kept=kept: getattr(mg, name)(x, 1, kept), (x,), (dx,))[1]
         assert tangent.shape == shape and tangent.reshape(2).tolist() == [0.0, 1.5]
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_the_tangent_of_rows_is_differentiated_in_the_tangent_and_in_the_rows_alone(name: str) -> None:
+    rng = np.random.default_rng(8)
+    x, v, u, w = (mg.tensor(rng.uniform(0.5, 1.5, shape), device="reference") for shape in ((2, 3), (2, 3), (2, 3), 3))
+    more = (w, w) if name == "layer_norm" else (w,)
+    norm = lambda x: getattr(mg.nn.functional, name)(x, (3,), *more)
+    pushed = lambda x, v: (mg.func.jvp(norm, (x,), (v,))[1] * u).sum()
+    slope = mg.func.grad(lambda x: (norm(x) * u).sum())
+    np.testing.assert_allclose(mg.func.grad(pushed, 1)(x, v).tolist(), slope(x).tolist(), rtol=1e-9, atol=1e-12)
+    bend = mg.func.grad(lambda x: (slope(x) * v).sum())(x)
+    np.testing.assert_allclose(mg.func.grad(pushed)(x, v).tolist(), bend.tolist(), rtol=1e-9, atol=1e-12)

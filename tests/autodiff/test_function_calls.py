@@ -186,6 +186,36 @@ def jvp_of_a_product_and_an_exponential(ctx: Any, dx: Any, dn: Any, dz: Any) -> 
     return (dx * z + x * dz) * 10.0, None, dz * e * 10.0
 
 
+@pytest.mark.parametrize("zeros", [True, False])
+def test_forward_mode_of_a_result_that_is_no_float(zeros: bool) -> None:
+    seen: list[Any] = []
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.set_materialize_grads(zeros)
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        seen.append(None if b is None else (b.dtype, b.tolist()))
+        return a * ctx.saved_tensors[0] * 2.0
+
+    own = function(lambda x: (x * x, x.to(mg.int64)), backward, setup)
+    x, t = given(3.0), given(5.0)
+    call = Call(own, (x,))
+    first, second = pushforward(call, {}, [x], [t], call.run((x,)))
+    assert first.tolist() == [30.0] and second is None and seen == [(mg.int64, [0]) if zeros else None]
+    own.jvp = staticmethod(lambda ctx, dx: (dx * 10.0, dx))  # what it gives for integers is nobody's
+    call = Call(own, (x,))
+    first, second = pushforward(call, {}, [x], [t], call.run((x,)))
+    assert first.tolist() == [50.0] and second is None
+
+
+def test_a_backward_that_gives_zeros_of_its_own_lets_no_tangent_pass() -> None:
+    x = given(3.0)
+    call = Call(function(lambda x: x.round(), lambda ctx, g: mg.zeros_like(ctx.saved_tensors[0]), keep_input), (x,))
+    (found,) = pushforward(call, {}, [x], [x], (call.run((x,)),))
+    assert found is None or found.tolist() == [0.0]
+
+
 def test_a_recorded_call_of_a_forward_that_takes_ctx_has_no_forward_mode() -> None:
     x = given(3.0)
     call = Call(Square, (x,))

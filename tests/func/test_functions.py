@@ -111,6 +111,8 @@ TRANSFORMS = {
     "grad": func.grad,
     "grad of grad": lambda f: func.grad(lambda x: func.grad(f)(x).sum()),
     "jvp": lambda f: lambda x: func.jvp(f, (x,), (x.cos(),))[1],
+    "jvp of jvp": lambda f: TRANSFORMS["jvp"](TRANSFORMS["jvp"](f)),
+    "vmap of jvp": lambda f: lambda x: func.vmap(TRANSFORMS["jvp"](f))(mg.stack([x, x * 2.0])),
     "jvp of grad": lambda f: lambda x: func.jvp(func.grad(f), (x,), (x.cos(),))[1],
     "grad of jvp": lambda f: func.grad(lambda x: func.jvp(f, (x,), (x.cos(),))[1]),
     "hessian": func.hessian,

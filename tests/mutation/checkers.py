@@ -83,6 +83,8 @@ def forward(name: str) -> None:
                 test_forward.test_a_pushforward_is_tensor_code_that_can_be_differentiated(row.name)
     if name in ("amax", "amin"):
         test_forward.test_the_tangent_of_an_extreme_is_shared_by_ties_and_zero_where_it_is_nan(name)
+    if name in ("layer_norm", "rms_norm"):
+        test_forward.test_the_tangent_of_rows_is_differentiated_in_the_tangent_and_in_the_rows_alone(name)
     if name == "as_strided":
         test_forward.test_a_view_of_a_tangent_that_lies_otherwise_than_its_operand()
 
