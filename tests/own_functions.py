@@ -7,14 +7,6 @@ from typing import Any
 import minigrad as mg
 
 
-def leaf(*values: float, dtype: str = "float64") -> Any:
-    return mg.Var(list(values) or [1.0], dtype=dtype, device="reference")
-
-
-def given(*values: float, dtype: str = "float64") -> Any:
-    return mg.tensor(list(values), dtype=dtype, device="reference")
-
-
 def function(forward: Any, backward: Any, setup: Any = None, **more: Any) -> Any:
     """A Function of these methods."""
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward), **more}

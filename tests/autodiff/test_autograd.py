@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from points import leaf
 
 import minigrad as mg
 from minigrad.autograd import Function, Variable, backward, grad, gradcheck, gradgradcheck
 from minigrad.autograd.function import once_differentiable
 from minigrad.autograd.graph import saved_tensors_hooks
 from minigrad.errors import ArgumentError, GradientError
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
 
 
 def test_names_are_the_same_objects() -> None:
@@ -123,4 +120,4 @@ def test_the_backward_of_a_function_is_named() -> None:
             return g / 0.0
 
     with mg.detect_anomaly(), pytest.raises(GradientError, match=r"'x' in Bad.*its rule is at .*test_autograd"):
-        Bad.apply(leaf()).backward()
+        Bad.apply(leaf(2.0)).backward()

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 from parallel_work import in_threads
+from points import leaf
 
 import minigrad as mg
 from minigrad.errors import GradientError, StorageError
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [0.5], dtype="float64", device="reference")
 
 
 def close(a: Any, b: Any) -> None:
@@ -52,7 +49,7 @@ def test_it_stops_when_the_last_value_that_is_wanted_is_there() -> None:
         ran.append("c")
         return x * 2.0 + 1.0
 
-    x = leaf()
+    x = leaf(0.5)
     y = mg.checkpoint(f, x)
     assert ran == ["a", "b", "c"]
     y.backward(retain_graph=True)
@@ -80,7 +77,7 @@ def test_nested_checkpoints_run_each_function_again_and_keep_nothing_of_the_inne
         ran.append("f")
         return mg.checkpoint(inner, x.exp()) * x
 
-    x = leaf()
+    x = leaf(0.5)
     y, plain = mg.checkpoint(outer, x), x.exp().sin().exp() * x
     assert ran == ["f", "g"]
     first, expected = mg.grad(y, x, create_graph=True), mg.grad(plain, x, create_graph=True)
@@ -103,7 +100,7 @@ def test_values_in_between_are_dropped() -> None:
 
     for fn, count in ((f, 5), (outer, 10)):
         alive.clear()
-        x = leaf()
+        x = leaf(0.5)
         y = mg.checkpoint(fn, x)
         gc.collect()
         assert [ref() is not None for ref in alive] == [False] * (count - 1) + [True]
@@ -145,7 +142,7 @@ def test_another_thread_draws_undisturbed_while_a_function_runs_again() -> None:
             thread.join()
         return x.exp() * mg.rand(1, dtype="float64", device="reference")
 
-    x = leaf()
+    x = leaf(0.5)
     mg.manual_seed(11)
     y = mg.checkpoint(f, x)
     y.backward()
@@ -172,7 +169,7 @@ def test_a_hook_inside_fires_once_and_another_pass_runs_again() -> None:
         h.register_hook(lambda g: seen.append(g.item()))
         return h * h
 
-    x = leaf()
+    x = leaf(0.5)
     y = mg.checkpoint(f, x)
     y.backward(retain_graph=True)
     assert len(seen) == 1 and len(ran) == 2
@@ -183,13 +180,13 @@ def test_a_hook_inside_fires_once_and_another_pass_runs_again() -> None:
 
 
 def test_what_was_written_in_between_is_noticed() -> None:
-    x, z = leaf(), mg.tensor([1.0], dtype="float64", device="reference")
+    x, z = leaf(0.5), mg.tensor([1.0], dtype="float64", device="reference")
     y = mg.checkpoint(lambda x, z: (x + z).exp(), x, z)
     with mg.no_grad():
         z += 1.0
     with pytest.raises(StorageError, match=r"checkpoint: its argument float64\(1,\) was at version 0"):
         y.backward()
-    w = leaf()
+    w = leaf(0.5)
     y = mg.checkpoint(lambda x: (x * w).exp(), x)
     with mg.no_grad():
         w += 1.0
@@ -213,7 +210,7 @@ def test_a_function_that_computes_something_else_is_refused(second: Any, message
         runs.append(1)
         return x.exp().exp() if len(runs) == 1 else second(x)
 
-    x = leaf()
+    x = leaf(0.5)
     y = mg.checkpoint(f, x)
     with pytest.raises(GradientError, match=message):
         y.backward()
@@ -227,7 +224,7 @@ def test_keywords_are_handed_on_and_nothing_happens_under_no_grad() -> None:
         ran.append(n)
         return x.exp() * n * z
 
-    x, z = leaf(), leaf(4.0)
+    x, z = leaf(0.5), leaf(4.0)
     y = mg.checkpoint(f, x, n=3, z=z, use_reentrant=False, preserve_rng_state=False)
     y.backward()
     close(x.grad, y)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from points import leaf
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, GradientError, ShapeError
 from minigrad.testing import gradcheck, gradgradcheck
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
 
 
 def product() -> tuple[Any, list[str]]:

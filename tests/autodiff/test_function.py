@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own_functions import Modern, Square, function, given, keep_input, leaf, saving, slope
+from own_functions import Modern, Square, function, keep_input, saving, slope
+from points import leaf, row
 
 import minigrad as mg
 from minigrad.autodiff.batching import batched
@@ -53,7 +54,7 @@ def two(zeros: bool, seen: list[Any], mark: bool = False) -> Any:
 def test_f1_an_output_that_nothing_used_has_zeros_or_none() -> None:
     for zeros, expected in ((True, [0.0]), (False, None)):
         seen: list[Any] = []
-        x = leaf()
+        x = leaf(1.0)
         a, _ = two(zeros, seen).apply(x)
         a.sum().backward()
         assert seen[0][0].tolist() == [1.0] and x.grad.tolist() == [2.0]
@@ -62,7 +63,7 @@ def test_f1_an_output_that_nothing_used_has_zeros_or_none() -> None:
 
 def test_f2_what_is_marked_or_no_float_carries_no_gradient() -> None:
     seen: list[Any] = []
-    x = leaf()
+    x = leaf(1.0)
     a, b = two(True, seen, mark=True).apply(x)
     assert a.requires_grad and not b.requires_grad
     (a + b).sum().backward()
@@ -86,10 +87,10 @@ def test_f3_needs_input_grad_says_what_is_asked_for() -> None:
         seen.append(ctx.needs_input_grad)
         return g * 3.0, None, None
 
-    x = leaf()
-    function(forward, backward).apply(x, 3, given(1.0)).sum().backward()
+    x = leaf(1.0)
+    function(forward, backward).apply(x, 3, row(1.0)).sum().backward()
     assert seen == [(True, False, False)] * 2 and x.grad.tolist() == [3.0]
-    z = leaf()
+    z = leaf(1.0)
     seen.clear()
     y = function(forward, lambda ctx, g: (seen.append(ctx.needs_input_grad), (None, None, g))[1]).apply(x, 3, z)
     assert mg.grad(y, z).tolist() == [1.0]
@@ -152,12 +153,12 @@ def test_a_mask_that_is_an_argument_or_no_float_may_be_saved() -> None:
         return g * 2.0 * x * mask * positive, None
 
     x = leaf(3.0, 2.0)
-    first = mg.grad(function(forward, backward).apply(x, given(1.0, 0.0)).sum(), x, create_graph=True)
+    first = mg.grad(function(forward, backward).apply(x, row(1.0, 0.0)).sum(), x, create_graph=True)
     assert first.tolist() == [6.0, 0.0] and mg.grad(first.sum(), x).tolist() == [2.0, 0.0]
 
 
 def test_f5_a_returned_input_is_a_new_tensor_on_the_same_memory() -> None:
-    x = leaf()
+    x = leaf(1.0)
     y = function(lambda ctx, x: x, lambda ctx, g: g * 7.0).apply(x)
     assert y is not x and y.storage is x.storage
     y.sum().backward()
@@ -168,7 +169,7 @@ def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
     def forward(ctx: Any, x: Any) -> Any:
         return x.mul_(2.0)
 
-    x = leaf()
+    x = leaf(1.0)
     z = x * 1.0
     before = (z * z).sum()
     with pytest.raises(GradientError, match=r"Own: forward wrote into its argument 'x'.*ctx\.mark_dirty\(x\)"):
@@ -176,7 +177,7 @@ def test_f6_an_argument_that_is_written_without_a_word_is_refused() -> None:
     with pytest.raises(StorageError, match=r"mul.* saved its operand 'a'"):
         before.backward()
     # A buffer may be written: no gradient is asked of it.
-    buffer = given(1.0)
+    buffer = row(1.0)
     counting = function(lambda ctx, x, buffer: (buffer.add_(1.0), x * 2.0)[1], lambda ctx, g: (g * 2.0, None))
     counting.apply(x, buffer).sum().backward()
     assert buffer.tolist() == [2.0] and x.grad.tolist() == [2.0]
@@ -197,10 +198,10 @@ def test_f6_a_marked_argument_is_the_output() -> None:
     assert y is z and y.op.name == "Own" and y.tolist() == [6.0]
     (y * y).sum().backward()  # (2 x)**2
     assert x.grad.tolist() == [24.0]
-    buffer = given(1.0)
+    buffer = row(1.0)
     assert Doubled.apply(buffer) is buffer and buffer.tolist() == [2.0] and not buffer.requires_grad
     with pytest.raises(GradientError, match=r"mark_dirty was given float64\(1,\), a Var, into which nothing"):
-        Doubled.apply(leaf())
+        Doubled.apply(leaf(1.0))
     with pytest.raises(GradientError, match=r"mark_dirty was given float64\(1,\), a view"):
         Doubled.apply((leaf(1.0, 2.0) * 1.0)[:1])
     with pytest.raises(GradientError, match=r"which is not both an argument and returned"):
@@ -228,7 +229,7 @@ def test_what_was_saved_and_written_since_is_noticed() -> None:
 ANSWERS = {
     "too few": (lambda g: (g,), GradientError, r"gave 1 gradient; expected 2, one for each argument .*\(x, z\)"),
     "too many": (lambda g: (g, g, g), GradientError, r"gave 3 gradients; expected 2"),
-    "shape": (lambda g: (given(1.0, 2.0, 3.0), g), ShapeError, r"gave float64\(3,\) for 'x'; expected .*64\(2,\)"),
+    "shape": (lambda g: (row(1.0, 2.0, 3.0), g), ShapeError, r"gave float64\(3,\) for 'x'; expected .*64\(2,\)"),
     "number": (lambda g: (1.0, g), GradientError, r"gave float 1\.0 for 'x'; expected"),
     "integers": (lambda g: (g.to(mg.int64), g), DTypeError, r"gave int64\(2,\) for 'x'; expected a gradient float64"),
     "device": (lambda g: (g.to("cpu"), g), DeviceError, r"gave float64\(2,\) on cpu for 'x'; expected"),
@@ -256,7 +257,7 @@ def test_f7_a_broadcast_gradient_is_summed_and_a_dtype_is_cast_and_nones_at_the_
 
 
 def test_f8_none_is_no_gradient_and_a_freed_graph_says_so() -> None:
-    x = leaf()
+    x = leaf(1.0)
     function(lambda ctx, x: x * 2.0, lambda ctx, g: None).apply(x).sum().backward()
     assert x.grad is None
     y = Square.apply(x)
@@ -269,12 +270,12 @@ def test_f8_none_is_no_gradient_and_a_freed_graph_says_so() -> None:
 def test_f8_a_tensor_that_tracks_inside_of_a_container_is_refused(wrap: Any) -> None:
     first = function(lambda ctx, xs: mg.ones(1), lambda ctx, g: None)
     with pytest.raises(GradientError, match=r"Own: float64\(1,\) tracks and is inside of a .*where no gradient"):
-        first.apply(wrap(leaf()))
-    assert first.apply(wrap(given(1.0))).tolist() == [1.0]
+        first.apply(wrap(leaf(1.0)))
+    assert first.apply(wrap(row(1.0))).tolist() == [1.0]
     with mg.no_grad():
-        assert first.apply(wrap(leaf())).tolist() == [1.0]
+        assert first.apply(wrap(leaf(1.0))).tolist() == [1.0]
     with pytest.raises(TypeError, match="keyword"):
-        first.apply(xs=leaf())
+        first.apply(xs=leaf(1.0))
 
 
 def test_forward_is_not_recorded_and_may_fill_memory() -> None:
@@ -294,7 +295,7 @@ def test_forward_is_not_recorded_and_may_fill_memory() -> None:
 
 
 def test_what_is_no_tensor_comes_back_as_it_is() -> None:
-    x = leaf()
+    x = leaf(1.0)
     y, n, none = function(lambda ctx, x: (x * 2.0, 3, None), lambda ctx, g, *rest: g * 2.0 * len(rest)).apply(x)
     assert (n, none) == (3, None)
     y.sum().backward()
@@ -306,7 +307,7 @@ def test_what_is_no_tensor_comes_back_as_it_is() -> None:
 
 
 def test_a_backward_may_not_write_into_what_it_is_given() -> None:
-    y = function(saving, lambda ctx, g: g.mul_(2.0)).apply(leaf())
+    y = function(saving, lambda ctx, g: g.mul_(2.0)).apply(leaf(1.0))
     with pytest.raises(GradientError, match=r"backward at .* wrote into its argument 'g0'"):
         (y * 1.0).backward()
 
@@ -314,7 +315,7 @@ def test_a_backward_may_not_write_into_what_it_is_given() -> None:
 def test_a_graph_with_a_function_dies_with_its_last_result() -> None:
     gc.disable()
     try:
-        y = Square.apply(leaf())
+        y = Square.apply(leaf(1.0))
         node = weakref.ref(y.op)
         del y
         assert node() is None, "a cycle keeps the graph"
@@ -323,7 +324,7 @@ def test_a_graph_with_a_function_dies_with_its_last_result() -> None:
 
 
 def test_pictures_and_explanations_know_it() -> None:
-    y = Square.apply(leaf()).sum()
+    y = Square.apply(leaf(1.0)).sum()
     assert any("Own" in node.label for node in mg.viz.graph(y).nodes)
     assert "keeps       x (float64(1,))" in explanation(y)
 
@@ -342,7 +343,7 @@ def called(kind: Any, *inputs: Any) -> tuple[Any, tuple[Any, ...]]:
 
 @pytest.mark.parametrize("kind", [Pushed, Modern], ids=["declared", "derived"])
 def test_forward_mode_by_its_jvp_or_from_its_backward(kind: Any) -> None:
-    x, t = given(3.0, 2.0), given(1.0, 10.0)
+    x, t = row(3.0, 2.0), row(1.0, 10.0)
     call, results = called(kind, x)
     (found,) = pushforward(call, {}, [x], [t], results)
     assert found is not None and found.tolist() == [6.0, 40.0]
@@ -354,7 +355,7 @@ def test_forward_mode_of_several_results_and_of_one_that_is_differentiable_once(
         lambda ctx, a, b: (a * ctx.saved_tensors[1] + b * 3.0, None, a * ctx.saved_tensors[0]),
         lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], inputs[2]),
     )  # fmt: skip
-    x, z, t = given(2.0), given(5.0), given(1.0)
+    x, z, t = row(2.0), row(5.0), row(1.0)
     call, results = called(both, x, 3, z)
     first, second = pushforward(call, {}, [x, z], [t, None], results)
     assert first.tolist() == [5.0] and second.tolist() == [3.0]

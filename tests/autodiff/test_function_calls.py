@@ -6,7 +6,8 @@ import weakref
 from typing import Any
 
 import pytest
-from own_functions import Modern, Square, function, given, keep_input, leaf, saving, slope
+from own_functions import Modern, Square, function, keep_input, saving, slope
+from points import leaf, row
 
 import minigrad as mg
 from minigrad.autodiff.calling import Call
@@ -31,7 +32,7 @@ def test_none_is_kept_in_its_place_and_nothing_but_tensors_besides() -> None:
         return g * c, None
 
     x = leaf(2.0)
-    y = function(forward, backward).apply(x, given(5.0))
+    y = function(forward, backward).apply(x, row(5.0))
     assert mg.grad(y, x).tolist() == [5.0]
     with pytest.raises(GradientError, match=r"save_for_backward: expected tensors and None, got float 3\.0; keep that"):
         function(lambda ctx, x: ctx.save_for_backward(x, 3.0), slope).apply(x)
@@ -170,7 +171,7 @@ def test_a_jvp_is_asked_where_there_is_one() -> None:
         lambda ctx, inputs, output: ctx.save_for_backward(inputs[0], inputs[2], output[2]),
         jvp=staticmethod(jvp_of_a_product_and_an_exponential),
     )  # fmt: skip
-    x, z, dx, dz = given(2.0), given(0.5), given(3.0), given(7.0)
+    x, z, dx, dz = row(2.0), row(0.5), row(3.0), row(7.0)
     (a, b), (da, db) = func.jvp(lambda x, z: tenfold.apply(x, 4, z)[::2], (x, z), (dx, dz))
     assert a.tolist() == [1.0] and da.tolist() == [10.0 * (3.0 * 0.5 + 2.0 * 7.0)]
     assert db.tolist() == pytest.approx((b * 70.0).tolist())
@@ -199,7 +200,7 @@ def test_forward_mode_of_a_result_that_is_no_float(zeros: bool) -> None:
         return a * ctx.saved_tensors[0] * 2.0
 
     own = function(lambda x: (x * x, x.to(mg.int64)), backward, setup)
-    x, t = given(3.0), given(5.0)
+    x, t = row(3.0), row(5.0)
     call = Call(own, (x,))
     first, second = pushforward(call, {}, [x], [t], call.run((x,)))
     assert first.tolist() == [30.0] and second is None and seen == [(mg.int64, [0]) if zeros else None]
@@ -210,14 +211,14 @@ def test_forward_mode_of_a_result_that_is_no_float(zeros: bool) -> None:
 
 
 def test_a_backward_that_gives_zeros_of_its_own_lets_no_tangent_pass() -> None:
-    x = given(3.0)
+    x = row(3.0)
     call = Call(function(lambda x: x.round(), lambda ctx, g: mg.zeros_like(ctx.saved_tensors[0]), keep_input), (x,))
     (found,) = pushforward(call, {}, [x], [x], (call.run((x,)),))
     assert found is None or found.tolist() == [0.0]
 
 
 def test_a_recorded_call_of_a_forward_that_takes_ctx_has_no_forward_mode() -> None:
-    x = given(3.0)
+    x = row(3.0)
     call = Call(Square, (x,))
     with pytest.raises(GradientError, match="Own: a Function whose forward takes ctx cannot be transformed"):
         pushforward(call, {}, [x], [x], (call.run((x,)),))
@@ -230,13 +231,13 @@ def test_a_vmap_of_several_results_may_say_one_dim_for_all() -> None:
         keep_input,
         vmap=staticmethod(lambda info, in_dims, x: ((x * 2.0, x * 3.0), 0)),
     )
-    a, b = func.vmap(own.apply)(given(1.0, 2.0))
+    a, b = func.vmap(own.apply)(row(1.0, 2.0))
     assert a.tolist() == [2.0, 4.0] and b.tolist() == [3.0, 6.0]
 
 
 def test_a_batch_of_none_wants_a_vmap() -> None:
     with pytest.raises(GradientError, match="Own: what it gives of an empty batch is not known; define vmap"):
-        func.vmap(Modern.apply)(given(1.0)[:0])
+        func.vmap(Modern.apply)(row(1.0)[:0])
 
 
 # ---- custom_vjp -----------------------------------------------------------------------------------------------------

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from points import row
 
 import minigrad as mg
 from minigrad.autograd import functional
 from minigrad.errors import ArgumentError, GradientError
-
-
-def given(*values: float) -> Any:
-    return mg.tensor(list(values), dtype="float64", device="reference")
 
 
 def both(x: Any, y: Any) -> Any:
@@ -24,7 +21,7 @@ def energy(x: Any, y: Any) -> Any:
 
 
 def test_a_jacobian_has_outputs_first() -> None:
-    x, y = given(1.0, 2.0), given(3.0, 5.0)
+    x, y = row(1.0, 2.0), row(3.0, 5.0)
     assert functional.jacobian(lambda x: x * x, x).tolist() == [[2.0, 0.0], [0.0, 4.0]]
     for strategy in ("reverse-mode", "forward-mode"):
         ((a, b), (c, d)) = functional.jacobian(both, (x, y), strategy=strategy)
@@ -37,7 +34,7 @@ def test_a_jacobian_has_outputs_first() -> None:
 
 
 def test_a_hessian_of_each_pair() -> None:
-    x, y = given(1.0, 2.0), given(3.0, 5.0)
+    x, y = row(1.0, 2.0), row(3.0, 5.0)
     ((a, b), (c, d)) = functional.hessian(energy, (x, y))
     assert a.tolist() == [[6.0, 0.0], [0.0, 10.0]] and b.tolist() == c.tolist() == [[2.0, 0.0], [0.0, 4.0]]
     assert d.tolist() == [[0.0, 0.0], [0.0, 0.0]]
@@ -46,7 +43,7 @@ def test_a_hessian_of_each_pair() -> None:
 
 
 def test_products() -> None:
-    x, y, v, w = given(1.0, 2.0), given(3.0, 5.0), given(1.0, 10.0), given(0.0, 1.0)
+    x, y, v, w = row(1.0, 2.0), row(3.0, 5.0), row(1.0, 10.0), row(0.0, 1.0)
     out, (a, b) = functional.vjp(energy, (x, y))
     assert out.item() == 23.0 and a.tolist() == [6.0, 20.0] and b.tolist() == [1.0, 4.0]
     assert functional.vjp(lambda x: x * x, x, v)[1].tolist() == [2.0, 40.0]

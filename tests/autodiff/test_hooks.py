@@ -7,18 +7,15 @@ import weakref
 from typing import Any
 
 import pytest
+from points import leaf
 from two_results import twice_and_thrice
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 
 
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
-
-
 def test_a_hook_sees_the_sum_of_all_uses_once() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     y = x * 3.0
     y.register_hook(lambda g: seen.append(g.tolist()))
     (y * 3.0 + y * 4.0).sum().backward()
@@ -26,7 +23,7 @@ def test_a_hook_sees_the_sum_of_all_uses_once() -> None:
 
 
 def test_hooks_run_in_order_and_each_sees_what_the_one_before_gave() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     y = x * 3.0
     for factor in (10.0, 2.0):
         y.register_hook(lambda g, factor=factor: (seen.append(g.item()), g * factor)[1])
@@ -35,7 +32,7 @@ def test_hooks_run_in_order_and_each_sees_what_the_one_before_gave() -> None:
 
 
 def test_a_removed_hook_is_not_called() -> None:
-    x = leaf()
+    x = leaf(2.0)
     y = x * 3.0
     handle = y.register_hook(lambda g: g * 10.0)
     kept = y.register_hook(lambda g: g * 2.0)
@@ -49,7 +46,7 @@ def test_a_removed_hook_is_not_called() -> None:
 
 
 def test_a_hook_may_remove_itself_and_register_another_on_an_earlier_node() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     y = x * 3.0
     z = y * 2.0
 
@@ -65,14 +62,14 @@ def test_a_hook_may_remove_itself_and_register_another_on_an_earlier_node() -> N
 
 
 def test_a_hook_counts_for_an_input_of_grad_too() -> None:
-    x = leaf()
+    x = leaf(2.0)
     y = x * 3.0
     y.register_hook(lambda g: g * 10.0)
     assert mg.grad((y * y).sum(), y).tolist() == [120.0]
 
 
 def test_a_hook_on_the_output_of_a_backward_sees_what_it_begins_with() -> None:
-    x = leaf()
+    x = leaf(2.0)
     y = (x * 3.0).sum()
     y.register_hook(lambda g: g * 5.0)
     y.backward()
@@ -89,7 +86,7 @@ def test_what_a_hook_does_is_differentiated_under_create_graph() -> None:
 
 
 def test_recording_is_off_in_a_hook_without_create_graph() -> None:
-    x, modes = leaf(), []
+    x, modes = leaf(2.0), []
     y = x * x
     y.register_hook(lambda g: modes.append(mg.is_grad_enabled()))
     y.backward(retain_graph=True)
@@ -137,7 +134,7 @@ def test_a_hook_may_not_write_into_the_gradient() -> None:
 
 
 def test_what_a_hook_raises_passes_on_and_leaves_grad_alone() -> None:
-    x = leaf()
+    x = leaf(2.0)
     y = x * 3.0
 
     def broken(g: Any) -> None:
@@ -163,14 +160,14 @@ def test_what_cannot_be_called_is_no_hook() -> None:
     with pytest.raises(
         ArgumentError, match=r"register_hook: a hook of BackpropOp.* must be a function of the gradient"
     ):
-        (leaf() * 2.0).register_hook(3.0)
+        (leaf(2.0) * 2.0).register_hook(3.0)
     with pytest.raises(ArgumentError, match=r"register_hook: a hook of a tensor \(1,\) must be a function"):
-        leaf().register_hook(3.0)
+        leaf(2.0).register_hook(3.0)
 
 
 def test_a_node_without_hooks_has_none_and_one_with_hooks_dies_as_ever() -> None:
-    y = leaf() * 2.0
-    assert y.op.hooks is None and mg.sort(leaf(), 0).values.op.hooks is None
+    y = leaf(2.0) * 2.0
+    assert y.op.hooks is None and mg.sort(leaf(2.0), 0).values.op.hooks is None
     gc.disable()
     try:
         handle = y.register_hook(lambda g: None)
@@ -186,7 +183,7 @@ def test_a_node_without_hooks_has_none_and_one_with_hooks_dies_as_ever() -> None
 
 
 def test_h1_tensor_hooks_then_retain_grad_then_before_the_rules_then_after() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     y = x * 3.0
     y.register_hook(lambda g: (seen.append(("t1", g.item())), g * 10.0)[1])
     y.retain_grad()
@@ -199,7 +196,7 @@ def test_h1_tensor_hooks_then_retain_grad_then_before_the_rules_then_after() -> 
 
 
 def test_h2_the_hook_of_a_leaf_is_called_once_a_backward_with_the_sum() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     handle = x.register_hook(lambda g: seen.append(g.item()))
     (x * 3.0 + x * 4.0).sum().backward()
     assert seen == [7.0] and x.grad.tolist() == [7.0]
@@ -214,7 +211,7 @@ def test_h2_the_hook_of_a_leaf_is_called_once_a_backward_with_the_sum() -> None:
 
 
 def test_h3_a_hook_after_accumulation_is_given_the_leaf_and_not_called_by_grad() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
 
     def take(p: Any) -> None:
         seen.append(p.grad.item())
@@ -233,7 +230,7 @@ def test_h3_a_hook_after_accumulation_is_given_the_leaf_and_not_called_by_grad()
 
 
 def test_h7_hooks_stay_with_the_value_for_which_they_were_registered() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     y = x * 1.0
     y.register_hook(lambda g: seen.append(("a", g.item())))
     y = y * 5.0
@@ -257,7 +254,7 @@ def test_h7_a_gradient_is_retained_of_the_tensor_as_it_is_in_the_end() -> None:
 
 
 def test_retain_grad_adds_up_and_is_no_affair_of_a_leaf() -> None:
-    x = leaf()
+    x = leaf(2.0)
     y = x * 3.0
     assert y.grad is None and not y.retains_grad
     y.retain_grad()
@@ -319,7 +316,7 @@ def test_a_hook_of_a_node_is_given_the_gradient_of_each_operand_in_its_place() -
 
 
 def test_hooks_of_a_node_do_not_run_where_a_walk_ends() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     y = x * 3.0
     y.op.register_prehook(lambda gs: seen.append("before"))
     y.op.register_hook(lambda parts, gs: seen.append("after"))
@@ -358,7 +355,7 @@ def test_hooks_of_leaves_are_forgotten_with_them() -> None:
 
     gc.collect()
     before = len(leaf_hooks), len(retained)
-    x = leaf()
+    x = leaf(2.0)
     x.register_hook(lambda g: None)
     y = x * 1.0
     y.retain_grad()
@@ -370,7 +367,7 @@ def test_hooks_of_leaves_are_forgotten_with_them() -> None:
 
 def test_h10_a_tensor_without_gradient_takes_no_hook() -> None:
     with pytest.raises(GradientError, match=r"register_hook: float64\(1,\) does not require a gradient"):
-        leaf().detach().register_hook(lambda g: None)
+        leaf(2.0).detach().register_hook(lambda g: None)
 
 
 def test_hooks_see_gradients_on_another_dtype_and_device() -> None:

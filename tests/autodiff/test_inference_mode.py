@@ -6,14 +6,11 @@ import threading
 from typing import Any
 
 import pytest
+from points import leaf
 
 import minigrad as mg
 from minigrad.errors import GradientError
 from minigrad.runtime import plans
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
 
 
 def test_nothing_is_recorded_and_results_are_marked() -> None:
@@ -30,7 +27,7 @@ def test_nothing_is_recorded_and_results_are_marked() -> None:
 
 
 def test_an_op_that_saves_one_raises_and_others_may_use_it() -> None:
-    x = leaf()
+    x = leaf(2.0)
     with mg.inference_mode():
         y = x * 3.0
     with pytest.raises(GradientError, match=r"computed under mg\.inference_mode\(\) is used by an op that is recorded"):
@@ -44,7 +41,7 @@ def test_an_op_that_saves_one_raises_and_others_may_use_it() -> None:
 
 def test_a_write_outside_raises_before_it_happens() -> None:
     with mg.inference_mode():
-        y = leaf() * 3.0
+        y = leaf(2.0) * 3.0
     with pytest.raises(GradientError, match="written to where ops are"):
         y.add_(1.0)
     assert y.tolist() == [6.0]
@@ -53,7 +50,7 @@ def test_a_write_outside_raises_before_it_happens() -> None:
 
 
 def test_it_is_a_decorator_nests_and_belongs_to_one_thread() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
 
     @mg.inference_mode()
     def evaluate() -> Any:

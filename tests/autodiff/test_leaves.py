@@ -7,15 +7,12 @@ import pickle
 from typing import Any
 
 import pytest
+from points import row
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GradientError, ShapeError, StorageError
 
 DTYPE: Any = {"dtype": "float64", "device": "reference"}
-
-
-def row(*values: float) -> Any:
-    return mg.tensor(list(values), **DTYPE)
 
 
 def test_requires_grad_gives_the_same_object_back() -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from points import leaf
 
 import minigrad as mg
 from minigrad.autodiff.holding import saved_tensors_hooks
 from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.viz.explain import explanation
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
 
 
 def test_h8_each_saved_value_is_packed_once_and_unpacked_in_each_pass() -> None:
@@ -37,7 +34,7 @@ def test_h8_each_saved_value_is_packed_once_and_unpacked_in_each_pass() -> None:
 
 
 def test_the_inner_pair_of_hooks_wins_and_hooks_end_with_their_block() -> None:
-    x, seen = leaf(), []
+    x, seen = leaf(2.0), []
     with saved_tensors_hooks(lambda t: (seen.append("outer"), t)[1], lambda t: t):
         a = x.exp()
         with saved_tensors_hooks(lambda t: (seen.append("inner"), t)[1], lambda t: t):

@@ -13,15 +13,12 @@ from typing import Any
 
 import pytest
 from parallel_work import in_threads
+from points import leaf
 
 import minigrad as mg
 
 ROUNDS = 1000  # of each of several threads
 BLOCK = 64  # bytes in which memory is counted, so that a scalar counts as one
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values) or [2.0], dtype="float64", device="reference")
 
 
 # A million takes ten times as long, 20 s and 0.5 GB: with --full only.

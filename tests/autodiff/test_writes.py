@@ -10,19 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from points import leaf, row
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, GradientError, StorageError
 
 DTYPE: Any = {"dtype": "float64", "device": "reference"}
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values), **DTYPE)
-
-
-def row(*values: float) -> Any:
-    return mg.tensor(list(values), **DTYPE)
 
 
 def zeros(*shape: int) -> Any:

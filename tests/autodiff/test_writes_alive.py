@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from points import leaf
 
 import minigrad as mg
 from minigrad.errors import StorageError
@@ -23,10 +24,6 @@ def no_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values), **DTYPE)
 
 
 def fill(x: Any) -> Any:

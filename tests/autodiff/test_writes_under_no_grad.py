@@ -6,15 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from points import leaf
 
 import minigrad as mg
 from minigrad.errors import GradientError, StorageError
 
 NOTICED = r"the result of mul\(\d?,?\) was changed in place.*before it was used.*compute a new tensor instead"
-
-
-def leaf(*values: float) -> Any:
-    return mg.Var(list(values), dtype="float64", device="reference")
 
 
 def under_no_grad(write: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from own_functions import function, given
+from own_functions import function
+from points import row
 
 import minigrad as mg
 from minigrad.errors import GradientError
@@ -126,7 +127,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("name", CASES)
 def test_transforms_of_it_are_those_of_what_it_computes(name: str, transform: str) -> None:
     fn, expected = CASES[name]
-    x = given(0.5, -0.3, 0.8)
+    x = row(0.5, -0.3, 0.8)
     found, wanted = TRANSFORMS[transform](fn)(x), TRANSFORMS[transform](expected)(x)
     assert found.shape == wanted.shape
     assert found.flatten().tolist() == pytest.approx(wanted.flatten().tolist())
@@ -142,14 +143,14 @@ def test_a_forward_that_takes_ctx_is_refused() -> None:
         def backward(ctx: Any, g: Any) -> Any:
             return g
 
-    assert func.grad(lambda x: Old.apply(x).sum())(given(1.0)).tolist() == [1.0]  # recorded as anywhere
+    assert func.grad(lambda x: Old.apply(x).sum())(row(1.0)).tolist() == [1.0]  # recorded as anywhere
     with pytest.raises(GradientError, match=r"Old: a Function whose forward takes ctx cannot be transformed; write"):
-        func.jvp(Old.apply, (given(1.0),), (given(1.0),))
+        func.jvp(Old.apply, (row(1.0),), (row(1.0),))
 
 
 def test_what_a_function_has_caught_may_be_held_in_a_checkpoint() -> None:
     w = mg.Var([2.0], dtype="float64", device="reference")
     scale = mg.checkpoint(lambda w: w.exp().sin(), w)
-    g = func.grad(lambda x: (x * x * scale).sum())(given(3.0))
+    g = func.grad(lambda x: (x * x * scale).sum())(row(3.0))
     assert g.tolist() == pytest.approx((scale * 6.0).tolist())
     assert mg.grad(g.sum(), w).tolist() == pytest.approx((6.0 * w.exp().cos() * w.exp()).tolist())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from points import row
 
 import minigrad as mg
 from minigrad.errors import GradientError
@@ -17,10 +18,6 @@ f = mg.func
 
 def number(value: float) -> mg.Tensor:
     return mg.tensor(value, dtype="float64", device="reference")
-
-
-def row(*values: float) -> mg.Tensor:
-    return mg.tensor(list(values), dtype="float64", device="reference")
 
 
 def forward(function: Callable[..., Any]) -> Callable[..., Any]:

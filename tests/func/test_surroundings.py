@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from parallel_work import in_threads
+from points import row
 from two_results import twice_and_thrice
 
 import minigrad as mg
@@ -16,10 +17,6 @@ from minigrad.errors import GradientError
 from minigrad.runtime.levels import stack
 
 f = mg.func
-
-
-def row(*values: float) -> mg.Tensor:
-    return mg.tensor(list(values), dtype="float64", device="reference")
 
 
 X = row(0.5, -1.5, 2.0)

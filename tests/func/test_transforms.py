@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from points import row
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError, StorageError
 
 f = mg.func
 Pair = namedtuple("Pair", ["a", "b"])
-
-
-def row(*values: float) -> mg.Tensor:
-    return mg.tensor(list(values), dtype="float64", device="reference")
 
 
 def matrix() -> mg.Tensor:
