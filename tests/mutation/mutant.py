@@ -10,6 +10,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.autodiff import forward
+from minigrad.runtime.plans import forget_plans
 from tests.mutation.trees import code_of
 
 Broken = Callable[[], AbstractContextManager[Any]]
@@ -84,7 +85,11 @@ def rewritten(fn: Any, tree: ast.AST) -> Iterator[None]:
 
 
 def noticed(mutant: Mutant) -> str:
-    """How the suite notices: "numbers" that are wrong, an "error" of another kind, or "" where it does not."""
+    """How the suite notices: "numbers" that are wrong, an "error" of another kind, or "" where it does not.
+
+    Plans are made anew: what is broken may matter to the first of some calls only.
+    """
+    forget_plans()
     with mutant.broken():
         return outcome(mutant.check)
 
