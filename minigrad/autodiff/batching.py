@@ -137,7 +137,7 @@ def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def by_function(call: Batch) -> Any:
-    """A call of a `mg.Function`, which knows: see `calling.py`."""
+    """A call of a `mg.Function`, which knows: see `user_op.py`."""
     op: Any = call.op
     return op.batched(call)
 

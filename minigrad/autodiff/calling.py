@@ -1,7 +1,6 @@
-"""One call of a `mg.Function` as an op: its operands are the tensors among the arguments, its rules the user's code.
+"""One plain call of a `mg.Function`: it runs forward, and is recorded with what the user saved.
 
-A plain call runs forward and is recorded with what the user saved.  A call on values of transforms goes to their level
-like that of any op; rules are then given operands and results, from which `setup_context` makes the context anew.
+A call on values of transforms goes to their level like that of any op, by the rules of `user_op.py`.
 """
 
 from __future__ import annotations
@@ -11,27 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.barriers import alias, barred, depends
-from minigrad.autodiff.batching import Batch, by_looping
-from minigrad.autodiff.context import (
-    Context,
-    Hole,
-    VmapInfo,
-    among,
-    argument_names,
-    check_flat,
-    check_gradient,
-    code_of,
-    has,
-    in_front,
-    nonzero,
-    place_of,
-    together,
-)
-from minigrad.autodiff.watching import check_unwritten, versions
+from minigrad.autodiff.context import Context, among, code_of, has, nonzero
+from minigrad.autodiff.user_op import Same, UserOp
+from minigrad.autodiff.watching import versions
 from minigrad.backends.registry import backend_of
 from minigrad.config import settings
-from minigrad.core.forward import Jvp
-from minigrad.core.op import Op, Rule, Spec
+from minigrad.core.op import Rule, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.casting import clone
 from minigrad.runtime.graph import BackpropOp, Output, ids
@@ -42,68 +26,16 @@ from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
 
-class Same:
-    """One entry for every mask."""
-
-    def __init__(self, entry: Any) -> None:
-        self.entry = entry
-
-    def __len__(self) -> int:
-        return 1 << 60  # masks
-
-    def __getitem__(self, mask: int) -> Any:
-        return self.entry
-
-
-class Tracking:
-    """For a mask, the operands in it, none of whose rules wants a saved value by itself."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __getitem__(self, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        return tuple([(k, ()) for k in range(self.count) if mask >> k & 1])
-
-
-class Call(Op):
-    """One call of a Function.  given: its arguments, with a hole for each tensor; slots: what forward returned.
-
-    over: it was called with values of a transform.  edges: where gradients of the operands go.
+class Call(UserOp):
+    """One call.  context: what the user kept in ctx, without the saved tensors; places: where these stand among the
+    values of the node.  first: the first id that forward could give.  edges: where gradients of the operands go.
     """
 
-    __slots__ = ("cls", "context", "edges", "first", "given", "over", "places", "slots", "specs", "tensors")
+    __slots__ = ("context", "edges", "first", "places")
 
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
-        names = argument_names(cls, len(inputs))
-        at = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
-        super().__init__(cls.__name__, "function", tuple([names[i] for i in at]), {}, place_of(cls.forward))
-        self.cls, self.doc = cls, cls.__doc__ or cls.__name__
-        self.tensors: tuple[Tensor, ...] = tuple([inputs[i] for i in at])
-        self.given = tuple([Hole(names[i], at.index(i)) if i in at else x for i, x in enumerate(inputs)])
-        self.over = False
-        self.complete, self.batch = True, "function"
+        super().__init__(cls, inputs)
         self.edges: tuple[Any, ...] = ()
-
-    def enter_level(self) -> None:
-        """Note that operands are values of transforms.  Raises GradientError for a Function that cannot be transformed:
-        its ctx belongs to the one run of forward."""
-        if not has(self.cls, "setup_context"):
-            raise GradientError(
-                f"{self.name}: a Function whose forward takes ctx cannot be transformed; write forward(*args) and "
-                f"setup_context(ctx, inputs, output)",
-                op=self.name,
-            )
-        self.over, self.tensors = True, ()
-
-    def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
-        """The arguments, with these tensors."""
-        return tuple([operands[x.k] if x.__class__ is Hole else x for x in self.given])
-
-    def given_back(self, found: Any) -> Any:
-        """The results as forward returned them, from a tensor or a tuple of tensors."""
-        if self.result is None:
-            return found
-        return tuple([found[x.k] if x.__class__ is Hole else x for x in self.slots])
 
     def value_name(self, k: int) -> str:
         """The name of a saved value: an operand, a result, or something that forward made in between."""
@@ -134,44 +66,6 @@ class Call(Op):
             return results[0] if self.result is None else self.result(*results)
         node = self.record(ctx, operands, results, edges)
         return self.handed_out(ctx, node, results, carries)
-
-    def read(self, output: Any) -> list[Tensor]:
-        """The tensors among what forward returned."""
-        parts = (output,) if isinstance(output, Tensor) else output
-        if not isinstance(parts, (tuple, list)):
-            raise GradientError(
-                f"{self.name}: forward gave {describe(output)}; expected a tensor or a tuple of them", op=self.name
-            )
-        results = [x for x in parts if isinstance(x, Tensor)]
-        check_flat(self.name, parts)
-        if isinstance(output, Tensor):
-            self.outputs, self.result = ("y",), None
-        else:
-            self.outputs, self.result = tuple([f"y{k}" for k in range(len(results))]), together
-        count, slots = 0, []
-        for x in parts:
-            slots.append(Hole(f"y{count}", count) if isinstance(x, Tensor) else x)
-            count += isinstance(x, Tensor)
-        self.slots = tuple(slots)
-        self.declare()
-        return results
-
-    def declare(self) -> None:
-        """The rules of this call, when its results are known."""
-        all_names = (*self.operands, *self.outputs)
-        heads = tuple(range(len(self.outputs)))
-        self.picks = Tracking(len(self.operands))  # type: ignore[assignment]
-        each = Rule(self.one_back, all_names, ("position",), heads)
-        each.foreign = True  # whether it leads back to its g is looked at
-        self.rules = (each,) * len(self.operands)
-        if self.over:
-            codes = (*range(len(self.operands)), *range(-1, -1 - len(self.outputs), -1))
-            self.saves = Same(codes)  # type: ignore[assignment]
-            self.joint = Rule(self.over_back, all_names, (), heads, asked=True)
-        if has(self.cls, "jvp"):
-            n, m = len(self.operands), len(self.outputs)
-            wants = [("tangent", k) for k in range(n)] + [("value", k) for k in range(n)]
-            self.jvp = Jvp(self.forth, (*wants, *[("result", k) for k in range(m)]), ())
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
         """Raise GradientError for an argument that was written and not marked, or marked and not returned, or that is a
@@ -294,101 +188,6 @@ class Call(Op):
         again = copy.copy(ctx)
         again._kept = tuple([None if at is None else saved[at] for at in self.places])
         return self.call_back(again, heads, saved, asked)
-
-    def over_back(self, *values: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """The gradients of a call over a transform, from those of its results, its operands and its results."""
-        count, n = len(self.outputs), len(self.operands)
-        ctx = self.context_of(values[count : count + n], values[count + n :])
-        return self.call_back(ctx, values[:count], values[count:], asked)
-
-    def one_back(self, *values: Any, position: int) -> Tensor | None:
-        """The gradient of one operand, from everything: what forward mode is derived from."""
-        self.specs = values[len(self.outputs) :]
-        return self.over_back(*values, asked=tuple([k == position for k in range(len(self.operands))]))[position]
-
-    def context_of(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> Context:
-        """A context as `setup_context` makes it of operands and results."""
-        self.needs_setup()
-        args = self.filled(operands)
-        ctx = Context(tuple([isinstance(x, Tensor) for x in args]))
-        output = results[0] if self.result is None else self.given_back(results)
-        self.cls.setup_context(ctx, args, output)
-        return ctx
-
-    def needs_setup(self) -> None:
-        """Raise GradientError for a Function whose forward takes ctx."""
-        if not has(self.cls, "setup_context"):
-            self.enter_level()
-
-    def call_back(self, ctx: Context, heads: Any, given: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """Call backward, and look at what it gives.  asked: which operands want a gradient."""
-        needs = [x.__class__ is Hole and asked[x.k] for x in self.given]
-        ctx.needs_input_grad = tuple(needs)
-        slots = [heads[x.k] if x.__class__ is Hole else None for x in self.slots] if self.result else heads
-        values = (*heads, *given)
-        before = versions(values)
-        found = self.cls.backward(ctx, *slots)
-        names = [*[f"g{k}" for k in range(len(heads))], *[f"saved {k}" for k in range(len(given))]]
-        check_unwritten(self, self.whose("backward"), names, values, before)
-        partials = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-        self.check_number(partials)
-        specs = given[: len(self.operands)] if self.over else self.specs
-        device = next(g for g in heads if g is not None).device
-        result: list[Tensor | None] = [None] * len(self.operands)
-        for hole, g in zip(self.given, partials):
-            if hole.__class__ is Hole and g is not None and asked[hole.k]:
-                check_gradient(self.whose("backward"), hole.name, g, specs[hole.k], device)
-                result[hole.k] = g
-        return result
-
-    def check_number(self, partials: tuple[Any, ...]) -> None:
-        """Raise GradientError unless there is one gradient an argument; Nones at the end may be too many or too few."""
-        n, names = len(self.given), ", ".join(argument_names(self.cls, len(self.given)))
-        if any(g is not None for g in partials[n:]) or any(x.__class__ is Hole for x in self.given[len(partials) :]):
-            raise GradientError(
-                f"{self.whose('backward')} gave {len(partials)} gradient{'s' * (len(partials) != 1)}; expected {n}, "
-                f"one for each argument of forward ({names}), None where there is none",
-                op=self.name,
-            )
-        for x, g, name in zip(self.given, partials, argument_names(self.cls, n)):
-            if x.__class__ is not Hole and g is not None:
-                raise GradientError(
-                    f"{self.whose('backward')} gave {describe(g)} for {name!r}, which is no tensor; expected None",
-                    op=self.name,
-                )
-
-    def whose(self, method: str) -> str:
-        """A method of the user's as messages name it, with its line."""
-        return f"{self.name}: {method} at {place_of(getattr(self.cls, method))}"
-
-    # ---- transforms ----
-
-    def forth(self, *values: Any) -> Any:
-        """The tangents of the results by the user's jvp, from those of the operands, the operands and the results."""
-        n = len(self.operands)
-        tangents, operands, results = values[:n], values[n : 2 * n], values[2 * n :]
-        ctx = self.context_of(operands, results)
-        found = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.given])
-        if self.result is None:
-            return found
-        parts = found if isinstance(found, (tuple, list)) else (found,)
-        return tuple([t for t, x in zip(parts, self.slots) if x.__class__ is Hole])
-
-    def batched(self, call: Batch) -> Any:
-        """What it gives of each of a batch: by the user's vmap, else by a loop."""
-        if not has(self.cls, "vmap"):
-            if call.size == 0:
-                raise GradientError(
-                    f"{self.name}: what it gives of an empty batch is not known; define vmap", op=self.name
-                )
-            return by_looping(call)
-        dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.given])
-        output, at = self.cls.vmap(VmapInfo(call.size, "error"), dims, *self.filled(call.operands))
-        results = self.read(output)
-        where = at if isinstance(at, (tuple, list)) else (at,) * len(self.slots)
-        kept = [d for d, x in zip(where, self.slots) if x.__class__ is Hole]
-        found = [in_front(y, d, call.size) for y, d in zip(results, kept, strict=True)]
-        return found[0] if self.result is None else self.result(*found)
 
 
 def edge(x: Tensor) -> Any:

@@ -1,8 +1,8 @@
 """Functions with a derivative of their own: `mg.Function`, as `torch.autograd.Function`.
 
-A subclass says what it computes (`forward`) and how gradients pass it (`backward`); `apply` calls it.  Each call is an
-op of its own, whose rules run the user's code (`calling.py`), so the engine, hooks, checkpoints and transforms treat it
-as any other.
+A subclass says what it computes (`forward`) and how gradients pass it (`backward`); `apply` calls it.  Each call
+(`calling.py`) is an op of its own, whose rules run the user's code (`user_op.py`), so the engine, hooks, checkpoints
+and transforms treat it as any other.
 """
 
 from __future__ import annotations
