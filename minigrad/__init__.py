@@ -149,6 +149,7 @@ from minigrad.ops.creation import (
 )
 from minigrad.ops.declare import elementwise, kernel, reduction, scalar
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp, ndtr
+from minigrad.ops.extremes import argmax, argmin, max, min
 from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
 from minigrad.ops.linalg import addmm, addmv, baddbmm, bmm, dot, matmul, mm, mv, outer
@@ -173,12 +174,8 @@ from minigrad.ops.reduce import (
     amax,
     amin,
     any,
-    argmax,
-    argmin,
     logsumexp,
-    max,
     mean,
-    min,
     norm,
     prod,
     std,

@@ -11,7 +11,7 @@ from typing import Any
 
 from minigrad.face import methods as _methods  # noqa: F401  what gets a second name is attached there first
 from minigrad.face.in_place import copy_, fill_
-from minigrad.ops import compare, creation, reduce, views
+from minigrad.ops import compare, creation, views
 from minigrad.runtime.tensor import Tensor
 
 # candle's name, or NumPy's -> ours.  The functions are the same objects.
@@ -69,7 +69,7 @@ def slice_set(x: Tensor, source: Tensor, dim: int, offset: int) -> Tensor:
 
 def keeping(name: str) -> Callable[..., Any]:
     """candle's `sum_keepdim(dim)` and its like: the fold with keepdim=True."""
-    fold = getattr(reduce, name)
+    fold = getattr(Tensor, name)
 
     def method(x: Tensor, dim: Any = None) -> Any:
         return fold(x, dim, keepdim=True)

@@ -93,17 +93,8 @@ def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation,
         ),
     ),
     linear=each("output", "weight"),
-    batch=lambda output, weight, *, size, stride, padding, dilation, groups, batch, flags: batched_conv(
-        conv_input_with,
-        "ywx",
-        (output, weight),
-        flags,
-        batch,
-        groups,
-        size=size,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
+    batch=lambda output, weight, *, size, stride, padding, dilation, groups, batch, flags: _adjoint_batch(
+        conv_input_with, "ywx", (output, weight), batch, flags, size, stride, padding, dilation, groups
     ),
 )
 def conv_input_with(backend, out, output, weight, *, size, stride, padding, dilation, groups):
@@ -126,17 +117,8 @@ def conv_input_with(backend, out, output, weight, *, size, stride, padding, dila
         ),
     ),
     linear=each("output", "x"),
-    batch=lambda output, x, *, size, stride, padding, dilation, groups, batch, flags: batched_conv(
-        conv_weight_with,
-        "yxw",
-        (output, x),
-        flags,
-        batch,
-        groups,
-        size=size,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
+    batch=lambda output, x, *, size, stride, padding, dilation, groups, batch, flags: _adjoint_batch(
+        conv_weight_with, "yxw", (output, x), batch, flags, size, stride, padding, dilation, groups
     ),
 )
 def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation, groups):
@@ -164,6 +146,16 @@ def _conv_batch(
         return y
     row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
     return y + reshape(bias, (*bias.shape[: flags[2]], *row))
+
+
+def _adjoint_batch(
+    adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, size: Ints, stride: Ints, padding: Ints,
+    dilation: Ints, groups: int,
+) -> Tensor:  # fmt: skip
+    """An adjoint of `conv_with` for each of a batch; names: as of `batched_conv`."""
+    return batched_conv(
+        adjoint, names, xs, flags, many, groups, size=size, stride=stride, padding=padding, dilation=dilation
+    )
 
 
 def zero(like: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from minigrad.autodiff import batching
 from minigrad.autodiff.batching import KINDS, batch_kind, batched
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE
-from minigrad.ops import casting, linalg, reduce, softmax, views
+from minigrad.ops import casting, extremes, linalg, reduce, softmax, views
 from minigrad.ops.declare import view
 from minigrad.runtime.dispatch import apply
 
@@ -188,7 +188,7 @@ VIEWS: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = [
     (reduce.amax, (2, 3), {"dims": (0, -1), "keepdim": False}),
     (softmax.softmax_along, (2, 3), {"dim": -1}),
     (softmax.softmax_along, (), {"dim": 0}),
-    (reduce.max_along, (2, 3), {"dim": -2}),
+    (extremes.max_along, (2, 3), {"dim": -2}),
     (casting.cast, (2, 3), {"dtype": mg.float32}),
 ]
 

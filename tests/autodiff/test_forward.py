@@ -22,7 +22,7 @@ from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.forward import by_transposing, pushforward
 from minigrad.autodiff.tangents import Call
-from minigrad.ops import casting, linalg, pooling, sorting, views
+from minigrad.ops import casting, linalg, sorting, views, windows
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
 
@@ -235,7 +235,7 @@ def test_an_operand_without_a_rule_lets_no_tangent_pass() -> None:
     h, x = mg.ones(1, 1, 2, device="reference"), mg.ones(1, 1, 4, device="reference")
     size = {"size": (4,), "window": (2,), "stride": (2,), "padding": (0,), "dilation": (1,)}
     with pytest.raises(mg.GradientError, match=r"max_pool_back: it is not differentiable in its operand 'x'"):
-        push(pooling.max_pool_back, (h, x), (None, x), **size)
+        push(windows.max_pool_back, (h, x), (None, x), **size)
 
 
 @pytest.mark.parametrize("fn", [mg.add, mg.sub, mg.mul, mg.div, mg.maximum, mg.atan2, linalg.matmul_nd])

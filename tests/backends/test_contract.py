@@ -23,8 +23,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import DeviceError
 from minigrad.ops import norm_rows, rules, scan, softmax
+from minigrad.ops.extremes import GREATER, LESS
 from minigrad.ops.record import schema
-from minigrad.ops.reduce import GREATER, LESS
 
 KINDS = [kind for kind in registered_kinds() if kind not in ("reference", "cuda")]  # tests/cuda calls these too
 pytestmark = pytest.mark.parametrize("kind", KINDS)

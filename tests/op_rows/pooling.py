@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.nn import functional
-from minigrad.ops import pooling
+from minigrad.ops.windows import avg_pool_back, max_pool_back, max_pool_pick
 
 from .row import FLOATS, NUMBERS, Row
 
@@ -164,11 +164,11 @@ ROWS = [
     _avg("avg_pool2d-ceil", (1, 2, 5, 4), (2, 3), (2, 2), (1, 1), ceil=True),
     _avg("avg_pool2d-divisor", (1, 2, 5, 4), (2, 2), divisor=3),
     _avg("avg_pool3d", (1, 2, 3, 4, 3), (2, 2, 2), (1, 2, 1)),
-    Row("max_pool_back", lambda g: pooling.max_pool_back(g, _wide(g), size=(3, 5), **SPOT), _put, ("real",),
+    Row("max_pool_back", lambda g: max_pool_back(g, _wide(g), size=(3, 5), **SPOT), _put, ("real",),
         ("max_pool_back",), ((1, 2, 2, 3),), dtypes=FLOATS),
-    Row("max_pool_pick", lambda h: pooling.max_pool_pick(h, _wide(h), size=(2, 3), **SPOT), _pick, ("real",),
+    Row("max_pool_pick", lambda h: max_pool_pick(h, _wide(h), size=(2, 3), **SPOT), _pick, ("real",),
         ("max_pool_pick",), ((1, 2, 3, 5),), dtypes=FLOATS),
-    Row("avg_pool_back", lambda g: pooling.avg_pool_back(g, size=(3, 5), **HALF), _spread, ("real",),
+    Row("avg_pool_back", lambda g: avg_pool_back(g, size=(3, 5), **HALF), _spread, ("real",),
         ("avg_pool_back",), ((1, 2, 2, 3),), dtypes=FLOATS, tolerance=4),
     Row("max_pool_indices-values", lambda x: functional.max_pool2d(x, 2, return_indices=True)[0],
         lambda x: x.reshape(2, 2, 2, 2, 3, 2).max((3, 5)), ("distinct",), ("max_pool_indices",), ((2, 2, 4, 6),),
