@@ -79,7 +79,19 @@ class Record(BackpropOp):
         self.source = user_line() if settings.debug else None
 
 
-class TrackedLevel(Level):
+class NotingLevel(Level):
+    """A level that notes calls, and whose values are what they wrap, `value`, but for that."""
+
+    def detached(self, x: Any) -> Tensor:
+        found: Tensor = x.value.detach()
+        return found
+
+    def elements(self, x: Any) -> Tensor:
+        found: Tensor = x.value
+        return found
+
+
+class TrackedLevel(NotingLevel):
     """Reverse mode at work over other transforms.
 
     below: whether calls are recorded outside of the level as well: not where it was entered under `no_grad`.
@@ -136,14 +148,6 @@ class TrackedLevel(Level):
     def owns(self, x: Any) -> bool:
         """Whether x is a value of this level."""
         return x.__class__ is Tracked and x.level is self
-
-    def detached(self, x: Any) -> Tensor:
-        found: Tensor = x.value.detach()
-        return found
-
-    def elements(self, x: Any) -> Tensor:
-        found: Tensor = x.value
-        return found
 
     def pull(
         self, ys: Sequence[Any], cotangents: Sequence[Tensor | None], leaves: Sequence[Tracked], name: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.autodiff.forward import pushforward
+from minigrad.autodiff.tracked import NotingLevel
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError
 from minigrad.func.inputs import Function, Inputs, alike, called, shown, tangents_for
@@ -24,7 +25,7 @@ class Noted(Wrapped):
         self.value, self.spot = value, spot
 
 
-class Noting(Level):
+class Noting(NotingLevel):
     """A function at work whose calls are written down.
 
     calls: (op, parameters, operands, the spots of their tangents or None, results, the spot of the first result's).
@@ -51,14 +52,6 @@ class Noting(Level):
         noted = [self.note(y) for y in results]
         values = [n if y.dtype.is_float else y for n, y in zip(noted, results)]
         return values[0] if op.result is None else op.result(*values)
-
-    def detached(self, x: Any) -> Tensor:
-        found: Tensor = x.value.detach()
-        return found
-
-    def elements(self, x: Any) -> Tensor:
-        found: Tensor = x.value
-        return found
 
 
 class Linearized:

@@ -1,11 +1,12 @@
 """The gradients on every edge of a graph: a backward pass that keeps what the engine throws away.
 
-`flow` walks as the engine does, by falling ids, and notes for each node what arrived and what it passed to each of its
-parents.  The graph stays as it was, and no `.grad` changes.
+`flow` is the engine's own walk over nodes that note what arrived and what they passed to each of their parents.  The
+graph stays as it was, and no `.grad` changes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.autodiff.checks import check, end_of, node_of
-from minigrad.autodiff.engine import leading_to, reachable, seed
-from minigrad.ops.arithmetic import add
+from minigrad.autodiff.engine import descend, leading_to, reachable, seed
+from minigrad.autodiff.hooks import Around
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, host_array
@@ -43,10 +44,32 @@ class Flow:
     found: dict[int, Tensor] = field(default_factory=dict)
 
 
+class Looked(Around):
+    """A node whose step is noted."""
+
+    __slots__ = ("way",)
+    hooks = None  # the user's hooks are not called for a look
+
+    def __init__(self, node: Any, way: Flow) -> None:
+        super().__init__(node)
+        self.way = way
+
+    def pull(
+        self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool
+    ) -> list[tuple[Any, Tensor]]:
+        """The node's pull, timed."""
+        start = perf_counter()
+        passed: list[tuple[Any, Tensor]] = self.node.pull(gradients, wanted, create)
+        self.way.steps.append(Step(self.node, list(gradients), passed, perf_counter() - start))
+        self.way.found.update({key: g for key, g in zip(self.node.ids or (self.node.id,), gradients) if g is not None})
+        return list(passed)  # the walk uses it up
+
+
 def flow(y: Tensor, x: Tensor | None = None) -> Flow:
     """Walk back from y, of which the gradient is ones, along every path; with x, along those that lead to x.
 
-    Raises GradientError where the engine would: y requires no gradient, or its graph has been freed.
+    Hooks are not called.  Raises GradientError where the engine would: y requires no gradient, or its graph has been
+    freed.
     """
     nodes, _ = reachable([end_of(y)])
     wanted = None
@@ -54,20 +77,13 @@ def flow(y: Tensor, x: Tensor | None = None) -> Flow:
         wanted = leading_to(nodes, {node_of(x).id: node_of(x)})
         nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
     check(nodes, wanted, "explain_grad")
-    result = Flow()
+    way = Flow()
+    looked: list[Any] = [Looked(node, way) for node in nodes]
     with no_grad():
-        result.found[end_of(y).id] = seed(y, None)
-        for node in nodes:
-            arrived = [result.found.get(key) for key in node.ids or (node.id,)]
-            if all(g is None for g in arrived):
-                continue
-            start = perf_counter()
-            passed = node.pull(arrived, wanted, False)
-            result.steps.append(Step(node, arrived, passed, perf_counter() - start))
-            for parent, partial in passed:
-                old = result.found.get(parent.id)
-                result.found[parent.id] = partial if old is None else add(old, partial)
-    return result
+        table = {end_of(y).id: seed(y, None)}
+        descend(looked, table, set(), {}, wanted, True, False)
+    way.found.update(table)
+    return way
 
 
 def values(x: Tensor) -> NDArray[Any]:

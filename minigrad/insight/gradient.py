@@ -6,7 +6,7 @@ cut.  It computes and says, and changes nothing: no `.grad`, no graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -95,26 +95,25 @@ def reached(x: Tensor, y: Tensor) -> bool:
 # ---- where it was cut -----------------------------------------------------------------------------------------------
 
 
-def descendants(entry: Entry) -> set[Entry]:
-    """Everything that came of a tensor, and itself."""
+def closure(entry: Entry, beside: Callable[[Entry], Iterable[Entry]]) -> set[Entry]:
+    """A tensor, those beside it, those beside these, and so on."""
     seen, stack = {entry}, [entry]
     while stack:
-        for child in stack.pop().children:
-            if child not in seen:
-                seen.add(child)
-                stack.append(child)
+        for other in beside(stack.pop()):
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
     return seen
+
+
+def descendants(entry: Entry) -> set[Entry]:
+    """Everything that came of a tensor, and itself."""
+    return closure(entry, lambda each: each.children)
 
 
 def ancestors(entry: Entry) -> set[Entry]:
     """Everything that a tensor came of, and itself."""
-    seen, stack = {entry}, [entry]
-    while stack:
-        for parent in stack.pop().parents:
-            if parent not in seen:
-                seen.add(parent)
-                stack.append(parent)
-    return seen
+    return closure(entry, lambda each: each.parents)
 
 
 def cuts(x: Tensor, y: Tensor) -> Iterator[str]:

@@ -6,7 +6,6 @@ for it (a dead relu, a saturated sigmoid) get that name.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.holding import values_of
+from minigrad.core.dtype import float32
 from minigrad.insight.flow import Step, values
 from minigrad.ops.casting import cast
 from minigrad.runtime.graph import BackpropOp, Output
@@ -67,22 +67,27 @@ def underflow(step: Step, parent: Any) -> str:
     return ""
 
 
-def in_float32(step: Step) -> Sequence[tuple[Any, Tensor]]:
-    """What a node would pass on if it had been recorded in float32."""
-    node, saved = step.node, values_of(step.node)
-    try:
-        with no_grad():
-            wide = [cast(x, dtype="float32") if x.dtype.is_float and x.dtype.itemsize < 4 else x for x in saved or ()]
-            heads = [None if g is None else cast(g, dtype="float32") for g in step.arrived]
-            op = node.op
-            found = []
-            for k, pick in op.picks[node.mask] if not op.variadic else ():
-                rule, parent = op.rules[k], node.parents[k]
-                if rule is not None and parent is not None and not rule.facts:
-                    found.append((parent, rule.fn(*[heads[i] for i in rule.gradients], *[wide[i] for i in pick])))
-            return found
-    except Exception:  # the rule wants something else, so nothing can be said
-        return ()
+def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
+    """What a node would pass on if it had been recorded in float32, as far as its rules need no more than its values
+    and were written here."""
+    node, op = step.node, step.node.op
+    if op.variadic:
+        return []
+    found = []
+    with no_grad():
+        wide = [widened(x) for x in values_of(node)]
+        heads = [None if g is None else widened(g) for g in step.arrived]
+        for k, pick in op.picks[node.mask]:
+            rule, parent = op.rules[k], node.parents[k]
+            if rule is not None and parent is not None and not rule.facts and not rule.foreign:
+                partial = rule.fn(*[heads[i] for i in rule.gradients], *[wide[i] for i in pick])
+                found.append((parent, partial))
+    return found
+
+
+def widened(x: Tensor) -> Tensor:
+    """x in float32 if it is a half."""
+    return cast(x, dtype=float32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
 
 
 def range_of_operands(node: BackpropOp) -> str:
