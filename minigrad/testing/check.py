@@ -19,9 +19,9 @@ from minigrad.errors import GradientError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.runtime.var import Var
-from minigrad.testing.modes import batch_of_cotangents, transpose_identity
+from minigrad.testing.modes import batch_of_cotangents, batch_of_tangents, blame_forward, tolerance, transposed
 from minigrad.testing.patterns import suspect
-from minigrad.testing.quotients import CALLS, Function, Quotients, as_tuple
+from minigrad.testing.quotients import CALLS, Function, Quotients, outputs_of
 from minigrad.testing.report import Argument, Element, GradcheckError, Report, worst
 
 # (step, atol, rtol) by dtype.  The step that makes a central quotient best is about the cube root of the rounding
@@ -52,6 +52,15 @@ def coarser(dtype: DType, outputs: Sequence[Tensor]) -> DType:
     return float64 if all(kind is float64 for kind in (dtype, *[y.dtype for y in outputs])) else float32
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """An element that differs, with the argument that it is of and what measured it."""
+
+    element: Element
+    found: Argument
+    quotients: Quotients
+
+
 @dataclass
 class Check:
     """One comparison at work: what goes in, and what has been found."""
@@ -65,25 +74,34 @@ class Check:
     rng: np.random.Generator
     report: Report
 
-    def run(self, every: bool | None, modes: Sequence[str] = ("reverse",)) -> None:
-        """Compare every argument.  Raises GradcheckError with the report."""
+    def run(self, every: bool | None, modes: Sequence[str] | None = None) -> None:
+        """Compare the modes, then every argument.  Raises GradcheckError with the report."""
         analytic = self.analytic()
-        if "forward" in modes:
-            transpose_identity(self, analytic)
-        if "batched" in modes:
+        asked = ("forward",) if modes is None else modes
+        agree = "forward" not in asked or transposed(self, analytic, modes is not None)
+        if "batched" in asked:
             batch_of_cotangents(self)
+            if modes is not None and "forward" in modes:
+                batch_of_tangents(self)
+        wrong: list[Wrong] = []
         for at, k in enumerate(self.checked):
             x, bounds = self.given[k], self.bounds[k]
             found = Argument(self.labels[k], x.shape, str(x.dtype), bounds.eps)
             self.report.arguments.append(found)
             whole = x.numel() <= EVERY if every is None else every
-            if not whole and self.projections_agree(k, analytic[at], found):
-                continue
-            self.elements(k, at, analytic[at], found)
+            if whole or not self.projections_agree(k, analytic[at], found):
+                wrong += self.elements(k, at, analytic[at], found)
+            if found.kinks:  # the point is another now
+                analytic = self.analytic()
+        if wrong:
+            self.fail(wrong)
+        if not agree:
+            self.expect_determined(analytic)
+            raise blame_forward(self)
 
     def analytic(self) -> list[NDArray[np.float64]]:
         """The gradients at the point, by a backward pass."""
-        outputs = [y for y in as_tuple(self.function(*self.given)) if y.dtype.is_float]
+        outputs = outputs_of(self.function(*self.given), self.report.name)
         return gradients_of(outputs, self.cotangents, [self.given[k] for k in self.checked], self.report.name)
 
     def quotients(self, k: int) -> Quotients:
@@ -99,30 +117,33 @@ class Check:
             numeric, said = quotients.along(direction), float(np.vdot(analytic, direction))
             size = max(abs(numeric), float(np.linalg.norm(analytic)))
             error = abs(said - numeric)
-            found.largest = max(found.largest, error)
-            if not error <= bounds.atol + bounds.rtol * size + quotients.rounding():
+            found.largest, found.rounding = max(found.largest, error), quotients.rounding()
+            if not error <= bounds.atol + bounds.rtol * size + found.rounding:
                 return False
         return True
 
-    def elements(self, k: int, at: int, analytic: NDArray[np.float64], found: Argument) -> None:
-        """Compare element by element, off the kinks.  Raises GradcheckError for what differs."""
+    def elements(self, k: int, at: int, analytic: NDArray[np.float64], found: Argument) -> list[Wrong]:
+        """What differs off the kinks, element by element.  Raises GradcheckError where there are only kinks."""
         for _ in range(REDRAWS + 1):
             quotients = self.quotients(k)
             numeric = quotients.central()
             differ = self.differing(k, analytic, numeric, quotients)
             found.compared, found.analytic, found.numeric = analytic.size, analytic, numeric
-            away = np.abs(analytic - numeric)
-            found.largest = max(found.largest, float(np.nanmax(away, initial=0.0)))
-            if not differ:
-                return
+            found.rounding = quotients.rounding()
             kinks = [e.index for e in differ if quotients.has_kink(e.index)]
-            wrong = [e for e in differ if e.index not in kinks]
-            if wrong:
-                self.fail(k, at, wrong, quotients)
+            away = np.array(np.abs(analytic - numeric))
+            for index in kinks:
+                away[index] = 0.0
+            found.largest = float(np.nanmax(away, initial=0.0))
+            wrong = [Wrong(e, found, quotients) for e in differ if e.index not in kinks]
+            if wrong or not differ:
+                return wrong
             found.kinks += [index for index in kinks if index not in found.kinks]
             analytic = self.moved_off(k, at, kinks)
         self.report.ranked = differ
-        raise self.error(differ, "; the function has a kink at each of the points that were tried")
+        raise self.error(
+            [Wrong(e, found, quotients) for e in differ], "; the function has a kink at each of the points tried"
+        )
 
     def differing(
         self, k: int, analytic: NDArray[np.float64], numeric: NDArray[np.float64], quotients: Quotients
@@ -139,7 +160,7 @@ class Check:
         places = sorted(map(tuple, np.argwhere(excess > 0).tolist()), key=lambda index: -float(excess[index]))
         if places:
             first = places[0]
-            self.expect_one_answer(k, first, analytic, quotients, float(np.asarray(tolerance)[first]))
+            self.expect_one_answer(k, first, analytic, float(np.asarray(tolerance)[first]))
         label = self.labels[k]
         return [Element(label, i, float(analytic[i]), float(numeric[i]), float(excess[i])) for i in places]
 
@@ -152,42 +173,55 @@ class Check:
         self.given[k] = Var(x, old.dtype, old.device)
         return self.analytic()[at]
 
-    def fail(self, k: int, at: int, wrong: list[Element], quotients: Quotients) -> None:
+    def fail(self, wrong: list[Wrong]) -> None:
         """Raise for elements that differ, with all that can be said of them."""
-        report, bounds, first = self.report, self.bounds[k], wrong[0]
-        report.ranked, report.curve = wrong, quotients.curve(first.index, first.analytic)
+        wrong.sort(key=lambda each: -each.element.excess)
+        report, first, found = self.report, wrong[0].element, wrong[0].found
+        k = self.labels.index(found.label)
+        bounds = self.bounds[k]
+        report.ranked = [each.element for each in wrong]
+        report.curve = wrong[0].quotients.curve(first.index, first.analytic)
         good = [h for h, error in report.curve if error <= bounds.atol + bounds.rtol * abs(first.numeric)]
         neighbours = [a for a, b in pairwise(good) if a < 20 * b]
-        if neighbours:
-            report.verdict = (
-                f"bad step: they agree at steps around {neighbours[0]:.0e}, so pass eps={neighbours[0]:.0e}"
-            )
-        else:
-            report.verdict = "wrong rule: no step makes them agree"
-        argument = report.arguments[-1]
-        if argument.analytic is not None and argument.numeric is not None:
-            others = {self.labels[j]: self.quotients(j).central() for j in self.checked
-                      if j != k and self.given[j].shape == self.given[k].shape}  # fmt: skip
-            report.suspect = suspect(argument.label, argument.analytic, argument.numeric, others)
+        report.verdict = (
+            f"bad step: they agree at steps around {neighbours[0]:.0e}, so pass eps={neighbours[0]:.0e}"
+            if neighbours
+            else "wrong rule: no step makes them agree"
+        )
+        assert found.analytic is not None and found.numeric is not None
+        others = {self.labels[j]: self.quotients(j).central() for j in self.checked
+                  if j != k and self.given[j].shape == self.given[k].shape}  # fmt: skip
+        report.suspect = suspect(found.label, found.analytic, found.numeric, others)
         raise self.error(wrong, "".join(f"; {words}" for words in (report.suspect, report.verdict) if words))
 
-    def error(self, wrong: list[Element], more: str) -> GradcheckError:
-        """The error for elements of one argument that differ, the worst first."""
-        first, size = wrong[0], self.report.arguments[-1].compared
+    def error(self, wrong: list[Wrong], more: str) -> GradcheckError:
+        """The error for elements that differ, the worst first."""
+        first, found = wrong[0].element, wrong[0].found
+        number = sum(each.found is found for each in wrong)
+        others = [repr(a.label) for a in self.report.arguments if a is not found and any(w.found is a for w in wrong)]
         return GradcheckError(
             f"{self.report.name}: the gradient of {first.argument!r} is worst at {first.index}: analytic "
-            f"{first.analytic:.10g}, numeric {first.numeric:.10g} ({len(wrong)} of {size} elements differ){more}",
+            f"{first.analytic:.10g}, numeric {first.numeric:.10g} ({number} of {found.compared} elements differ"
+            f"{', and some of ' + ', '.join(others) if others else ''}){more}",
             report=self.report,
-            **worst(wrong),
+            **worst([each.element for each in wrong]),
         )
 
+    def expect_determined(self, analytic: list[NDArray[np.float64]]) -> None:
+        """Raise GradcheckError if a gradient is another in another call, however little."""
+        for at, k in enumerate(self.checked):
+            if analytic[at].size:
+                index = np.unravel_index(int(np.argmax(np.abs(analytic[at]))), analytic[at].shape)
+                least = tolerance(self, float(np.abs(analytic[at]).max()))
+                self.expect_one_answer(k, tuple(map(int, index)), analytic[at], least)
+
     def expect_one_answer(
-        self, k: int, index: tuple[int, ...], analytic: NDArray[np.float64], quotients: Quotients, tolerance: float
+        self, k: int, index: tuple[int, ...], analytic: NDArray[np.float64], tolerance: float
     ) -> None:
         """Raise GradcheckError if the function, or its gradient at `index`, differs from one call to the next by more
         than the tolerance: then the comparison says nothing."""
         label, what = self.labels[k], "function"
-        noise = quotients.noise()
+        noise = self.quotients(k).noise()
         if not noise > tolerance:
             what = f"gradient of {label!r} at {index}"
             at = self.checked.index(k)

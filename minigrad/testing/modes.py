@@ -1,7 +1,7 @@
 """Do the modes agree?  Forward mode is the transpose of reverse mode, and a batch of either is each of it.
 
 For random u and v, <u, J v> and <J' u, v> are one number, which needs no step and no tolerance but that of rounding.
-Where they differ, a difference quotient says which of the two is wrong.
+Where they differ and every element of the gradient is right, forward mode is wrong, and its tangents are ranked.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.errors import GradientError
 from minigrad.func import jvp, vjp, vmap
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, host_array
-from minigrad.testing.quotients import as_tuple
-from minigrad.testing.report import GradcheckError
+from minigrad.testing.patterns import suspect
+from minigrad.testing.quotients import STEPS, outputs_of
+from minigrad.testing.report import Element, GradcheckError, worst
 
 if TYPE_CHECKING:
     from minigrad.testing.check import Check
 
-Arrays = list[NDArray[np.float64]]
+Array = NDArray[np.float64]
+Arrays = list[Array]
 BATCH = 3
 
 
@@ -32,12 +35,12 @@ def of_checked(check: Check) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[T
         arguments = list(check.given)
         for k, x in zip(check.checked, xs, strict=True):
             arguments[k] = x
-        return tuple([y for y in as_tuple(check.function(*arguments)) if y.dtype.is_float])
+        return tuple(outputs_of(check.function(*arguments), check.report.name))
 
     return function, tuple([check.given[k].detach() for k in check.checked])
 
 
-def like(values: NDArray[np.float64], x: Tensor) -> Tensor:
+def like(values: Array, x: Tensor) -> Tensor:
     """An array as a tensor of the dtype and on the device of x."""
     return tensor(values, dtype=x.dtype, device=x.device)
 
@@ -57,32 +60,82 @@ def tolerance(check: Check, size: float) -> float:
     return (1e-9 if all(b.eps < 1e-3 for b in check.bounds.values()) else 1e-3) * (1.0 + size)
 
 
-def transpose_identity(check: Check, analytic: Arrays) -> None:
-    """Raise GradcheckError if forward mode is not the transpose of reverse mode and reverse mode is right."""
-    function, primals = of_checked(check)
-    directions: Arrays = [check.rng.standard_normal(x.shape) for x in primals]
-    _, found = jvp(function, primals, tuple([like(v, x) for v, x in zip(directions, primals)]))
-    tangents = arrays(found)
+# ---- forward and reverse --------------------------------------------------------------------------------------------
+
+
+def transposed(check: Check, analytic: Arrays, asked: bool) -> bool:
+    """Whether forward mode is the transpose of reverse mode; noted in the report.
+
+    asked: raise where the function does not go through forward mode, instead of noting it.
+    """
+    directions: Arrays = [check.rng.standard_normal(check.given[k].shape) for k in check.checked]
+    try:
+        tangents = pushed(check, directions)
+    except GradientError as error:
+        if asked:
+            raise
+        check.report.notes.append(f"forward mode is not compared: {error}")
+        return True
     forward, reverse = dot(check.cotangents, tangents), dot(analytic, directions)
     size = dot([np.abs(u) for u in check.cotangents], [np.abs(t) for t in tangents])
-    same = bool(abs(forward - reverse) <= tolerance(check, size)) or bool(np.isnan(forward) and np.isnan(reverse))
-    check.report.checks.append((f"<u, Jv> is {forward:.10g} forward and {reverse:.10g} in reverse", same))
-    if same:
-        return
-    eps = min(bounds.eps for bounds in check.bounds.values())
+    same = bool(abs(forward - reverse) <= tolerance(check, size)) or forward == reverse
+    same = same or bool(np.isnan(forward) and np.isnan(reverse))
+    told = f"is {forward:.10g} in both modes" if same else f"is {forward:.10g} forward and {reverse:.10g} in reverse"
+    check.report.checks.append((f"<u, Jv> {told}", same))
+    return same
+
+
+def pushed(check: Check, directions: Arrays) -> Arrays:
+    """The tangents of the outputs.  Raises GradientError for a function that computes something else there."""
+    function, primals = of_checked(check)
+    values, tangents = jvp(function, primals, tuple([like(v, x) for v, x in zip(directions, primals)]))
+    plain = outputs_of(check.function(*check.given), check.report.name)
+    for ours, theirs in zip(arrays(values), arrays(plain), strict=True):
+        if not np.allclose(ours, theirs, rtol=1e-3, atol=1e-3, equal_nan=True):
+            raise GradientError(
+                f"{check.report.name}: the function gives other values where its arguments carry tangents: it looks at "
+                f"something else than their values, or is random"
+            )
+    return arrays(tangents)
+
+
+def blame_forward(check: Check) -> GradcheckError:
+    """The error for modes that differ although every gradient in reverse was right: the tangents that are wrong."""
+    function, primals = of_checked(check)
+    report, bounds = check.report, check.bounds[check.checked[0]]
+    directions: Arrays = [check.rng.standard_normal(x.shape) for x in primals]
+    tangents, values = pushed(check, directions), function(*primals)
+    eps = min(b.eps for b in check.bounds.values())
     numeric = quotient(function, primals, directions, eps)
-    wrong = [np.abs(t - n) for t, n in zip(tangents, numeric, strict=True)]
-    bounds = check.bounds[check.checked[0]]
-    scale = max(float(np.abs(n).max(initial=0.0)) for n in numeric)
-    if max(float(w.max(initial=0.0)) for w in wrong) <= bounds.atol + bounds.rtol * max(1.0, scale):
-        return  # forward mode is right, so an element of the gradient will be found that is not
-    at = int(np.argmax([float(w.max(initial=0.0)) for w in wrong]))
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong[at])), wrong[at].shape))
-    raise GradcheckError(
-        f"{check.report.name}: forward mode is wrong: the tangent of output {at} at {index} is "
-        f"{tangents[at][index]:.10g}, numeric {numeric[at][index]:.10g}; <u, Jv> is {forward:.8g} forward and "
-        f"{reverse:.8g} in reverse",
-        report=check.report,
+    ulp = 2.0**-23 if eps >= 1e-3 else 2.0**-52
+    elements, apart = [], []
+    for k, (y, t, n) in enumerate(zip(arrays(values), tangents, numeric, strict=True)):
+        excess = np.abs(t - n) - bounds.atol - bounds.rtol * np.abs(n) - 4 * ulp * np.abs(y) / eps
+        excess[np.isnan(t) != np.isnan(n)] = np.inf
+        for i in map(tuple, np.argwhere(excess > 0).tolist()):
+            elements.append(Element(f"tangent of output {k}", i, float(t[i]), float(n[i]), float(excess[i])))
+            apart.append((k, i))
+    if not elements:
+        where = f", which has a kink at {report.kinks[0]}" if report.kinks else ""
+        return GradcheckError(
+            f"{report.name}: forward and reverse mode do not choose the same slope of the function{where}: "
+            f"{report.checks[0][0]}",
+            report=report,
+        )
+    order = sorted(range(len(elements)), key=lambda j: -elements[j].excess)
+    report.ranked = [elements[j] for j in order]
+    k, index = apart[order[0]]
+    report.curve = [
+        (h, abs(float(tangents[k][index] - quotient(function, primals, directions, h)[k][index]))) for h in STEPS
+    ]
+    report.suspect = suspect(f"output {k}", tangents[k], numeric[k], {})
+    first, size = report.ranked[0], sum(t.size for t in tangents)
+    return GradcheckError(
+        f"{report.name}: forward mode is wrong, and worst for the {first.argument} at {first.index}: analytic "
+        f"{first.analytic:.10g}, numeric {first.numeric:.10g} ({len(elements)} of {size} elements differ)"
+        f"{f'; {report.suspect}' if report.suspect else ''}",
+        report=report,
+        **worst(report.ranked),
     )
 
 
@@ -97,20 +150,40 @@ def quotient(
     return [(up - down) / (2 * eps) for up, down in zip(*ends, strict=True)]
 
 
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
 def batch_of_cotangents(check: Check) -> None:
     """Raise GradcheckError unless a batch of cotangents gives what each of them gives."""
     function, primals = of_checked(check)
     outputs, pull = vjp(function, *primals)
-    heads = [tuple([like(check.rng.standard_normal(y.shape), y) for y in outputs]) for _ in range(BATCH)]
-    stacked = tuple([like(np.stack(arrays(us)), us[0]) for us in zip(*heads)])
-    together = arrays(vmap(pull)(stacked))
-    for k, head in enumerate(heads):
-        for label, many, one in zip((check.labels[j] for j in check.checked), together, arrays(pull(head))):
+    names = [f"the gradient of {check.labels[k]!r}" for k in check.checked]
+    expect_each(check, pull, outputs, names, "cotangents")
+
+
+def batch_of_tangents(check: Check) -> None:
+    """Raise GradcheckError unless a batch of tangents gives what each of them gives."""
+    function, primals = of_checked(check)
+
+    def push(vs: tuple[Tensor, ...]) -> Any:
+        return jvp(function, primals, vs)[1]
+
+    names = [f"the tangent of output {k}" for k in range(len(check.cotangents))]
+    expect_each(check, push, primals, names, "tangents")
+
+
+def expect_each(
+    check: Check, linear: Callable[[Any], Any], likes: tuple[Tensor, ...], names: list[str], what: str
+) -> None:
+    """Raise GradcheckError unless a map gives of a batch of tensors like `likes` what it gives of each."""
+    given = [tuple([like(check.rng.standard_normal(x.shape), x) for x in likes]) for _ in range(BATCH)]
+    stacked = tuple([like(np.stack(arrays(xs)), xs[0]) for xs in zip(*given)])
+    together = arrays(vmap(linear)(stacked))
+    for k, each in enumerate(given):
+        for name, many, one in zip(names, together, arrays(linear(each)), strict=True):
             apart = float(np.abs(many[k] - one).max(initial=0.0))
             if not apart <= tolerance(check, float(np.abs(one).max(initial=0.0))):
                 raise GradcheckError(
-                    f"{check.report.name}: the gradient of {label!r} differs by {apart:.3g} in a batch of cotangents",
-                    argument=label,
-                    report=check.report,
+                    f"{check.report.name}: {name} differs by {apart:.3g} in a batch of {what}", report=check.report
                 )
-    check.report.checks.append((f"a batch of {BATCH} cotangents gives what each of them gives", True))
+    check.report.checks.append((f"a batch of {BATCH} {what} gives what each of them gives", True))

@@ -51,6 +51,8 @@ def factor(analytic: Array, numeric: Array) -> str | None:
     if abs(ratio - 1) <= LOOSE:
         return None
     known = next((f" (1/{n})" for n in range(2, 1025) if abs(ratio * n - 1) <= LOOSE), "")
+    if numeric.size == 1 and not known and abs(ratio - round(ratio)) > LOOSE:
+        return None  # every number is some factor of another
     return f"it is {ratio:.6g}{known} times what it should be"
 
 

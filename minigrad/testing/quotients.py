@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.var import Var
 
 Function = Callable[..., Any]
@@ -22,9 +23,14 @@ STEPS = tuple(10.0**-k for k in range(1, 11))  # of a curve
 BEND = 1e-3  # relative difference of the slopes on both sides from which a point is a kink, at the smallest steps
 
 
-def as_tuple(result: Any) -> tuple[Tensor, ...]:
-    """One tensor or several, as a tuple."""
-    return (result,) if isinstance(result, Tensor) else tuple(result)
+def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
+    """The floats among the tensors that a function gave.  Raises ArgumentError for a result that is no tensor."""
+    found = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
+    if found is None or not all(isinstance(y, Tensor) for y in found):
+        raise ArgumentError(
+            f"{name}: the function gave {describe(result)}; expected a tensor, or a tuple or list of tensors"
+        )
+    return [y for y in found if y.dtype.is_float]
 
 
 class Quotients:
@@ -51,7 +57,7 @@ class Quotients:
 
     def inner(self, result: Any) -> float:
         """<cotangents, result>, summed in float64."""
-        outputs = [host_array(y).astype(np.float64) for y in as_tuple(result) if y.dtype.is_float]
+        outputs = [host_array(y).astype(np.float64) for y in outputs_of(result)]
         return float(sum(np.vdot(v, y) for v, y in zip(self.cotangents, outputs, strict=True)))
 
     def shifted(self, index: tuple[int, ...], step: float) -> float:

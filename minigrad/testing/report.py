@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 from minigrad.errors import GradientError
 
 SHOWN = 8  # of the ranked elements
+SCREEN = 32  # rows and columns of a picture
 
 
 class GradcheckError(GradientError, AssertionError):
     """A derivative that differs from the difference quotient.
 
-    argument, index: where it is worst; analytic, numeric: the two values there.  report: all that is known.
+    argument, index: where it is worst; analytic, numeric: the two values there.  report: all that is known, which is
+    shown below the message.
     """
 
     report: Report | None = None
+
+    def __init__(self, message: str = "", **facts: Any) -> None:
+        super().__init__(message, **facts)
+        if self.report is not None:
+            self.add_note(str(self.report))
 
 
 @dataclass(frozen=True)
@@ -34,16 +41,19 @@ class Element:
     excess: float
 
     def __str__(self) -> str:
-        return f"{self.argument}{list(self.index)}: analytic {self.analytic:.10g}, numeric {self.numeric:.10g}"
+        where = f"{self.argument}{list(self.index) if self.index else ''}"
+        apart = abs(self.analytic - self.numeric)
+        return f"{where}: analytic {self.analytic:.10g}, numeric {self.numeric:.10g}, apart by {apart:.3g}"
 
 
-@dataclass
+@dataclass(repr=False)
 class Argument:
     """What was compared of one argument.
 
     compared: elements that were compared one by one; 0 where random projections were enough.
-    largest: the largest difference that was seen.  kinks: places where the slopes on both sides differ, so that no
-    gradient was compared there.  analytic, numeric: the gradients, where every element was compared.
+    largest: the largest difference that was seen, but for kinks.  rounding: what of it the rounding of the function
+    explains, at this step.  kinks: places where the slopes on both sides differ, so that no gradient was compared
+    there.  analytic, numeric: the gradients, where every element was compared.
     """
 
     label: str
@@ -52,23 +62,34 @@ class Argument:
     eps: float
     compared: int = 0
     largest: float = 0.0
+    rounding: float = 0.0
     kinks: list[tuple[int, ...]] = field(default_factory=list)
     analytic: NDArray[np.float64] | None = None
     numeric: NDArray[np.float64] | None = None
 
+    def __repr__(self) -> str:
+        how = in_number(self.compared, "element") if self.compared else "random projections"
+        told = f"{self.label} {self.dtype}{self.shape}: {how}, step {self.eps:.1g}, largest error {self.largest:.2g}"
+        told += f" (rounding {self.rounding:.1g})"
+        if self.kinks:
+            places = ", ".join(map(str, self.kinks[:3])) + (" ..." if len(self.kinks) > 3 else "")
+            told += f", {in_number(len(self.kinks), 'kink')} passed over at {places}"
+        return told
 
-@dataclass
+
+@dataclass(repr=False)
 class Report:
     """What a gradient check found.
 
-    checks: what held, or did not, in words, in order.  ranked: the elements that differ, the worst first.
-    curve: (step, error) of the worst one.  verdict: "wrong rule", "bad step", or "" where all is well.
-    suspect: what the rule may have wrong, a guess from the values.
+    checks: what held, or did not, in words, in order.  notes: what was not compared, and why.  ranked: the elements
+    that differ, the worst first.  curve: (step, error) of the worst one.  verdict: "wrong rule", "bad step", or ""
+    where all is well.  suspect: what the rule may have wrong, a guess from the values.
     """
 
     name: str = "gradcheck"
     arguments: list[Argument] = field(default_factory=list)
     checks: list[tuple[str, bool]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     ranked: list[Element] = field(default_factory=list)
     curve: list[tuple[float, float]] = field(default_factory=list)
     verdict: str = ""
@@ -86,10 +107,8 @@ class Report:
         """The report in lines of text."""
         found = [f"{self.name}: {'agrees' if self else 'differs'}"]
         found += [f"  {'ok ' if held else 'NOT'} {words}" for words, held in self.checks]
-        for a in self.arguments:
-            how = f"{a.compared} elements" if a.compared else "random projections"
-            kinks = f", {len(a.kinks)} kinks passed over at {a.kinks[:3]}" if a.kinks else ""
-            found.append(f"  {a.label} {a.dtype}{a.shape}: {how}, step {a.eps:.1g}, error {a.largest:.2g}{kinks}")
+        found += [f"  --  {words}" for words in self.notes]
+        found += [f"  {a!r}" for a in self.arguments]
         found += [f"  {element}" for element in self.ranked[:SHOWN]]
         if len(self.ranked) > SHOWN:
             found.append(f"  and {len(self.ranked) - SHOWN} more")
@@ -99,32 +118,43 @@ class Report:
         found += [f"  {words}" for words in (self.verdict, self.suspect) if words]
         return found
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(self.lines())
 
     def _repr_html_(self) -> str:
         body = [f"<pre>{html.escape(str(self))}</pre>"]
-        body += [picture(a) for a in self.arguments if a.analytic is not None and not self]
+        wrong = {element.argument for element in self.ranked}
+        body += [picture(a) for a in self.arguments if a.analytic is not None and a.label in wrong]
         return "".join(body)
+
+
+def in_number(count: int, what: str) -> str:
+    """A count with its noun."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def picture(a: Argument) -> str:
     """The gradient of one argument as a table, elements that differ in colour: red by how much."""
     assert a.analytic is not None and a.numeric is not None
-    rows = np.atleast_2d(a.analytic.reshape(-1, a.analytic.shape[-1]) if a.analytic.ndim else a.analytic)[:32, :32]
-    other = np.atleast_2d(a.numeric.reshape(-1, a.numeric.shape[-1]) if a.numeric.ndim else a.numeric)[:32, :32]
+    rows, other = as_rows(a.analytic), as_rows(a.numeric)
+    cut = "" if rows.size == a.analytic.size else f", the first {rows.shape[0]} rows of {rows.shape[1]} elements"
     scale = max(float(np.nanmax(np.abs(other), initial=0.0)), 1e-12)
     lines = []
     for mine, theirs in zip(rows, other, strict=True):
         cells = [cell(float(x), float(y), scale) for x, y in zip(mine, theirs, strict=True)]
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table><caption>{html.escape(a.label)}: analytic over numeric</caption>{''.join(lines)}</table>"
+    return f"<table><caption>{html.escape(a.label)}: analytic over numeric{cut}</caption>{''.join(lines)}</table>"
+
+
+def as_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A gradient as a matrix, its last dim along the rows, as far as a screen shows it."""
+    return np.atleast_2d(values.reshape(-1, values.shape[-1]) if values.ndim else values)[:SCREEN, :SCREEN]
 
 
 def cell(x: float, y: float, scale: float) -> str:
     """Both values, on a ground that is white where they agree."""
     away = 1.0 if not np.isfinite(x - y) else min(1.0, abs(x - y) / scale)
-    light = int(255 - 160 * away) if away > 1e-5 else 255
+    light = int(215 - 120 * away) if away > 1e-5 or not np.isfinite(x - y) else 255
     return f'<td style="background:rgb(255,{light},{light});color:#000">{x:.4g}<br>{y:.4g}</td>'
 
 

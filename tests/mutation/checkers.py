@@ -63,6 +63,8 @@ def derivatives(name: str) -> None:
         if row.order2:
             gradgradcheck(row.fn, given)
         test_gradients.test_a_gradient_that_lies_otherwise_in_memory_is_the_same(row)
+    if name in ("maximum", "minimum"):
+        test_gradients.test_the_larger_and_the_smaller_of_equals_share_a_gradient(name)
     if name == "pow":
         test_gradients.test_the_gradient_of_a_power_in_its_exponent_at_zero()
 

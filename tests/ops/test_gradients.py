@@ -102,6 +102,14 @@ def test_the_gradient_of_a_power_in_its_exponent_at_zero() -> None:
     assert mg.grad(y.sum(), b).tolist() == [0.0, 0.0, -np.inf, math.sqrt(2.0) * math.log(2.0)]
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_the_larger_and_the_smaller_of_equals_share_a_gradient(name: str) -> None:
+    a, b = (mg.Var(v, "float64", "reference") for v in ([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]))
+    slopes = mg.grad(getattr(mg, name)(a, b).sum(), [a, b])
+    larger = [[0.5, 0.0, 1.0], [0.5, 1.0, 0.0]]
+    assert [g.tolist() for g in slopes] == (larger if name == "maximum" else larger[::-1])
+
+
 SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1] and r.elementwise]
 
 

@@ -58,7 +58,32 @@ def test_an_error_that_sums_to_zero_is_noticed() -> None:
 def test_a_kink_is_named_and_the_point_moved_off_it() -> None:
     report = gradcheck(lambda x: x.relu() * 2.0, mg.Var([0.0, 1.0, -1.0], dtype="float64"))
     assert report and report.kinks == [("x", (0,))]
-    assert "1 kinks passed over at [(0,)]" in str(report)
+    assert "1 kink passed over at (0,)" in str(report) and report.arguments[0].largest < 1e-9
+
+
+def test_other_arguments_are_compared_where_the_point_has_moved_to() -> None:
+    a, b = mg.Var([0.0, 1.0], dtype="float64"), mg.Var([2.0, 3.0], dtype="float64")
+    report = gradcheck(lambda a, b: a.relu() * b, [a, b])
+    assert report and report.kinks == [("a", (0,))] and max(each.largest for each in report.arguments) < 1e-8
+
+
+def test_every_argument_is_looked_at_before_the_worst_is_named() -> None:
+    @mg.elementwise(dtype=promote, vjp=(lambda g, b: g * b * 1.1, lambda g, a: g * a * 2.0))
+    def product(a, b):
+        """A product."""
+        return a * b
+
+    a, b = mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 7.0], dtype="float64")
+    with pytest.raises(GradcheckError, match=r"of 'b' is worst .*2 of 2 elements differ, and some of 'a'") as e:
+        gradcheck(product, [a, b])
+    assert e.value.report is not None and {each.argument for each in e.value.report.ranked} == {"a", "b"}
+    assert str(e.value.report) in e.value.__notes__[0] and repr(e.value.report) == str(e.value.report)
+
+
+def test_what_gives_no_tensor_is_refused() -> None:
+    for wrong in (lambda x: None, lambda x: {"y": x}, lambda x: (x, 1.0)):
+        with pytest.raises(mg.ArgumentError, match=r"the function gave .*; expected a tensor, or a tuple or list of"):
+            gradcheck(wrong, mg.Var([1.0], dtype="float64"))
 
 
 def test_a_function_that_is_all_kinks_is_called_that() -> None:
@@ -101,7 +126,7 @@ def square_of_two_minds(x):
 
 def test_a_gradient_that_differs_where_its_graph_is_recorded_is_noticed() -> None:
     x = mg.Var([0.5, 2.0], dtype="float64", device="reference")
-    assert gradcheck(square_of_two_minds, [x])
+    assert gradcheck(square_of_two_minds, [x], modes=("reverse",))
     with pytest.raises(GradcheckError, match=r"gradient 0 is .* at \(0,\) where its graph is recorded, and .* is not"):
         gradgradcheck(square_of_two_minds, [x])
 
@@ -203,6 +228,7 @@ def test_a_bad_step_is_told_from_a_wrong_rule() -> None:
     with pytest.raises(GradcheckError, match=r"bad step: they agree at steps around 1e-\d+, so pass eps=") as error:
         gradcheck(lambda x: (x * 50.0).sin(), x, eps=0.05)
     assert error.value.report is not None and len(error.value.report.curve) == 10
+    assert error.value.report.suspect is None, "of one number anything is a factor"
     assert gradcheck(lambda x: (x * 50.0).sin(), x)
 
 
@@ -235,6 +261,7 @@ def test_a_report_reads_as_text_and_as_html() -> None:
     found = error.value.report
     assert found is not None and str(found).splitlines()[0] == "gradcheck: differs"
     assert "&lt;x&gt;" in found._repr_html_() and found._repr_html_().count("<td") == 2
+    assert found._repr_html_().count("rgb(255,255,255)") == 1, "an element that is a little wrong is not white"
 
 
 # ---- the other modes ------------------------------------------------------------------------------------------------
@@ -249,16 +276,48 @@ def square_of_two_modes(x):
 def test_forward_mode_and_batches_are_checked_where_that_is_asked() -> None:
     a, b = mg.Var(POINT, dtype="float64"), mg.Var([0.5, 2.0, 3.0], dtype="float64")
     report = gradcheck(lambda a, b: (a.softmax(1), a @ b), [a, b], modes=("forward", "reverse", "batched"))
-    assert report and len(report.checks) == 2
-    assert "<u, Jv> is" in str(report) and "batch of 3 cotangents" in str(report)
-    assert gradgradcheck(lambda a, b: a * b, [a, b])
+    assert report and len(report.checks) == 3
+    assert all(words in str(report) for words in ("<u, Jv> is", "batch of 3 cotangents", "batch of 3 tangents"))
+    assert len(gradcheck(lambda a, b: a * b, [a, b], modes="batched").checks) == 1
+    second = gradgradcheck(lambda a, b: a * b, [a, b], modes=("forward", "batched"))
+    assert second and len(second.checks) == 3
+
+
+def test_forward_mode_is_checked_where_nothing_is_said_and_the_function_goes_through_it() -> None:
+    x = mg.Var([1.0, 2.0], dtype="float64")
+    for check in (gradcheck, gradgradcheck):
+        assert [words.split(" is")[0] for words, _ in check(lambda x: x * x, x).checks] == ["<u, Jv>"]
+
+    class Own(mg.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[override]
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2.0
+
+    for function, why in (
+        (Own.apply, "Own: a Function whose forward takes ctx cannot be transformed"),
+        (lambda x: x * 2.0 if x.requires_grad else x * 3.0, "gives other values where its arguments carry tangents"),
+    ):
+        report = gradcheck(function, x)
+        assert report and not report.checks and "forward mode is not compared: " in str(report) and why in str(report)
+        with pytest.raises(GradientError, match=why):
+            gradcheck(function, x, modes=("forward",))
 
 
 def test_a_wrong_rule_of_forward_mode_is_told_from_one_of_reverse_mode() -> None:
     x = mg.Var([1.0, 2.0], dtype="float64")
-    assert gradcheck(square_of_two_modes, x)
-    with pytest.raises(GradcheckError, match=r"forward mode is wrong: the tangent of output 0 at \(\d,\)"):
-        gradcheck(square_of_two_modes, x, modes=("forward",))
+    assert gradcheck(square_of_two_modes, x, modes=("reverse",))
+    words = (
+        r"forward mode is wrong, and worst for the tangent of output 0 at \(\d,\).*it is 1.5 times what it should be"
+    )
+    with pytest.raises(GradcheckError, match=words) as error:
+        gradcheck(square_of_two_modes, x)
+    report = error.value.report
+    assert report is not None and len(report.ranked) == 2 and len(report.curve) == 10
+    assert report.checks[0][0].startswith("<u, Jv> is") and not report.checks[0][1]
     both = [mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 7.0], dtype="float64")]
     with pytest.raises(GradcheckError, match=r"the gradient of 'b' is worst at"):
         gradcheck(wrong_product, both, modes=("forward",))
