@@ -150,7 +150,7 @@ from minigrad.ops.creation import (
 from minigrad.ops.declare import elementwise, kernel, reduction, scalar
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp, ndtr
 from minigrad.ops.extremes import argmax, argmin, max, min
-from minigrad.ops.indexing import gather, index_add, index_select, scatter_add
+from minigrad.ops.indexing import gather, index_add, index_copy, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
 from minigrad.ops.linalg import addmm, addmv, baddbmm, bmm, dot, matmul, mm, mv, outer
 from minigrad.ops.masks import masked_fill, masked_scatter, masked_select, nonzero
@@ -236,7 +236,7 @@ __all__ = [
     "empty_like", "enable_grad", "eq", "erf", "erfc", "exp", "exp2", "expand", "explain", "expm1", "eye", "f16",
     "f32", "f64", "flatten", "flatten_from", "flatten_to", "flip", "float16", "float32", "float64", "floor",
     "floor_divide", "from_dlpack", "from_numpy", "full", "full_like", "func", "gather", "ge", "gelu",
-    "get_allocator", "get_num_threads", "grad", "gt", "hypot", "i8", "i16", "i32", "i64", "index_add",
+    "get_allocator", "get_num_threads", "grad", "gt", "hypot", "i8", "i16", "i32", "i64", "index_add", "index_copy",
     "index_select", "inference_mode", "int8", "int16", "int32", "int64", "is_grad_enabled",
     "is_inference_mode_enabled", "isfinite", "isinf", "isnan", "kernel", "kthvalue", "le", "leaky_relu", "lerp",
     "linspace", "log", "log1p", "log2", "log10", "log_sigmoid", "log_softmax", "logaddexp", "logcumsumexp",

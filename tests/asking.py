@@ -68,6 +68,9 @@ class Asking:
     def index_add(self, out, a, index, src, dim):
         return self.prepare(ask.SelectAdd(dim), out, a, index, src)
 
+    def index_put(self, out, index, src, dim):
+        return self.prepare(ask.SelectPut(dim), out, index, src)
+
     def view_add(self, out, g, view):
         return self.prepare(ask.PutBack(view.layout), out, g)
 

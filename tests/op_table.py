@@ -256,6 +256,13 @@ def _index_add(x: np.ndarray, src: np.ndarray) -> np.ndarray:
     return out
 
 
+def _index_copy(x: np.ndarray, src: np.ndarray) -> np.ndarray:
+    out = x.copy()
+    for k, position in enumerate(ROWS_INDEX):
+        out[:, position] = src[:, k]
+    return out
+
+
 def _shared(x: Any) -> Any:
     """The rows: two of them, each with half of the gradient, less one with none."""
     half = mg.full((4,), 0.5, dtype=x.dtype, device=x.device)
@@ -272,6 +279,9 @@ INDEXING = [
     _indexed("index_add", lambda x, s: mg.index_add(x, 1, _rows(x), s), _index_add, "index_add", (2, 3), (2, 4)),
     _indexed("index_add-0", lambda x, s: mg.index_add(x, 0, _rows(x), s), lambda x, s: _index_add(x.T, s.T).T,
              "index_add", (3, 2), (4, 2)),
+    _indexed("index_copy", lambda x, s: mg.index_copy(x, 1, _rows(x), s), _index_copy, "index_copy", (2, 3), (2, 4)),
+    _indexed("index_copy-0", lambda x, s: mg.index_copy(x, 0, _rows(x), s), lambda x, s: _index_copy(x.T, s.T).T,
+             "index_copy", (3, 2), (4, 2)),
     Row("embedding", _shared, lambda x: x[ROWS_INDEX], ("real",), ("embedding",), ((3, 2),), dtypes=FLOATS,
         refuses=False),
     _indexed("index_tensor", lambda x: x[:, _grid(x)], lambda x: x[:, GRID_INDEX], "index_select", (2, 3)),

@@ -35,7 +35,7 @@ TEMPLATES = {
     "scan": "cumsum cumprod logcumsumexp",
     "search on the way": "cummax cummin",
     "gather": "gather index_select embedding",
-    "scatter": "scatter_add index_add",
+    "scatter": "scatter_add index_add index_copy",
     "copy": "clone cast transfer cat as_strided expand view",
     "product": "matmul addmm linear",
     "convolution": "conv conv_input conv_weight",

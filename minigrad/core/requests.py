@@ -179,7 +179,7 @@ class Convolve(Request):
 class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
-    A launch of this record and the next three returns True if an index was out of range.  Then the result means
+    A launch of this record and the next four returns True if an index was out of range.  Then the result means
     nothing, but nothing outside of the operands was read or written, even if another thread writes to the index
     meanwhile.
     """
@@ -204,6 +204,14 @@ class Select(Request):
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectAdd(Request):
     """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
+
+    dim: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectPut(Request):
+    """out[i, index[j], k] = src[i, j, k] for dim 1, in index order, so that the last of equal ones stands; operands:
+    index, src, which has the dtype of out.  The rest of out stays as it is."""
 
     dim: int
 

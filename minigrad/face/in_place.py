@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.face.python import item
-from minigrad.ops import creation, subscript
+from minigrad.ops import assignment, creation
 from minigrad.ops import put as _put  # noqa: F401  what the records of writes are made of
 from minigrad.runtime import dispatch
 from minigrad.runtime.tensor import Tensor
@@ -45,7 +45,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def fill_(x: Tensor, value: float) -> Tensor:
     """Every element becomes `value`, in place."""
     if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
-        subscript.copy_into(x, value, "fill_", x)
+        assignment.copy_into(x, value, "fill_", x)
         return x
     check_writable("fill_", x)
     number = item(value) if isinstance(value, Tensor) else value
@@ -62,5 +62,5 @@ def zero_(x: Tensor) -> Tensor:
 
 def copy_(x: Tensor, source: Any) -> Tensor:
     """The elements of source, broadcast and cast, in place."""
-    subscript.copy_into(x, source, "copy_", x)
+    assignment.copy_into(x, source, "copy_", x)
     return x

@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import DTypeError, GradientError, StorageError
-from minigrad.ops.subscript import set_value
+from minigrad.ops.assignment import set_value
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.rebasing import current

@@ -35,6 +35,7 @@ from minigrad.face.python import PLACES, item, tolist
 from minigrad.ops import (
     activation,
     arithmetic,
+    assignment,
     casting,
     compare,
     composed,
@@ -73,7 +74,7 @@ METHODS: dict[Any, str] = {
     scan: "cumsum cumprod cummax cummin logcumsumexp",
     composed: "clamp leaky_relu elu softplus gelu affine lerp roll slice_scatter",
     linalg: "matmul dot mv mm outer bmm baddbmm addmm addmv",
-    indexing: "gather scatter_add index_select index_add",
+    indexing: "gather scatter_add index_select index_add index_copy",
     masks: "nonzero masked_select masked_fill masked_fill_ masked_scatter",
     joining: "split chunk repeat",
     casting: "to contiguous clone",
@@ -232,7 +233,7 @@ def attach() -> None:
     for function in (*VIEWS, t, item, tolist, fill_, zero_, copy_, *leaves.FUNCTIONS, *gradients.FUNCTIONS,
                      *pytorch.FUNCTIONS):  # fmt: skip
         setattr(Tensor, function.__name__, function)
-    Var.set = subscript.set_var  # type: ignore[attr-defined]
+    Var.set = assignment.set_var  # type: ignore[attr-defined]
     for function in pytorch.PROPERTIES:
         setattr(Tensor, function.__name__, property(function))
     for name, function in OPERATORS.items():
@@ -245,7 +246,7 @@ def attach() -> None:
         **PLACES, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
-        "__setitem__": subscript.set_item, "as_strided": views.strided_view, "backward": backward,
+        "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "T": property(views.full_transpose), "dims": Tensor.shape,
         "rank": Tensor.ndim, "grad": property(gradients.grad, gradients.set_grad),
         "retains_grad": property(gradients.retains_grad), "grad_fn": property(leaves.grad_fn),

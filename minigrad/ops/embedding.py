@@ -12,6 +12,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
 from minigrad.core.shape import as_int
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.assignment import set_item
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
@@ -20,7 +21,6 @@ from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_add_along, index_select_along, out_of_range, watched, zeros_of
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import amax, amin, sum, wide
-from minigrad.ops.subscript import set_item
 from minigrad.ops.views import reshape, select, unsqueeze
 from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import no_grad

@@ -12,18 +12,23 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.base import Backend, Launch
+from minigrad.backends.registry import backend_of
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Bounds, Gather, ScatterAdd, Select, SelectAdd
+from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, Select, SelectAdd, SelectPut
 from minigrad.core.roles import Dim
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.arithmetic import remainder
 from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
+from minigrad.ops.compare import eq, where
+from minigrad.ops.creation import arange
 from minigrad.ops.declare import kernel
 from minigrad.ops.rules import common, joint
-from minigrad.ops.views import expand, reshape
+from minigrad.ops.views import expand, permute, reshape
 from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
@@ -171,6 +176,45 @@ def index_add_along(backend, out, x, index, src, *, dim: Dim):
     return watched(index_add_along, backend, backend.prepare(SelectAdd(dim), out, x, index, src), x, index, dim)
 
 
+@kernel(
+    dtype=_dtype,
+    shape=_add_shape,
+    vjp=(
+        lambda g, index, *, src_shape, dim: index_copy_along(g, index, zeros_of(src_shape, g), dim=dim),
+        None,
+        lambda g, index, *, x_shape, dim: _standing(index_select_along(g, index, dim=dim), index, x_shape[dim], dim),
+    ),
+    linear=joint("x", "src"),
+    batch=lambda x, index, src, *, dim, batch, flags: _copy_batch(x, index, src, dim, flags, batch),
+)
+def index_copy_along(backend, out, x, index, src, *, dim: Dim):
+    """x with the slices of src in the place of those along `dim` that a 1-d index names; of equal positions the last
+    stands.  Gradient: g without these slices, and g's slices, of equal positions for the last alone."""
+    copy, put = backend.prepare(Copy(), out, x), backend.prepare(SelectPut(dim), out, index, src)
+    bounds, size, within = bounds_of(backend, index), x.shape[dim], x.layout == out.layout
+
+    def launch(first: Any, places: Any, source: Any, result: Any) -> bool:
+        # The result may be x itself, so nothing is written where a position does not exist.
+        if not all(-size <= k < size for k in bounds(places)):
+            return True
+        if first is not result or not within:
+            copy(first, result)
+        return bool(put(places, source, result))
+
+    return watched(index_copy_along, backend, launch, x, index, dim)
+
+
+def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
+    """The slices of g whose position no later one names again, and zeros for the others."""
+    n = index.shape[-1]
+    if n < 2:
+        return g
+    order = arange(n, device=g.device)
+    last = index_copy_along(zeros_of((size,), order), index, order, dim=0)
+    stands = eq(index_select_along(last, index, dim=0), order)
+    return where(reshape(stands, (n, *(1,) * (g.ndim - dim - 1))), g, 0.0)
+
+
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +243,32 @@ def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, si
     return index_add_along(x, index, src, dim=dim + 1)
 
 
+def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
+    """Slices put for each of a batch; with positions of its own for each, the batch and the dim are one."""
+    x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
+    if not flags[1]:
+        return index_copy_along(x, index, src, dim=dim + 1)
+    n = x.shape[dim + 1]
+    check_positions("index_copy", index, Spec(x.layout, x.dtype), dim + 1)
+    order = (0, dim + 1, *[d for d in range(1, x.ndim) if d != dim + 1])
+    x, src = permute(x, dims=order), permute(src, dims=order)
+    places = remainder(index, n) + reshape(arange(size, device=index.device) * n, (size, 1))
+    flat = index_copy_along(
+        reshape(x, (size * n, *x.shape[2:])), reshape(places, -1), reshape(src, (-1, *src.shape[2:])), dim=0
+    )
+    return permute(reshape(flat, x.shape), dims=tuple([order.index(d) for d in range(x.ndim)]))
+
+
+def check_positions(label: str, index: Tensor, x: Spec, dim: int) -> None:
+    """Raise IndexOutOfRange for a position of an index, or of any of a batch of them, that dim of x does not have."""
+    while isinstance(index, Wrapped):
+        index = index.value  # type: ignore[attr-defined]
+    backend, size = backend_of(index.device), x.shape[dim]
+    for k in bounds_of(backend, Spec(index.layout, index.dtype))(index.storage.buffer) if index.numel() else ():
+        if not -size <= k < size:
+            raise out_of_range(label, k, x, dim)
+
+
 # ---- public ---------------------------------------------------------------------------------------------------------
 
 
@@ -225,3 +295,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     expect_tensors("index_add", input, index, source)
     src = source if alpha == 1 else source * alpha
     return index_add_along(input, index, src, dim=dim)
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """input with the slices of source along `dim` in the place of those that the 1-d `index` names.
+
+    Where a position comes again, the last slice stands.  Gradient: g elsewhere for input, and g's slices for source,
+    0 for one that does not stand.
+    """
+    expect_tensors("index_copy", input, index, source)
+    return index_copy_along(input, index, source, dim=dim)

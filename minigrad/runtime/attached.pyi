@@ -58,7 +58,7 @@ class Attached:
         """a >= b."""
 
     def __getitem__(self, index: Any) -> Tensor:
-        """x[index]: ints, slices, None and Ellipsis give a view; one index tensor, list of ints or mask a copy."""
+        """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
     def __gt__(self, b: Any) -> Tensor:
         """a > b."""
@@ -178,7 +178,7 @@ class Attached:
         """`bitwise_xor` with the tensor as the second operand."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """x[index] = value, through the view that basic indices make, or where a mask holds."""
+        """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds."""
 
     def __sub__(self, b: Any) -> Tensor:
         """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
@@ -641,10 +641,13 @@ class Attached:
         """`hypot` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def i(self, index: Any) -> Tensor:
-        """x[index]: ints, slices, None and Ellipsis give a view; one index tensor, list of ints or mask a copy."""
+        """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
         """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+
+    def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
+        """input with the slices of source along `dim` in the place of those that the 1-d `index` names."""
 
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices of input along `dim` that the 1-d `index` names, in its order."""

@@ -461,6 +461,7 @@ def test_indexing_along_every_dim(kind, dim, dtype, way):
     hold(kind, lambda b: b.scatter_add(out[1], a[1], full[1], src[1], dim), out, [a, full, src])
     hold(kind, lambda b: b.index_select(short[1], a[1], flat[1], dim), short, [a, flat])
     hold(kind, lambda b: b.index_add(out[1], a[1], flat[1], slices[1], dim), out, [a, flat, slices])
+    hold(kind, lambda b: b.index_put(out[1], flat[1], slices[1], dim), out, [flat, slices])
 
 
 def test_repeated_positions_add_in_index_order(kind):

@@ -214,6 +214,7 @@ def test_an_index_out_of_range_is_an_error_on_it_too(wrong):
         lambda: mg.index_select(x, 0, index),
         lambda: mg.scatter_add(x, 0, index, x[:2]),
         lambda: mg.index_add(x, 0, index, x[:2]),
+        lambda: mg.index_copy(x, 0, index, x[:2]),
     ):
         with pytest.raises(IndexOutOfRange, match=f"index {wrong} is out of range for dim 0 of size 3"):
             use()

@@ -25,7 +25,7 @@ from minigrad.core.op import Op
 from minigrad.testing import gradcheck, gradgradcheck
 from tests.autodiff import test_batching, test_forward
 from tests.func import test_table
-from tests.ops import test_gradients
+from tests.ops import test_gradients, test_index_writes
 
 OTHERS = 8  # rows that only use an op, beside those that are its own
 
@@ -106,6 +106,8 @@ def batches(name: str) -> None:
             test_batching.test_a_batch_of_scalars_along_a_dim(name)
         if name == "embedding":
             test_batching.test_each_table_of_a_batch_learns_its_own_shares()
+        if name == "index_copy":
+            test_index_writes.test_a_position_that_is_not_there_is_named_in_a_batch_too()
         if name == "cross_entropy":
             test_batching.test_the_mean_of_no_row_that_counts_is_that_of_a_batch_too()
         for other, params in test_batching.APART:

@@ -64,16 +64,24 @@ class Indexing(Family):
             return self._copied(out, a, index, src).launch
         if out.layout.shape[dim] == 0:
             return nowhere
-        # A scatter may name fewer places than out and src have: the index's shape is walked.
-        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
-        if inner(strides)[0] != 1:
+        walked = walked_by(index, out, src, dim)
+        if inner(walked[1])[0] != 1:
             # Each line runs along the indexed dim on its own, which is nearer in memory.
             return self._lines(out, a, index, src, dim)
-        return self._columns(out, a, index, src, dim, (dims, strides, offsets))
+        return self._columns(self._copied(out, a, index, src), dim, walked, "add")
 
     @serves(requests.SelectAdd)
     def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
+
+    @serves(requests.SelectPut)
+    def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+        index = Spec(along(index.layout, src.shape, dim), index.dtype)
+        if index.layout.numel == 0:
+            return nothing
+        if out.layout.shape[dim] == 0:
+            return nowhere
+        return self._columns(Steps(self, (out,), (index, src)), dim, walked_by(index, out, src, dim), "put")
 
     def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
         whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
@@ -100,7 +108,10 @@ class Indexing(Family):
         steps.copy(steps.outs[0], steps.operands[0])
         return steps
 
-    def _columns(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, walked: Walk) -> Launch:
+    def _columns(self, run: Steps, dim: int, walked: Walk, how: str) -> Launch:
+        """The launch that ends in a scatter over blocks of columns; the last operands of `run` are index and src."""
+        (result,), (*_, i, y) = run.outs, run.operands
+        out, index, src = (x.spec for x in (result, i, y))
         dims, strides, offsets = walked
         size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
         cols = dims[-1] if dims else 1
@@ -115,10 +126,8 @@ class Indexing(Family):
         )  # fmt: skip
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
         kind = kind_of(index.layout.numel, tasks)
-        kernel = self.kernel(write_scatter_add, out.dtype, src.dtype, index.dtype, way, kind=kind)
-        run = self._copied(out, a, index, src)
-        _, i, y = run.operands
-        run.then(kernel, y, i, run.outs[0], run.numbers(headed(tasks, numbers)))
+        kernel = self.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, how, kind=kind)
+        run.then(kernel, y, i, result, run.numbers(headed(tasks, numbers)))
         return run.launch
 
     @serves(requests.PutBack)
@@ -151,6 +160,12 @@ class Indexing(Family):
 def nowhere(*buffers: Any) -> bool:
     """The launch where there are indices and the indexed dim has no place."""
     return True
+
+
+def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:
+    """How out, src and index are walked beside the indexed dim: a scatter may name fewer places than out and src
+    have, so by the shape of the index."""
+    return walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
 
 
 def with_stride(a: Layout, shape: tuple[int, ...], dim: int) -> Layout:
@@ -228,20 +243,20 @@ def sum_text(dtype: DType) -> str:
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
-def write_scatter_add(dtype: DType, src: DType, index: DType, way: str) -> Any:
-    """Write, compile and import a sum by index, over blocks of columns."""
+def write_scatter(dtype: DType, src: DType, index: DType, way: str, how: str) -> Any:
+    """Write, compile and import a sum by index, or with "put" what stands in its place, over blocks of columns."""
     text = write_kernel(
-        f"scatter_add: {src} by {index} into {dtype}, {way}.",
+        f"scatter_{how}: {src} by {index} into {dtype}, {way}.",
         indexing.scatter_add,
         operands=(src, dtype),
         out=dtype,
         compute=dtype.compute,
-        macros={"ADD": expression_macro(sum_text(dtype))},
+        macros={"ADD": expression_macro(sum_text(dtype) if how == "add" else "{1}")},
         constants={"ROWS": str(int(way == "rows"))},
         arrays=(src, index, dtype),
         fields=indexing.COLUMNS,
     )
-    return load(f"scatter_add_{src.short}_{dtype.short}_{index.short}_{way}", text)
+    return load(f"scatter_{how}_{src.short}_{dtype.short}_{index.short}_{way}", text)
 
 
 def write_scatter_lines(dtype: DType, src: DType, index: DType) -> Any:

@@ -78,6 +78,11 @@ def first_of(best, x, inside, empty):
     return inside != 0 and (empty != 0 or x > best or (x != x and best == best))
 
 
+def last_at(place, index, size, number):
+    """The number of an index that names a place, else -1."""
+    return number if index == place or index + size == place else -1
+
+
 def unless(x, condition):
     """x, or 0 where a condition holds."""
     return 0 if condition != 0 else x
@@ -127,6 +132,7 @@ LESSER = parse(lesser)
 GREATER = parse(greater)
 FIRST_OF = parse(first_of)
 UNLESS = parse(unless)
+LAST_AT = parse(last_at)
 NEGATIVE_UNLESS = parse(negative_unless)
 SLOPE = parse(slope)
 TOTAL = parse(total)

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import CHOSEN, DIFFERENCE, LARGEST, SMALLEST, SUM
+from minigrad.backends.lowering.functions import CHOSEN, DIFFERENCE, LARGEST, LAST_AT, LESSER, SMALLEST, SUM
 from minigrad.backends.steps import Specs, Steps, lowers, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import along
 from minigrad.core.op import Spec
-from minigrad.core.requests import Bounds, Gather, Locate, PutBack, Scan, ScatterAdd, Select, SelectAdd, Tally
+from minigrad.core.requests import (
+    Bounds,
+    Gather,
+    Locate,
+    PutBack,
+    Scan,
+    ScatterAdd,
+    Select,
+    SelectAdd,
+    SelectPut,
+    Tally,
+)
 
 
 @lowers(Select)
@@ -25,6 +38,38 @@ def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Spec
     """A scatter whose index is the same for all elements of a slice."""
     (out,), (a, index, src), dim = outs, operands, request.dim
     return backend.prepare(ScatterAdd(dim), out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src)
+
+
+@lowers(SelectPut)
+def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Specs) -> Launch:
+    """Every place is compared with every index: the last that names it says which slice of src stands there, and where
+    none does, what stood there before."""
+    steps = Steps(backend, outs, operands)
+    (out,), (index, src), dim = steps.outs, steps.operands, request.dim
+    size, count = out.shape[dim], index.shape[0]
+    if not src.layout.numel:
+        return steps.launch
+    last = steps.work((size, 1), int64)
+    named, numbers = steps.work((size, count), int64), steps.constant(np.arange(count)[None], int64)
+    known = steps.work((count,), int64)
+    # A place that is not there is found by reading; what is read does not matter.
+    steps.ask(Gather(0), known, steps.constant(np.arange(size), int64), index)
+    steps.copy(known, index)
+    steps.each(
+        LAST_AT, named, steps.constant(np.arange(size)[:, None], int64), viewed(known, (1, count)),
+        steps.constant(size, int64), numbers,
+    )  # fmt: skip
+    steps.fold(LARGEST, last, named, (1,))
+    chosen, stays = steps.work((size,), int64), steps.work((size,), bool_)
+    row = viewed(last, (size,))
+    zero = steps.constant(0, int64)
+    steps.each(LESSER, stays, row, zero, zero, compute=int64.compute)
+    steps.each(CHOSEN, chosen, stays, zero, row)
+    found = steps.work(out.shape, out.dtype)
+    steps.ask(Select(dim), found, src, chosen)
+    shape = tuple(size if d == dim else 1 for d in range(len(out.shape)))
+    steps.each(CHOSEN, out, viewed(stays, shape), out, found)
+    return steps.launch
 
 
 @lowers(PutBack)

@@ -52,6 +52,20 @@ class Indexing(HostMemory):
     def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
+    @serves(requests.SelectPut)
+    def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+        spread = Spec(along(index.layout, src.shape, dim), index.dtype)
+
+        def launch(i: Buffer, s: Buffer, z: Buffer) -> bool:
+            chosen = picked(out.layout, spread, i, dim)
+            if chosen is None:
+                return True
+            for place, of in zip(chosen, src.layout.offsets(), strict=True):
+                z[place] = s[of]
+            return False
+
+        return launch
+
     @serves(requests.PutBack)
     def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:
         compute = out.dtype.compute

@@ -1,0 +1,174 @@
+"""x[...] = value, and whatever else writes a value into a tensor that is there.
+
+A basic index is a view, which is written; what index tensors name is put there by `index_copy`, in place, and what a
+mask chooses by `masks.py`.  A write into a tracked tensor, or of one, is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import bool_
+from minigrad.core.op import Op
+from minigrad.core.shape import numel
+from minigrad.core.strides import stretched_strides
+from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
+from minigrad.ops.casting import cast, clone
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing import index_copy_along
+from minigrad.ops.masks import count_true, put
+from minigrad.ops.places import Gathers, as_one, side_by_side
+from minigrad.ops.subscript import read_index
+from minigrad.ops.views import as_view, expand, reshape
+from minigrad.runtime.data import nested_shape
+from minigrad.runtime.dispatch import write
+from minigrad.runtime.recording import is_grad_enabled, no_grad
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.var import Var
+from minigrad.runtime.writing import check_writable
+
+CAST = cast.op  # type: ignore[attr-defined]
+CLONE: Op = clone.op  # type: ignore[attr-defined]
+COPY_IN: Op = index_copy_along.op  # type: ignore[attr-defined]
+
+
+def set_item(x: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds.
+
+    The value broadcasts and is cast.  A write into a tracked tensor, or of one, is recorded.  Where index tensors name
+    a place twice the last of the values stands, and has the gradient.
+    Raises GradientError for a Var outside no_grad, and what `x[index]` raises.
+    """
+    y, gathers = read_index(x, index)
+    if not gathers:
+        copy_into(y, value, "index", x)
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_:
+        dim, mask = gathers[0]
+        check_writable("index", x, given_tensors("index", value))
+        check_writable("index", y)
+        expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
+        put(y, dim, mask, value if isinstance(value, Tensor) else tensor(value, device=x.device))
+    else:
+        put_at(y, gathers, value, x)
+
+
+def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it, where index tensors
+    say."""
+    check_writable("index", x, (*given_tensors("index", value), *[index for _, index in gathers]))
+    check_writable("index", y)
+    dim, positions = gathers[0]
+    count = 1
+    if len(gathers) > 1:
+        y, dim, count, positions = side_by_side(y, gathers)
+    lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
+    room = (*lead, *positions.shape, *rest)
+    expect_room(y, "index", x, value, room)
+    source = cast(value if isinstance(value, Tensor) else tensor(value, device=x.device), dtype=y.dtype)
+    if source.numel() == 1:
+        source = expand(reshape(source, ()), shape=(*lead, n, *rest))
+    else:
+        source = reshape(expand(source, shape=room), (*lead, n, *rest))
+    # Slices are read one after the other, while others are written.
+    source, places = (clone(v) if v.storage is y.storage else v for v in (source, reshape(positions, (n,))))
+    shape = as_one(y.shape, dim, count)
+    if count == 1 or numel(shape) == 0 or y.layout.reshape(shape) is not None:
+        part = y if count == 1 else as_view(y, shape=shape)
+        write(COPY_IN, (part, places, source), {"dim": dim}, part)
+        return
+    whole = index_copy_along(reshape(y, shape), places, source, dim=dim)  # the strides do not see them as one dim
+    write(CLONE, (reshape(whole, y.shape),), {}, y)
+
+
+def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
+    check_writable(name, x, given_tensors(name, value))
+    check_writable(name, y)
+    expect_room(y, name, x, value, y.shape)
+    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
+    if source.layout.shape != y.layout.shape:
+        source = expand(source, shape=y.shape)
+    if source.dtype is y.dtype:
+        write(CLONE, (source,), {}, y)
+    else:
+        write(CAST, (source,), {"dtype": y.dtype}, y)
+
+
+def set_var(x: Var, value: Any) -> Var:
+    """Write `value` into this Var, in place; shape must agree, the dtype is cast.
+
+    Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
+    """
+    set_value(x, value, "set")
+    return x
+
+
+def set_value(x: Tensor, value: Any, name: str) -> None:
+    """Write `value` into the memory of x, unrecorded; `name` is what asked for it."""
+    if isinstance(value, Tensor) and value.storage is x.storage:
+        raise StorageError(
+            f"{name}: the {kind_of(x)} {describe(x)} cannot be set to a tensor that is derived from its own value and "
+            f"shares its storage; clone() it first",
+            op=name,
+        )
+    shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    if shape != x.shape:
+        raise ShapeError(
+            f"{name}: a value of shape {shape} does not fit the {kind_of(x)} {describe(x)}; shapes must agree",
+            op=name, lhs=x.shape, rhs=shape,
+        )  # fmt: skip
+    given = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
+    if given.device is not x.device:
+        given = tensor(given, x.dtype, x.device)
+    with no_grad():
+        write(CAST, (given,), {"dtype": x.dtype}, x)
+
+
+def kind_of(x: Tensor) -> str:
+    """What messages call it."""
+    return "Var" if x.is_variable else "tensor"
+
+
+def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:
+    """Raise unless a value to be written into y broadcasts to `room`, and is on the device of x."""
+    shape = value.shape if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    if stretched_strides(shape, (0,) * len(shape), room) is None:
+        shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
+        place = describe(y) if room == y.shape else f"the {room} that the index chooses of {describe(y)}"
+        raise ShapeError(
+            f"{name}: {shown} does not broadcast to {place}; from the right, each size must be equal or 1", op=name
+        )
+    if isinstance(value, Tensor) and value.device is not x.device:
+        raise DeviceError(
+            f"{name}: {describe(value)} is on {value.device} and {describe(x)} on {x.device}; "
+            f"move one with .to({str(x.device)!r})",
+            op=name,
+        )
+
+
+def given_tensors(name: str, value: Any) -> tuple[Tensor, ...]:
+    """The tensor that a value to be written is.
+
+    Raises GradientError for tracked ones in a list: the numbers of a list carry no gradient.
+    """
+    if isinstance(value, Tensor):
+        return (value,)
+    for x in tensors_in(value) if is_grad_enabled() else ():
+        if x.requires_grad:
+            raise GradientError(
+                f"{name}: the gradient of {describe(x)} would be lost in a list of values; join them with mg.stack",
+                op=name,
+            )
+    return ()
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors that a value is or holds, in nested lists."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
