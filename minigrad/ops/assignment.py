@@ -1,7 +1,8 @@
 """x[...] = value, and whatever else writes a value into a tensor that is there.
 
-A basic index is a view, which is written; what index tensors name is put there by `index_copy`, in place, and what a
-mask chooses by `masks.py`.  A write into a tracked tensor, or of one, is recorded.
+A basic index is a view, which is written; at what index tensors name and masks choose `index_copy` puts the values, in
+place; where a mask is given one element for all that it chooses, `where` does.  A write into a tracked tensor, or of
+one, is recorded.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_copy_along
-from minigrad.ops.masks import count_true, put
+from minigrad.ops.masks import count_true, fill, places_of
 from minigrad.ops.places import Gathers, as_one, side_by_side
 from minigrad.ops.subscript import read_index
 from minigrad.ops.views import as_view, expand, reshape
@@ -45,42 +46,60 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     y, gathers = read_index(x, index)
     if not gathers:
         copy_into(y, value, "index", x)
-    elif len(gathers) == 1 and gathers[0][1].dtype is bool_:
-        dim, mask = gathers[0]
-        check_writable("index", x, given_tensors("index", value))
-        check_writable("index", y)
-        expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
-        put(y, dim, mask, value if isinstance(value, Tensor) else tensor(value, device=x.device))
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
+        fill_where(y, *gathers[0], value, x)
     else:
         put_at(y, gathers, value, x)
 
 
 def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
-    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it, where index tensors
-    say."""
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it, where index tensors and
+    masks say."""
     check_writable("index", x, (*given_tensors("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
-    dim, positions = gathers[0]
-    count = 1
-    if len(gathers) > 1:
-        y, dim, count, positions = side_by_side(y, gathers)
+    y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
-    room = (*lead, *positions.shape, *rest)
-    expect_room(y, "index", x, value, room)
-    source = cast(value if isinstance(value, Tensor) else tensor(value, device=x.device), dtype=y.dtype)
+    expect_room(y, "index", x, value, (*lead, *positions.shape, *rest))
+    source = cast(as_source(value, x), dtype=y.dtype)
     if source.numel() == 1:
         source = expand(reshape(source, ()), shape=(*lead, n, *rest))
     else:
-        source = reshape(expand(source, shape=room), (*lead, n, *rest))
+        source = reshape(expand(source, shape=(*lead, *positions.shape, *rest)), (*lead, n, *rest))
     # Slices are read one after the other, while others are written.
     source, places = (clone(v) if v.storage is y.storage else v for v in (source, reshape(positions, (n,))))
     shape = as_one(y.shape, dim, count)
     if count == 1 or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if count == 1 else as_view(y, shape=shape)
         write(COPY_IN, (part, places, source), {"dim": dim}, part)
-        return
-    whole = index_copy_along(reshape(y, shape), places, source, dim=dim)  # the strides do not see them as one dim
-    write(CLONE, (reshape(whole, y.shape),), {}, y)
+    else:  # the strides do not show these dims as one
+        whole = index_copy_along(reshape(y, shape), places, source, dim=dim)
+        write(CLONE, (reshape(whole, y.shape),), {}, y)
+
+
+def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
+    """(y, dim, count, places), as `side_by_side` gives them."""
+    dim, index = gathers[0]
+    if len(gathers) > 1:
+        return side_by_side(y, gathers)
+    return (y, dim, index.ndim, places_of(index)) if index.dtype is bool_ else (y, dim, 1, index)
+
+
+def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
+    """Write value, of one element, into y's memory where a mask holds."""
+    check_writable("index", x, given_tensors("index", value))
+    check_writable("index", y)
+    expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
+    fill(y, dim, mask, as_source(value, x))
+
+
+def as_source(value: Any, x: Tensor) -> Tensor:
+    """A value to be written as a tensor."""
+    return value if isinstance(value, Tensor) else tensor(value, device=x.device)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a value to be written."""
+    return tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
 
 
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
@@ -88,7 +107,7 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     check_writable(name, x, given_tensors(name, value))
     check_writable(name, y)
     expect_room(y, name, x, value, y.shape)
-    source = value if isinstance(value, Tensor) else tensor(value, device=x.device)
+    source = as_source(value, x)
     if source.layout.shape != y.layout.shape:
         source = expand(source, shape=y.shape)
     if source.dtype is y.dtype:
@@ -114,7 +133,7 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
             f"shares its storage; clone() it first",
             op=name,
         )
-    shape = tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    shape = shape_of(value)
     if shape != x.shape:
         raise ShapeError(
             f"{name}: a value of shape {shape} does not fit the {kind_of(x)} {describe(x)}; shapes must agree",
@@ -134,7 +153,7 @@ def kind_of(x: Tensor) -> str:
 
 def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:
     """Raise unless a value to be written into y broadcasts to `room`, and is on the device of x."""
-    shape = value.shape if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+    shape = shape_of(value)
     if stretched_strides(shape, (0,) * len(shape), room) is None:
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
         place = describe(y) if room == y.shape else f"the {room} that the index chooses of {describe(y)}"

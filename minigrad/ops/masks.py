@@ -87,19 +87,10 @@ def _ranks(mask: Tensor) -> Tensor:
     return clamp_between(running - 1, 0, int(running[-1].item()) - 1)
 
 
-def put(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
-    """y[..., mask, ...] = source, in y's memory; source broadcasts to what the mask chooses."""
-    if y.numel() == 0 or (source.numel() != 1 and count_true(mask) == 0):
-        return
-    source = cast(source, dtype=y.dtype)
-    lead, rest = y.shape[:dim], y.shape[dim + mask.ndim :]
-    whole = expand(mask.reshape(*(1 for _ in lead), *mask.shape, *(1 for _ in rest)), shape=y.shape)
-    if source.numel() == 1:
-        where(whole, clone(source.reshape(())), y, out=y)
-        return
-    ranks = _ranks(mask)
-    wide = expand(source, shape=(*lead, count_true(mask), *rest))
-    where(whole, index_select_along(wide, ranks, dim=dim).reshape(y.shape), y, out=y)
+def fill(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
+    """y[..., mask, ...] = source, which is one element, in y's memory."""
+    whole = mask.reshape(*(1,) * dim, *mask.shape, *(1,) * (y.ndim - dim - mask.ndim))
+    where(expand(whole, shape=y.shape), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
 
 
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
