@@ -76,6 +76,9 @@ def transposed(check: Check, analytic: Arrays, asked: bool) -> bool:
             raise
         check.report.notes.append(f"forward mode is not compared: {error}")
         return True
+    except Exception as error:
+        error.add_note(f"{check.report.name}: raised in forward mode, which modes=('reverse',) leaves out")
+        raise
     forward, reverse = dot(check.cotangents, tangents), dot(analytic, directions)
     size = dot([np.abs(u) for u in check.cotangents], [np.abs(t) for t in tangents])
     same = bool(abs(forward - reverse) <= tolerance(check, size)) or forward == reverse
