@@ -6,13 +6,15 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.autodiff.batching import Batch, batch_kind, batched
+from minigrad.autodiff.replacing import ReplacingLevel
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.ops.batch_rules import ranked
+from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
-from minigrad.runtime.levels import Level, Wrapped, derives
+from minigrad.runtime.levels import Wrapped, derives
 from minigrad.runtime.operands import keyed
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -39,12 +41,19 @@ class Batched(Wrapped):
         self.op = self.base = None
 
 
-class BatchLevel(Level):
+class BatchLevel(ReplacingLevel):
     """`vmap` at work.  size: of the batch.  randomness: what random functions do, "error", "same" or "different"."""
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
         self.size, self.randomness = size, randomness
+
+    def replace(self, x: Any, y: Tensor) -> None:
+        whole = self.whole(y)
+        x.value = expand(y, shape=(self.size, *y.shape)) if whole is None else whole
+
+    def layout_of(self, x: Any) -> Layout:
+        return behind(x.value.layout)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         # What programs are full of takes the fast lanes; all else is in `batching.py`.

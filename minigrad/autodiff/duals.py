@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.autodiff.forward import pushed
+from minigrad.autodiff.replacing import ReplacingLevel
 from minigrad.autodiff.tangents import Call
 from minigrad.core.op import Op
+from minigrad.ops.creation import zeros_like
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import ids
 from minigrad.runtime.levels import Level, Wrapped
@@ -26,8 +28,14 @@ class Dual(Wrapped):
         self.op = self.base = None
 
 
-class DualLevel(Level):
+class DualLevel(ReplacingLevel):
     """Forward mode at work.  What has no tangent is not wrapped: a constant, and a result that is no float."""
+
+    inside = "primal"
+
+    def replace(self, x: Any, y: Tensor) -> None:
+        x.primal, t = self.parts(y)
+        x.tangent = zeros_like(x.primal) if t is None else t
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         primals: list[Tensor] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 from minigrad.autodiff.checks import check_rules, describe_node, node_of
 from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable, seed
+from minigrad.autodiff.replacing import ReplacingLevel
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.errors import StorageError
@@ -19,6 +20,7 @@ from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.levels import Level, Wrapped, derives
 from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -75,7 +77,7 @@ class Record(BackpropOp):
         self.mask = 0 if op.variadic else mask
         self.plan = Facts(inner, results)
         self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
-        self.versions = tuple([0 if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
+        self.versions = tuple([x.id if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
         self.source = user_line() if settings.debug else None
 
 
@@ -91,7 +93,7 @@ class NotingLevel(Level):
         return found
 
 
-class TrackedLevel(NotingLevel):
+class TrackedLevel(NotingLevel, ReplacingLevel):
     """Reverse mode at work over other transforms.
 
     below: whether calls are recorded outside of the level as well: not where it was entered under `no_grad`.
@@ -106,7 +108,12 @@ class TrackedLevel(NotingLevel):
     def leaf(self, x: Tensor) -> Tracked:
         """x, from where on calls are recorded."""
         self.higher = self.higher or derives(x, self.below)
-        return Tracked(x, self)
+        found = Tracked(x, self)
+        found.base = INPUT
+        return found
+
+    def replace(self, x: Any, y: Any) -> None:
+        x.value, x.op = (y.value, y.op) if self.owns(y) else (y, None)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         inner: list[Tensor] = []
@@ -176,10 +183,12 @@ class TrackedLevel(NotingLevel):
 
 
 def check_unchanged(node: BackpropOp, name: str) -> None:
-    """Raise StorageError for a saved tensor that was written since; a value of a transform cannot be."""
+    """Raise StorageError for a saved tensor that was written since."""
     for x, version in zip(node.saved or (), node.versions):
-        if not isinstance(x, Wrapped) and x.storage.version != version:
+        if version != (x.id if isinstance(x, Wrapped) else x.storage.version):
+            when = "" if isinstance(x, Wrapped) else f" at version {version}"
+            now = "" if isinstance(x, Wrapped) else f" and is at version {x.storage.version}"
             raise StorageError(
-                f"{name}: {describe_node(node)} saved {describe(x)} at version {version}, but it was changed in place "
-                f"since and is at version {x.storage.version}; clone() it before the change"
+                f"{name}: {describe_node(node)} saved {describe(x)}{when}, but it was changed in place since{now}; "
+                f"clone() it before the change"
             )

@@ -78,8 +78,8 @@ def without_writing(
 
 
 def versions(values: Iterable[Tensor | None]) -> list[int | None]:
-    """How often each value's memory was written; what has none, a zero or a value of a transform, has no number."""
-    return [None if x is None or isinstance(x, Wrapped) else x.storage.version for x in values]
+    """How often each value's memory was written; a value of a transform has another id then, a zero has no number."""
+    return [None if x is None else x.id if isinstance(x, Wrapped) else x.storage.version for x in values]
 
 
 def check_unwritten(

@@ -10,11 +10,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.errors import ShapeError
 from minigrad.face.python import item
 from minigrad.ops import assignment, creation
 from minigrad.ops import put as _put  # noqa: F401  what the records of writes are made of
 from minigrad.runtime import dispatch
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.writing import check_writable
 
 FILL = creation.fill.op  # type: ignore[attr-defined]
@@ -30,6 +32,9 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     name = function.__name__ + "_"
 
     def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
+        if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+            assignment.begin_write(name, x)
+            return replaced(name, x, function(x, *others, **more))
         given = (*others, *more.values()) if more else others
         check_writable(name, x, tuple([o for o in given if isinstance(o, Tensor)]))
         return function(x, *others, out=x, **more)
@@ -42,9 +47,22 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
+def replaced(name: str, x: Any, y: Tensor) -> Tensor:
+    """x, a value of a transform, which is y from now on."""
+    if (y.shape, y.dtype, y.device) != (x.shape, x.dtype, x.device):
+        raise ShapeError(
+            f"{name}: the result is {describe(y)}, x is {describe(x)}; shapes, dtypes and devices must agree", op=name
+        )
+    x.level.end_write(name, x, y)
+    return x
+
+
 def fill_(x: Tensor, value: float) -> Tensor:
     """Every element becomes `value`, in place."""
     if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
+        assignment.copy_into(x, value, "fill_", x)
+        return x
+    if isinstance(x, Wrapped):
         assignment.copy_into(x, value, "fill_", x)
         return x
     check_writable("fill_", x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.autodiff.forward import pushforward
+from minigrad.autodiff.replacing import alike as apart
 from minigrad.autodiff.tracked import NotingLevel
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError
@@ -43,7 +44,7 @@ class Noting(NotingLevel):
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         spots = [x.spot if isinstance(x, Noted) and x.level is self else None for x in operands]
-        inner = [x if at is None else x.value for x, at in zip(operands, spots)]  # type: ignore[attr-defined]
+        inner = [apart(x) if at is None else x.value for x, at in zip(operands, spots)]  # type: ignore[attr-defined]
         found = apply(op, tuple(inner), params)
         results = (found,) if op.result is None else tuple(found)
         if not any(y.dtype.is_float for y in results):

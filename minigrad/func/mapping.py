@@ -12,6 +12,7 @@ from minigrad.func.inputs import called, shown
 from minigrad.func.trees import Tree, flatten, spread, unflatten
 from minigrad.ops.joining import cat
 from minigrad.ops.views import expand, narrow, permute
+from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.tensor import Tensor, describe
 
 RANDOMNESS = ("error", "same", "different")
@@ -116,6 +117,9 @@ def once(
     """The function on a whole batch."""
     with BatchLevel(size, randomness) as level:
         args = [x if d is None else Batched(moved(x, d, 0), level) for x, d in zip(leaves, dims)]
+        for x, d in zip(args, dims):
+            if d is not None:
+                x.base = INPUT
         found = func(*unflatten(tree, args), **kwargs)
     outputs, nested = flatten(found)
     wrong = next((y for y in outputs if not isinstance(y, Tensor)), None)

@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.autodiff.checks import check, end_of, node_of
 from minigrad.autodiff.engine import accumulate, descend, leading_to, seed
 from minigrad.autodiff.owning import handed_out
+from minigrad.autodiff.replacing import alike
 from minigrad.autodiff.tracked import Shared, TrackedLevel
 from minigrad.func.trees import tree_map
 from minigrad.ops.views import expand
@@ -92,7 +93,7 @@ class PlainRun:
         if not any(isinstance(g, Wrapped) for _, g in found):
             found = handed_out(found, False, create)
         known = dict(found)
-        return [known.get(key) for key in keys]
+        return [alike(known.get(key)) for key in keys]
 
     def reached(self, y: Any) -> bool:
         """Whether a result was computed from something that tracks."""
@@ -134,7 +135,7 @@ class LevelRun(TrackedLevel):
         self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True
     ) -> list[Tensor | None]:
         """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
-        return super().pull(ys, cotangents, self.seats, self.name)
+        return [alike(g) for g in super().pull(ys, cotangents, self.seats, self.name)]
 
     def release(self, tree: Any) -> Any:
         """Results as they are outside of the level."""

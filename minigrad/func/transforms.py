@@ -26,6 +26,7 @@ from minigrad.func.inputs import (
 )
 from minigrad.func.reverse import LevelRun, PlainRun, run_of
 from minigrad.func.trees import Tree, flatten, unflatten
+from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -176,6 +177,8 @@ def jvp(
     given = tangents_for("jvp", inputs, tuple(tangents))
     with DualLevel() as level:
         duals = [Dual(x, t, level) for x, t in zip(inputs.floats, given)]
+        for x in duals:
+            x.base = INPUT
         y, aux = func(*inputs.replaced(duals)), None
         if has_aux:
             y, aux = with_aux("jvp", func, y)

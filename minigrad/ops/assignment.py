@@ -13,21 +13,25 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import bool_
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.shape import numel
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
+from minigrad.ops.compare import where
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing import index_copy_along
-from minigrad.ops.masks import count_true, fill, places_of
-from minigrad.ops.places import Gathers, as_one, side_by_side
-from minigrad.ops.subscript import read_index
-from minigrad.ops.views import as_view, expand, reshape
+from minigrad.ops.masks import count_true, fill, mask_over, places_of
+from minigrad.ops.places import Gathers, as_one, order_back, side_by_side
+from minigrad.ops.put import put
+from minigrad.ops.subscript import INDEX, entries_of, read_index
+from minigrad.ops.views import as_view, expand, index_with, permute, reshape
 from minigrad.runtime.data import nested_shape
 from minigrad.runtime.dispatch import write
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import is_grad_enabled, no_grad
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
@@ -43,6 +47,9 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     a place twice the last of the values stands, and has the gradient.
     Raises GradientError for a Var outside no_grad, and what `x[index]` raises.
     """
+    if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+        set_wrapped(x, index, value)
+        return
     y, gathers = read_index(x, index)
     if not gathers:
         copy_into(y, value, "index", x)
@@ -57,6 +64,20 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     masks say."""
     check_writable("index", x, (*given_tensors("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
+    y, dim, shape, places, source = located(y, gathers, value, x)
+    # Slices are read one after the other, while others are written.
+    source, places = (clone(v) if v.storage is y.storage else v for v in (source, places))
+    if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
+        part = y if shape == y.shape else as_view(y, shape=shape)
+        write(COPY_IN, (part, places, source), {"dim": dim}, part)
+    else:  # the strides do not show these dims as one
+        whole = index_copy_along(reshape(y, shape), places, source, dim=dim)
+        write(CLONE, (reshape(whole, y.shape),), {}, y)
+
+
+def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
+    """(y, dim, shape, places, source): y with the indexed dims side by side, its shape with them as the dim `dim`, the
+    places there, and value as slices for them."""
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
     expect_room(y, "index", x, value, (*lead, *positions.shape, *rest))
@@ -65,15 +86,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
         source = expand(reshape(source, ()), shape=(*lead, n, *rest))
     else:
         source = reshape(expand(source, shape=(*lead, *positions.shape, *rest)), (*lead, n, *rest))
-    # Slices are read one after the other, while others are written.
-    source, places = (clone(v) if v.storage is y.storage else v for v in (source, reshape(positions, (n,))))
-    shape = as_one(y.shape, dim, count)
-    if count == 1 or numel(shape) == 0 or y.layout.reshape(shape) is not None:
-        part = y if count == 1 else as_view(y, shape=shape)
-        write(COPY_IN, (part, places, source), {"dim": dim}, part)
-    else:  # the strides do not show these dims as one
-        whole = index_copy_along(reshape(y, shape), places, source, dim=dim)
-        write(CLONE, (reshape(whole, y.shape),), {}, y)
+    return y, dim, as_one(y.shape, dim, count), reshape(positions, (n,)), source
 
 
 def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
@@ -102,8 +115,48 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
 
 
+# ---- values of transforms: the write as a function, whose result takes the place of what was there -------------------
+
+
+def begin_write(name: str, x: Any) -> None:
+    """Raise unless a value of a transform may be written."""
+    begin = getattr(x.level, "begin_write", None)
+    if begin is None:
+        check_writable(name, x)
+    else:
+        begin(name, x)
+
+
+def set_wrapped(x: Any, index: Any, value: Any) -> None:
+    """x[index] = value for a value of a transform."""
+    begin_write("index", x)
+    given_tensors("index", value)
+    entries, gathers = entries_of(x, index)
+    y = index_with(x, index=entries)
+    if not gathers:
+        expect_room(y, "index", x, value, y.shape)
+        part = expand(cast(as_source(value, x), dtype=x.dtype), shape=y.shape)
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
+        dim, mask = gathers[0]
+        part = where(mask_over(y, dim, mask), reshape(cast(as_source(value, x), dtype=x.dtype), ()), y)
+    else:
+        moved, dim, shape, places, source = located(y, gathers, value, x)
+        part = reshape(index_copy_along(reshape(moved, shape), places, source, dim=dim), moved.shape)
+        if moved is not y:
+            part = permute(part, dims=order_back(gathers, y.ndim))
+    seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
+    place = {"size": seen.shape, "stride": seen.strides, "storage_offset": seen.offset}
+    x.level.end_write("index", x, put(x, part, **place))
+
+
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
+    if y.__class__ not in PLAIN and isinstance(y, Wrapped):
+        begin_write(name, y)
+        expect_room(y, name, x, value, y.shape)
+        found = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
+        y.level.end_write(name, y, clone(found))  # type: ignore[attr-defined]
+        return
     check_writable(name, x, given_tensors(name, value))
     check_writable(name, y)
     expect_room(y, name, x, value, y.shape)

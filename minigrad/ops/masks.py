@@ -87,10 +87,15 @@ def _ranks(mask: Tensor) -> Tensor:
     return clamp_between(running - 1, 0, int(running[-1].item()) - 1)
 
 
+def mask_over(y: Tensor, dim: int, mask: Tensor) -> Tensor:
+    """A mask of some dims of y over all of them."""
+    whole = mask.reshape(*(1,) * dim, *mask.shape, *(1,) * (y.ndim - dim - mask.ndim))
+    return expand(whole, shape=y.shape)
+
+
 def fill(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
     """y[..., mask, ...] = source, which is one element, in y's memory."""
-    whole = mask.reshape(*(1,) * dim, *mask.shape, *(1,) * (y.ndim - dim - mask.ndim))
-    where(expand(whole, shape=y.shape), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
+    where(mask_over(y, dim, mask), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
 
 
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:

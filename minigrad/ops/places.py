@@ -70,6 +70,13 @@ def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
     return shape
 
 
+def order_back(gathers: Gathers, ndim: int) -> tuple[int, ...]:
+    """The order of dims that undoes that of `side_by_side`, where it has put the indexed ones in front."""
+    first = [dim + k for dim, index in gathers for k in range(index.ndim if index.dtype is bool_ else 1)]
+    order = [*first, *[d for d in range(ndim) if d not in first]]
+    return tuple([order.index(d) for d in range(ndim)])
+
+
 def as_one(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
     """A shape with some of its dims as one."""
     return (*shape[:dim], numel(shape[dim : dim + count]), *shape[dim + count :])

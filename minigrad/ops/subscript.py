@@ -110,6 +110,12 @@ def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
 
 def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
     """The view that the basic indices make, and the index tensors with the dim that each stands at."""
+    entries, gathers = entries_of(x, index)
+    return (index_with(x, index=entries) if entries.count(WHOLE) < len(entries) else x), gathers
+
+
+def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]]:
+    """The basic indices in full, and the index tensors with the dim that each stands at in their view."""
     items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
     gathers, dim, at = [], 0, 0  # at: in x
@@ -128,7 +134,7 @@ def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]
             basic.append(item)
         at += dims_of(item)
         dim += dims_of(item) if is_mask(item) else not isinstance(item, int)
-    return (index_with(x, index=Entries(basic)) if basic.count(WHOLE) < len(basic) else x), gathers
+    return Entries(basic), gathers
 
 
 class Truth:

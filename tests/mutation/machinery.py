@@ -47,6 +47,7 @@ PARTS = (
     Part("forward", "minigrad.autodiff.forward", ("pushed", "by_rule", "by_linearity", "by_diagonal", "by_transposing",
                                                   "pulled_back"), FORWARD),
     Part("calls", "minigrad.autodiff.calling", (), CALLS),
+    Part("calls", "minigrad.autodiff.user_op", (), CALLS),
     Part("calls", "minigrad.autodiff.context", (), CALLS),
     Part("calls", "minigrad.autodiff.custom", (), CALLS),
     Part("calls", "minigrad.autodiff.function", (), CALLS),

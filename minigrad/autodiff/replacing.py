@@ -1,0 +1,115 @@
+"""Writes into values of transforms: what a value wraps is replaced by what the write gives as a function.
+
+A value of a transform has no memory of its own, so a write into one is the functional call, whose result takes the
+place of what the value wraps; derivatives and batches follow from that call.  That is the same as a write as long as
+nobody else sees the memory, or has kept it for a rule, which the counts of references tell.  Anybody else's value is
+refused: a clone() of it may be written.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+from minigrad.core.layout import Layout
+from minigrad.core.storage import Storage
+from minigrad.errors import GradientError
+from minigrad.runtime.graph import ids
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.rebasing import INPUT
+from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import Tensor, describe
+
+
+class ReplacingLevel(Level):
+    """A level whose values may be written.  inside: the name of what a value of it wraps."""
+
+    inside = "value"
+
+    def begin_write(self, name: str, x: Any) -> None:
+        """Raise GradientError unless x may be written: nobody else sees it."""
+        why = refused(self, x)
+        if why:
+            raise GradientError(f"{name}: {describe(x)} {why}", op=name)
+
+    def end_write(self, name: str, x: Any, y: Tensor) -> None:
+        """x is what y is from now on.  Raises GradientError for a y that belongs to a transform inside of x's."""
+        if isinstance(y, Wrapped) and y.level.depth > self.depth:
+            raise GradientError(
+                f"{name}: {describe(x)} belongs to a transform around the one that the value written into it belongs "
+                f"to; return the value instead",
+                op=name,
+            )
+        self.replace(x, y)
+        x.layout = self.layout_of(x)
+        x.id = next(ids)  # by which those know that have kept it
+
+    def replace(self, x: Any, y: Tensor) -> None:
+        """Give x what y wraps, or y itself where it is a constant here."""
+        raise NotImplementedError
+
+    def layout_of(self, x: Any) -> Layout:
+        """The layout that x shows."""
+        layout: Layout = getattr(x, self.inside).layout
+        return layout
+
+
+def refused(level: ReplacingLevel, x: Any) -> str:
+    """Why a value may not be written, or nothing."""
+    if not level.alive:
+        return "belongs to a transform that has ended; return it from the function that is transformed"
+    if x.base is INPUT:
+        return INPUT.why
+    if not mode.enabled:
+        return (
+            "belongs to a transform, and what is written under mg.no_grad() would be lost to it; compute a new tensor"
+        )
+    if not only_seen_here(x):
+        return (
+            "belongs to a transform, and something else shows its memory or has kept it for a derivative; write into "
+            "a clone() of it"
+        )
+    return ""
+
+
+def only_seen_here(x: Any) -> bool:
+    """Whether what x wraps, all the way down, is held by nobody else."""
+    while isinstance(x, Wrapped):
+        name = getattr(x.level, "inside", None)
+        if name is None or held(x, name) != HELD:
+            return False
+        x = getattr(x, name)
+    return stored(x) == STORED
+
+
+def held(owner: Any, name: str) -> int:
+    """How many references there are to what an attribute holds."""
+    return getrefcount(getattr(owner, name))
+
+
+def stored(x: Tensor) -> int:
+    """How many references there are to the storage of a tensor."""
+    return getrefcount(x.storage)
+
+
+class _Owner:
+    __slots__ = ("value",)
+
+    def __init__(self, value: Tensor) -> None:
+        self.value = value
+
+
+HELD = held(_Owner(Tensor(Storage.of(0.0), Layout.contiguous(()))), "value")
+STORED = stored(Tensor(Storage.of(0.0), Layout.contiguous(())))
+
+
+def alike(x: Any) -> Any:
+    """Another object for the same value, so that a write into one of them is refused, or not seen by the other."""
+    if not isinstance(x, Wrapped):
+        return x
+    found = x.__class__.__new__(x.__class__)
+    for kind in x.__class__.__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            if name not in ("__weakref__", "storage") and hasattr(x, name):
+                setattr(found, name, getattr(x, name))
+    return found

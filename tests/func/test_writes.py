@@ -1,0 +1,202 @@
+"""Writes into values of transforms are the functional calls; what somebody else sees or has kept is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GradientError, ShapeError, StorageError
+from minigrad.func import grad, hessian, jvp, linearize, vjp, vmap
+
+X = mg.tensor(np.arange(1.0, 4.0) / 2.0, device="reference")
+MANY = mg.tensor(np.arange(1.0, 7.0).reshape(2, 3) / 3.0, device="reference")
+MASK = mg.tensor([True, False, True], device="reference")
+
+
+def arithmetic(x: Any) -> Any:
+    y = x * 1.0
+    y += x * x
+    y.mul_(x)
+    y.sin_()
+    return y
+
+
+def items(x: Any) -> Any:
+    y = x * 1.0
+    y[0] = x[1] * x[2]
+    y[[2, 0]] = y[:2] * 3.0
+    y[1:] = x[0]
+    y[MASK] = 0.5
+    return y * x
+
+
+def rows(x: Any) -> Any:
+    z = mg.stack([x, x * x])
+    z[[0, 1], [2, 1]] = x[:2]
+    z[:, 0] = x[2]
+    z[[0, 1], :, None] = z[:, :, None] * 2.0
+    return z
+
+
+def whole(x: Any) -> Any:
+    y, z = x * 1.0, x * 2.0
+    y.copy_(x[0] * 3.0)
+    z.fill_(2.0)
+    return y * z * x + z
+
+
+PAIRS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "arithmetic": (arithmetic, lambda x: ((x + x * x) * x).sin()),
+    "items": (items, lambda x: mg.stack([0.5 * x[0], x[0] * x[1], 0.5 * x[2]])),
+    "rows": (rows, lambda x: mg.stack([mg.stack([x[2], x[1], x[0]]), mg.stack([x[2], x[1], x[2] * x[2]])]) * 2.0),
+    "whole": (whole, lambda x: x[0] * 6.0 * x + 2.0),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_function_that_writes_is_transformed_as_one_that_does_not(name: str) -> None:
+    writes, plain = PAIRS[name]
+    assert np.allclose(writes(X.clone()).tolist(), plain(X).tolist())
+    v = mg.tensor([1.0, 10.0, 100.0], dtype="float64", device="reference")
+    ways: list[Callable[[Any], Any]] = [
+        lambda f: jvp(f, (X,), (v,)),
+        lambda f: [vmap(f)(MANY)],
+        lambda f: [vmap(grad(lambda x: f(x).sum()))(MANY)],
+        lambda f: [grad(lambda x: grad(lambda x: f(x).sum())(x).sum())(X)],
+        lambda f: [hessian(lambda x: f(x).sum())(X)],
+        lambda f: jvp(vmap(f), (MANY,), (MANY,)),
+        lambda f: [vmap(lambda x: jvp(f, (x,), (x,))[1])(MANY)],
+    ]
+    for way in ways:
+        for ours, right in zip(way(writes), way(plain), strict=True):
+            np.testing.assert_allclose(ours.numpy(), right.numpy(), rtol=1e-12)
+
+
+SEEN = "something else shows its memory or has kept it for a derivative; write into a clone"
+
+
+def an_input(x: Any) -> Any:
+    x += 1.0
+    return x
+
+
+def a_view_of_an_input(x: Any) -> Any:
+    x[:2].mul_(2.0)
+    return x
+
+
+def with_a_view(x: Any) -> Any:
+    y = x * 1.0
+    view = y[:2]
+    y += 1.0
+    return view
+
+
+def a_view(x: Any) -> Any:
+    y = x * 1.0
+    y[:2].mul_(2.0)
+    return y
+
+
+def detached(x: Any) -> Any:
+    y = x * 1.0
+    other = y.detach()
+    y += 1.0
+    return other * 1.0
+
+
+def without_recording(x: Any) -> Any:
+    y = x * 1.0
+    with mg.no_grad():
+        y += 1.0
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (an_input, "is an input of a transform, or a view of one; write into a copy"),
+        (a_view_of_an_input, SEEN),
+        (with_a_view, SEEN),
+        (a_view, SEEN),
+        (detached, SEEN),
+        (without_recording, r"under mg\.no_grad\(\) would be lost"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_what_somebody_else_sees_is_refused(function: Any, words: str) -> None:
+    for transformed in (vmap(function), lambda x: jvp(function, (x,), (x,))):
+        with pytest.raises(GradientError, match=words):
+            transformed(MANY)
+    with pytest.raises(GradientError, match=words):
+        vmap(grad(lambda x: function(x).sum()))(MANY)
+
+
+def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
+    def further_in(x: Any) -> Any:
+        y = x * 1.0
+
+        def inner(z: Any) -> Any:
+            nonlocal y
+            y += z
+            return z.sum()
+
+        return grad(inner)(x) + y
+
+    with pytest.raises(GradientError, match="belongs to a transform around the one that the value written"):
+        vmap(further_in)(MANY)
+    with pytest.raises(ShapeError, match="shapes, dtypes and devices must agree"):
+        vmap(lambda x: (x * 1.0).sum().add_(x))(MANY)
+    with pytest.raises(ShapeError, match="does not broadcast"):
+        vmap(lambda x: (x * 1.0).__setitem__([0, 1], x))(MANY)
+    with pytest.raises(GradientError, match="which writes in place do not pass"):
+        vmap(lambda x: mg.zeros(3, dtype="float64", device="reference").add_(x))(MANY)
+    with pytest.raises(GradientError, match="which writes in place do not pass"):
+        linearize(lambda x: (x * 1.0).add_(x), X)
+
+
+def test_a_value_that_a_derivative_has_kept_is_noticed_when_it_is_written() -> None:
+    def kept(u: Any) -> Any:
+        y = u * 1.0
+        _, pull = vjp(lambda z: (z * y).sum(), u * 1.0)
+        y += 1.0
+        return pull(mg.tensor(1.0, dtype="float64", device="reference"))[0]
+
+    with pytest.raises(StorageError, match=r"mul\(3,\) saved float64\(3,\), but it was changed in place since"):
+        vmap(kept)(MANY)
+
+
+def test_a_gradient_is_nobody_elses() -> None:
+    def handed_back(u: Any) -> Any:
+        cotangent = u * 1.0
+        _, pull = vjp(lambda z: z + 1.0, u * 2.0)
+        (g,) = pull(cotangent)
+        g += 1.0
+        return cotangent
+
+    with pytest.raises(GradientError, match=SEEN):
+        vmap(handed_back)(MANY)
+
+
+@pytest.mark.filterwarnings("ignore:Writes")
+def test_a_backward_that_writes_into_its_gradient_is_refused_under_a_transform_too() -> None:
+    class Writes(mg.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:  # type: ignore[override]
+            return x * 2.0
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            g *= 2.0
+            return g
+
+    with pytest.raises(GradientError, match=r"wrote into its argument|something else shows|number of the program"):
+        vmap(grad(lambda x: (Writes.apply(x * 1.0) * x).sum()))(MANY)
