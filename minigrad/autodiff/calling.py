@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.barriers import alias, barred, depends
-from minigrad.autodiff.context import Context, among, code_of, has, nonzero
+from minigrad.autodiff.context import Context, Seat, among, code_of, has, nonzero
 from minigrad.autodiff.user_op import Same, UserOp
 from minigrad.autodiff.watching import versions
 from minigrad.backends.registry import backend_of
@@ -21,7 +21,7 @@ from minigrad.ops.casting import clone
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.noting import noted
 from minigrad.runtime.planning import CallPlan
-from minigrad.runtime.rebasing import current
+from minigrad.runtime.rebasing import RETURNED, current
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -65,7 +65,7 @@ class Call(UserOp):
         if not any(edge is not None for edge in edges) or not any(carries):
             return results[0] if self.result is None else self.result(*results)
         node = self.record(ctx, operands, results, edges)
-        return self.handed_out(ctx, node, results, carries)
+        return self.handed_out(ctx, node, operands, results, carries)
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
         """Raise GradientError for an argument that was written and not marked, or marked and not returned, or that is a
@@ -110,7 +110,7 @@ class Call(UserOp):
         node = BackpropOp(self, plan, {}, edges, mask, tuple(kept))
         if self.result is not None:
             node.ids = (node.id, *[next(ids) for _ in results[1:]])
-        self.specs = specs
+        self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
         node.source = noted(node) if settings.noting else None
         return node
 
@@ -123,10 +123,11 @@ class Call(UserOp):
             if x is None:
                 places.append(None)
                 continue
-            code = code_of(x, operands, results)
+            code = code_of(x, () if among(x, ctx._dirty) else operands, results)
             places.append(len(kept))
             codes.append(len(operands) + len(kept) if code is None else code)
-            kept.append(x if code is not None and code >= 0 else x.detach() if x.id >= self.first else x)
+            made_here = x.id >= self.first if code is None else code < 0
+            kept.append(x.detach() if made_here else x)
         for k, y in enumerate(results):
             if among(y, ctx._dirty) and -1 - k not in codes:  # by its version the graph knows its memory
                 codes.append(-1 - k)
@@ -137,12 +138,20 @@ class Call(UserOp):
         self.joint = Rule(self.back, names, (), tuple(range(len(results))), asked=True)
         return kept
 
-    def handed_out(self, ctx: Context, node: BackpropOp, results: list[Tensor], carries: list[bool]) -> Any:
+    def handed_out(
+        self, ctx: Context, node: BackpropOp, operands: Any, results: list[Tensor], carries: list[bool]
+    ) -> Any:
         """The results as parts of the graph."""
+        given = [x.storage for x in operands]
         found = []
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
             edge: Any = node if self.result is None else Output(node, k)
-            found.append(with_edge(y, edge, among(y, ctx._dirty)) if carry else y)
+            dirty = among(y, ctx._dirty)
+            part = with_edge(y, edge, dirty) if carry else y
+            if carry and not dirty and any(part.storage is memory for memory in given):
+                part.base = RETURNED
+            found.append(part)
+        ctx._dirty = ctx._constant = ()  # a result that its own node keeps would keep the graph
         return found[0] if self.result is None else self.result(*found)
 
     # ---- backward ----

@@ -73,6 +73,14 @@ class Hole(NamedTuple):
     k: int
 
 
+class Seat(NamedTuple):
+    """What a gradient of an operand must fit."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: Any
+
+
 def together(*results: Any) -> tuple[Any, ...]:
     """Several results."""
     return results
@@ -155,14 +163,14 @@ def in_front(y: Tensor, dim: int | None, size: int) -> Tensor:
     return permute(y, dims=tuple(order))
 
 
-def check_gradient(whose: str, name: str, g: Any, like: Any, device: Any) -> None:
-    """Raise unless g is a float tensor on the device that can be summed to the shape of the argument, `like`."""
+def check_gradient(whose: str, name: str, g: Any, like: Any) -> None:
+    """Raise unless g is a float tensor on the device of the argument, `like`, that can be summed to its shape."""
     error: type[MinigradError]
     if not isinstance(g, Tensor):
         error = GradientError
     elif not g.dtype.is_float:
         error = DTypeError
-    elif g.device is not device:
+    elif g.device is not like.device:
         error = DeviceError
     elif not fits(g.shape, like, None):
         error = ShapeError
@@ -170,7 +178,7 @@ def check_gradient(whose: str, name: str, g: Any, like: Any, device: Any) -> Non
         return
     where = f" on {g.device}" if error is DeviceError else ""
     raise error(
-        f"{whose} gave {describe(g)}{where} for {name!r}; expected a gradient {like.dtype}{like.shape} on {device}"
+        f"{whose} gave {describe(g)}{where} for {name!r}; expected a gradient {like.dtype}{like.shape} on {like.device}"
     )
 
 

@@ -56,10 +56,10 @@ class UserOp(Op):
     """The op that a Function is for these arguments.
 
     given: the arguments, with a hole for each tensor; slots: what forward returned, likewise.
-    over: it was called with values of a transform.  specs: layouts and dtypes of the operands.
+    over: it was called with values of a transform.  seats: what gradients of the operands must fit.
     """
 
-    __slots__ = ("cls", "given", "over", "slots", "specs", "tensors")
+    __slots__ = ("cls", "given", "over", "seats", "slots", "tensors")
 
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
@@ -140,7 +140,7 @@ class UserOp(Op):
 
     def one_back(self, *values: Any, position: int) -> Tensor | None:
         """The gradient of one operand, from everything: what forward mode is derived from."""
-        self.specs = values[len(self.outputs) :]
+        self.seats = values[len(self.outputs) :]
         return self.over_back(*values, asked=tuple([k == position for k in range(len(self.operands))]))[position]
 
     def context_of(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> Context:
@@ -169,12 +169,11 @@ class UserOp(Op):
         check_unwritten(self, self.whose("backward"), names, values, before)
         partials = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         self.check_number(partials)
-        specs = given[: len(self.operands)] if self.over else self.specs
-        device = next(g for g in heads if g is not None).device
+        seats = given[: len(self.operands)] if self.over else self.seats
         result: list[Tensor | None] = [None] * len(self.operands)
         for hole, g in zip(self.given, partials):
             if hole.__class__ is Hole and g is not None and asked[hole.k]:
-                check_gradient(self.whose("backward"), hole.name, g, specs[hole.k], device)
+                check_gradient(self.whose("backward"), hole.name, g, seats[hole.k])
                 result[hole.k] = g
         return result
 

@@ -45,6 +45,7 @@ NO_GRAD = Sealed(
     "is a view that was made under mg.no_grad() of what gradients flow through, so the write could not be recorded; "
     "make the view outside, or write under mg.no_grad()"
 )
+RETURNED = Sealed("is memory of an argument that a Function returned; write into a copy of it, as clone() gives")
 INPUT = Sealed("is an input of a transform, or a view of one; write into a copy of it, as clone() gives")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from typing import Any
 
@@ -261,3 +262,46 @@ def test_residuals_that_are_arguments_or_results_need_no_second_run() -> None:
         y = mg.grad(y, x, create_graph=True)
         assert y.tolist() == pytest.approx([0.5**0 * 1.6487212707001282])
     assert ran == [1]
+
+
+def test_a_function_may_move_its_argument_to_another_device() -> None:
+    x = leaf(2.0)
+    y = function(lambda ctx, x: x.to("cpu"), lambda ctx, g: g.to("reference") * 3.0).apply(x)
+    assert y.device is mg.device("cpu") and y.backward()[x].tolist() == [3.0]
+
+
+def test_a_graph_of_a_marked_argument_that_is_kept_dies_and_has_second_derivatives() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        x.exp_()
+        ctx.save_for_backward(x)
+        return x
+
+    x = leaf(0.5)
+    y = function(forward, lambda ctx, g: g * ctx.saved_tensors[0]).apply(x * 2.0)
+    first = mg.grad(y, x, create_graph=True)
+    assert first.tolist() == pytest.approx([2.0 * 2.718281828459045])
+    assert mg.grad(first, x).tolist() == pytest.approx([4.0 * 2.718281828459045])
+    gc.disable()
+    try:
+        node = weakref.ref(y.op)
+        del y, first
+        assert node() is None, "a cycle keeps the graph"
+    finally:
+        gc.enable()
+
+
+def test_f5_a_part_of_an_argument_that_is_returned_may_not_be_written() -> None:
+    x = leaf(1.0, 2.0)
+    part = function(lambda ctx, x: x[:1], lambda ctx, g: mg.cat([g, g * 0.0]))
+    for write in (lambda y: y.mul_(2.0), lambda y: y.zero_()):
+        with pytest.raises(GradientError, match="is memory of an argument that a Function returned"):
+            write(part.apply(x))
+    assert x.tolist() == [1.0, 2.0] and mg.grad(part.apply(x), x).tolist() == [1.0, 0.0]
+
+
+def test_a_result_in_memory_of_its_own_may_be_written() -> None:
+    x = leaf(1.0, 2.0)
+    y = Square.apply(x)
+    y.mul_(3.0)
+    assert mg.grad(y.sum(), x).tolist() == [6.0, 12.0]

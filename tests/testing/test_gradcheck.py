@@ -89,9 +89,9 @@ def test_what_gives_no_tensor_is_refused() -> None:
 def test_a_function_that_is_all_kinks_is_called_that() -> None:
     def takagi(x: Any) -> Any:  # continuous, and nowhere differentiable
         heights = [2.0**k * x.detach().numpy() for k in range(45)]
-        return mg.tensor(sum(np.abs(h - np.round(h)) / 2.0**k for k, h in enumerate(heights))) + x * 0.0
+        return mg.tensor(sum(np.abs(h - np.round(h)) / 1.2**k for k, h in enumerate(heights))) + x * 0.0
 
-    with pytest.raises(GradcheckError, match="the function has a kink at each of the points that were tried"):
+    with pytest.raises(GradcheckError, match="the function has a kink at each of the points tried"):
         gradcheck(takagi, mg.Var([0.3], dtype="float64"))
 
 
