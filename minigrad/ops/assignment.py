@@ -25,10 +25,10 @@ from minigrad.ops.indexing import index_copy_along
 from minigrad.ops.masks import count_true, fill, mask_over, places_of
 from minigrad.ops.places import Gathers, as_one, order_back, side_by_side
 from minigrad.ops.put import put
-from minigrad.ops.subscript import INDEX, entries_of, read_index
+from minigrad.ops.subscript import INDEX, entries_of, plain_view, read_index
 from minigrad.ops.views import as_view, expand, index_with, permute, reshape
 from minigrad.runtime.data import nested_shape
-from minigrad.runtime.dispatch import write
+from minigrad.runtime.dispatch import number, write
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import is_grad_enabled, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
@@ -37,6 +37,7 @@ from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
 CLONE: Op = clone.op  # type: ignore[attr-defined]
+COMMON = 1000.0  # numbers below it every float dtype holds, and they come again and again
 COPY_IN: Op = index_copy_along.op  # type: ignore[attr-defined]
 
 
@@ -49,6 +50,10 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     """
     if x.__class__ not in PLAIN and isinstance(x, Wrapped):
         set_wrapped(x, index, value)
+        return
+    y = plain_view(x, index) if x.__class__ in PLAIN else None
+    if y is not None:
+        copy_into(x if y.layout is x.layout else y, value, "index", x)
         return
     y, gathers = read_index(x, index)
     if not gathers:
@@ -107,6 +112,8 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
 
 def as_source(value: Any, x: Tensor) -> Tensor:
     """A value to be written as a tensor."""
+    if value.__class__ is float and x.dtype.is_float and -COMMON < value < COMMON:
+        return number(value, x.dtype, x.device)
     return value if isinstance(value, Tensor) else tensor(value, device=x.device)
 
 

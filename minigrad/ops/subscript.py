@@ -44,13 +44,9 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     ShapeError for index tensors that do not broadcast.
     """
     if x.__class__ in PLAIN:
-        written = as_written(index)
-        if written is not None:
-            key = (x.layout, x.dtype, x.device, written)
-            plan = INDEX.plans.get(key)
-            if plan is None:
-                plan = plan_for(INDEX, (x,), {"index": in_full(x, list(written))}, key)
-            return run_view(INDEX, plan, x)
+        view = plain_view(x, index)
+        if view is not None:
+            return view
     elif isinstance(x, Wrapped):
         written = as_written(index)
         if written is not None:
@@ -71,6 +67,18 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         y, dim, count, positions = side_by_side(y, gathers)
         y = y.reshape(as_one(y.shape, dim, count))
     return choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
+
+
+def plain_view(x: Tensor, index: Any) -> Tensor | None:
+    """x[index] of a plain tensor for a basic index, by a plan; None for any other."""
+    written = as_written(index)
+    if written is None:
+        return None
+    key = (x.layout, x.dtype, x.device, written)
+    plan = INDEX.plans.get(key)
+    if plan is None:
+        plan = plan_for(INDEX, (x,), {"index": in_full(x, list(written))}, key)
+    return run_view(INDEX, plan, x)
 
 
 def as_written(index: Any) -> tuple[Any, ...] | None:
