@@ -47,6 +47,8 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         view = plain_view(x, index)
         if view is not None:
             return view
+        if isinstance(index, Tensor) and index.dtype.is_int and index.layout.shape and x.layout.shape:
+            return take(x, 0, index)
     elif isinstance(x, Wrapped):
         written = as_written(index)
         if written is not None:
