@@ -75,3 +75,16 @@ def test_bad_arguments_are_named(call, error, text):
         place = message.find(word, place)
         assert place >= 0, f"{word!r} is missing from {message!r}"
     assert "\n" not in message
+
+
+def test_a_left_operand_of_long_columns_is_copied_and_gives_the_same() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(130, 1100)).astype(np.float32), rng.normal(size=(130, 140)).astype(np.float32)
+    x, y = mg.tensor(a), mg.tensor(b)
+    found = x.T @ y
+    np.testing.assert_allclose(found.numpy(), a.T.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(found.numpy(), (x.T.contiguous() @ y).numpy())
+    part = mg.tensor(np.concatenate([b, a], axis=1))[:, 140:]
+    np.testing.assert_array_equal((part.T @ y).numpy(), found.numpy())
+    out = mg.zeros(140, 1100).T
+    np.testing.assert_array_equal(mg.addmm(out, part.T, y).numpy(), found.numpy())

@@ -21,6 +21,7 @@ from minigrad.backends.cpu.product import (
     blocks_of,
     is_inner_products,
     pays_turned,
+    pays_upright,
     vector_blocks,
     work_of,
 )
@@ -81,6 +82,8 @@ class Matmul(Family):
             result = steps.work(out.shape[::-1], dtype)
             self.product(steps, result, turned(b), turned(a), c and turned(c), alpha, beta)
             steps.copy(out, turned(result))
+        elif len(out.shape) == 2 and pays_upright(problem):
+            self.product(steps, out, steps.dense(a), b, c, alpha, beta)
         else:
             self._tiled_product(steps, problem, (out, a, b, c), factors)
 

@@ -16,6 +16,7 @@ from minigrad.kernels.cpu.matmul import PACK
 TASKS = 16  # blocks that a result is cut into: by the shape, not by the number of threads
 ROWS = 128  # rows of a task: what of the left operand stays in the second cache, at the kernels' depth
 PIECE = 2048  # elements of the inner dim that are worth a task of their own
+PAGE = 1024  # elements from which each of a column's neighbours is on another page of memory
 FEW, LONG = 16, 256  # columns, and elements of a row, from which inner products are made
 
 Ints = tuple[int, ...]
@@ -86,6 +87,12 @@ def is_inner_products(p: Problem) -> bool:
 def pays_turned(p: Problem) -> bool:
     """Whether far fewer elements move if the transpose is made and turned back, as for few rows and a large weight."""
     return p.bn != 1 and 8 * (p.m * p.n + (p.m * p.k if p.am != 1 else 0)) < p.n * p.k
+
+
+def pays_upright(p: Problem) -> bool:
+    """Whether a left operand that lies column by column is best copied: a tile reads a piece of each column, which is a
+    page of its own where columns are long, and does so again for every panel of the right operand."""
+    return p.am == 1 and p.ak >= PAGE and p.batches == 1 and min(p.m, p.n, p.k) >= 8 * FEW
 
 
 def work_of(p: Problem, dtype: DType) -> int:
