@@ -29,7 +29,7 @@ class Leak(mg.Function):
     @staticmethod
     def forward(x, r):
         """Unrecorded: NumPy arrays may be looked at, and filled."""
-        return mg.from_numpy(leak(x.detach().numpy(), r))
+        return mg.from_numpy(leak(x.detach().numpy(), r)).to(x.device)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
