@@ -116,7 +116,28 @@ def indices(backend):
             backend.prepare(requests.ScatterAdd(1), x, x, spec(index, (4, 3)), spec(dtype, (4, 3)))
 
 
-FAMILIES = {"elementwise": elementwise, "casts": casts, "folds": folds, "indices": indices}
+def products(backend):
+    """Tiles of each size, on the tensor cores too, in each way of reading; vectors; pieces."""
+    square = {"N": "dense", "T": "transposed"}
+    for dtype, n in ((f32, 2048), (f32, 65), (f32, 9), (f64, 130), (i32, 20), (bool_, 20), (f16, 67), (bf16, 2048)):
+        backend.prepare(requests.Product(), spec(dtype, (n, n)), spec(dtype, (n, n)), spec(dtype, (n, n), "transposed"))
+    for left, right in itertools.product(square, repeat=2):
+        a, b = (even(f16, n == "T", 64) for n in (left, right))
+        backend.prepare(requests.Product(2, 3), spec(f16), a, b, spec(f16))
+    for dtype, way in itertools.product((f32, f16), ("dense", "transposed")):
+        a = spec(dtype, (5000, 5000), way)
+        backend.prepare(requests.Product(), spec(dtype, (5000, 1)), a, spec(dtype, (5000, 1)))
+    batch = [spec(f32, (3, 4, 4000, 20), "permuted"), spec(f32, (3, 4, 20, 4000)), spec(f32, (3, 4, 20, 20))]
+    backend.prepare(requests.Product(1, 1), spec(f32, (3, 4, 20, 20)), batch[1], batch[0], batch[2])
+
+
+def even(dtype, turned, n):
+    """A square matrix, dense or the transpose of a dense one, whose rows begin where asynchronous copies may."""
+    layout = Layout.contiguous((n, n))
+    return Spec(layout.transpose(0, 1) if turned else layout, dtype)
+
+
+FAMILIES = {"elementwise": elementwise, "casts": casts, "folds": folds, "indices": indices, "products": products}
 
 
 def collected(family):

@@ -55,9 +55,15 @@ FAMILIES = {
     "minigrad.backends.cpu": {"family", "loops", "texts"},
     "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
 }
-STANDS_ON = {"conv": {"matmul"}, "matmul": {"product"}, "reduction": {"folding"}}
+STANDS_ON = {
+    "conv": {"matmul", "product", "tiles"},
+    "matmul": {"product", "tiles"},
+    "tiles": {"product"},
+    "reduction": {"folding"},
+}
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
-ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands"}
+ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",
+         "matrices"}  # fmt: skip
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}

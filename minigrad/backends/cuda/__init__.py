@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from minigrad.backends.cuda.elementwise import Elementwise
 from minigrad.backends.cuda.indexing import Indexing
+from minigrad.backends.cuda.matmul import Matmul
 from minigrad.backends.cuda.reduction import Reduction
 
 
-class CudaBackend(Elementwise, Indexing, Reduction):
+class CudaBackend(Elementwise, Indexing, Matmul, Reduction):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.cuda.matrices import results
 from minigrad.backends.cuda.strands import strand
 from minigrad.backends.cuda.watched import Access, Cells, Notice
 from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
@@ -60,6 +61,7 @@ class Block:
         words.block, words.cuda.blockIdx = self, where
         self.lanes = [Lane(k, size) for k in range(size.x * size.y * size.z)]
         self.shared: dict[Any, Cells] = {}
+        self.copies: dict[int, list[list[Any]]] = {}  # asynchronous ones of each thread, in groups
         self.current = self.lanes[0]
         for lane in self.lanes:
             lane.access = Access(words.launch, number, 0, lane.number // 32, 0, lane.number)
@@ -122,11 +124,11 @@ class Block:
                     self.together(what, group)
                     ready += group
 
-    def meet(self, what: tuple[str, Any], value: Any) -> Any:
-        """Called by a thread: wait for the others; what they find together."""
+    def meet(self, what: tuple[str, Any], value: Any, depth: int = 2) -> Any:
+        """Called by a thread: wait for the others; what they find together.  depth: calls up to the kernel."""
         lane = self.current
         lane.waits, lane.value = what, value
-        lane.line = sys._getframe(2).f_lineno
+        lane.line = sys._getframe(depth).f_lineno
         lane.strand.wait()
         return lane.result
 
@@ -137,6 +139,11 @@ class Block:
             for lane in group:
                 own, source = lane.value
                 lane.result = values[source][0] if source in values else own
+            return
+        if what.startswith(("ldmatrix", "mma")):
+            each = results(what, values)
+            for lane in group:
+                lane.result = each[lane.number % 32]
             return
         found: Any = None
         if what == "ballot":

@@ -126,6 +126,12 @@ class Cells:
         for k, value in enumerate(values):
             self[index + k] = value
 
+    def promise(self, index: Any) -> None:
+        """A copy to this element is on its way: until it lands nobody may read it."""
+        place = self.place(index)
+        self.writing(place)
+        self.room.stamps[place * self.dtype.itemsize] = 0
+
     def aligned(self, index: Any, width: int) -> None:
         """Refuse a wide access whose address is no multiple of its size."""
         size = self.dtype.itemsize
@@ -189,3 +195,22 @@ class Cells:
     def notice(self, kind: str, what: str) -> Notice:
         """The error for something that is wrong at these elements."""
         return Notice(f"{self.words.kernel}: {self.room.name} {what} ({self.words.access})", kind=kind)
+
+
+class Own(Cells):
+    """An array of one thread's own, which nobody else can meet: only its ends and what is unwritten are looked at."""
+
+    def __init__(self, room: Room, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...]):
+        super().__init__(room, dtype, words, shape, True)
+        self.items: list[Any] = [None] * self.size
+
+    def __getitem__(self, index: Any) -> Any:
+        place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)
+        found = self.items[place]
+        if found is None:
+            raise self.notice("unwritten", f"is read at {int(place)}, which nobody has written")
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)
+        self.items[place] = self.dtype.type(value)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.cuda.watched import Access, Cells, Room
+from minigrad.backends.cuda.matrices import instructions
+from minigrad.backends.cuda.watched import Access, Cells, Own, Room
 from minigrad.backends.reference.scalars import names as reference_names
 from minigrad.kernels import half
 from minigrad.kernels.cuda.target import LIBDEVICE
@@ -43,10 +44,11 @@ class Words:
     def given(self) -> dict[str, Any]:
         """All names."""
         found: dict[str, Any] = {"cuda": self.cuda, "libdevice": LIBRARY, "device": lambda function: function}
-        for width in (2, 4, 8, 16):
+        for width in (1, 2, 4, 8, 16):
             found[f"load_{width}"] = lambda p, i, width=width: p.load(i, width)
             found[f"store_{width}"] = lambda p, i, values: p.store(i, values)
         found |= {"half_to_float": half.half_to_float, "float_to_half": half.float_to_half}
+        found |= instructions(self)
         return found | {"atomic_add": lambda p, i, x: p.add(i, x)}
 
 
@@ -78,7 +80,8 @@ class Cuda:
         return self._words.block.shared_array((caller.f_code, caller.f_lasti), shape, np.dtype(dtype))
 
     def _local_array(self, shape: Any, dtype: Any, alignment: int = 16) -> Cells:
-        return cells_of(self._words, "a local array", shape, np.dtype(dtype), private=True)
+        sizes, kind = sizes_of(shape), np.dtype(dtype)
+        return Own(Room(math.prod(sizes) * kind.itemsize, "a local array"), kind, self._words, sizes)
 
     # ---- waiting for others: (what, the lanes that are waited for), a value
 
@@ -139,10 +142,15 @@ class Cuda:
 WAITING = {name for name in vars(Cuda) if "sync" in name}
 
 
-def cells_of(words: Words, name: str, shape: Any, dtype: np.dtype[Any], private: bool = False) -> Cells:
-    """An array of a kernel's own, unwritten."""
-    sizes = tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
-    return Cells(Room(math.prod(sizes) * dtype.itemsize, name), dtype, words, sizes, private)
+def sizes_of(shape: Any) -> tuple[int, ...]:
+    """The sizes of an array's dims."""
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
+
+
+def cells_of(words: Words, name: str, shape: Any, dtype: np.dtype[Any]) -> Cells:
+    """An array of a block, unwritten."""
+    sizes = sizes_of(shape)
+    return Cells(Room(math.prod(sizes) * dtype.itemsize, name), dtype, words, sizes)
 
 
 def libdevice() -> SimpleNamespace:

@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 I32 = ir.IntType(32)
-WIDTHS = (2, 4, 8, 16)  # elements of one load or store, of 16 bytes at most
+WIDTHS = (1, 2, 4, 8, 16)  # elements of one load or store, of 16 bytes at most
 
 
 def natives() -> dict[str, Any]:
@@ -25,11 +25,21 @@ def natives() -> dict[str, Any]:
     store_W(p, i, values): the same the other way.
     half_to_float(h), float_to_half(x): the machine's own conversions of the bits of a float16.
     atomic_add(p, i, x): p[i] += x in one step, whoever else does so.
+    copy_async(a, to, p, i, n): the 8 elements at p[i], of 16 bits, on their way to a[to] of shared memory; n of them, 8
+        or 0, else zeros.  copies_sent() ends a group of them; copies_landed_N() waits until at most N groups are under
+        way.
+    ldmatrix(a, i), ldmatrix_turned(a, i): four 8 x 8 matrices of 16-bit elements, whose rows begin where the 32 lanes
+        say; a lane is given two neighbours of each row, or column, as a word of 32 bits for each matrix.
+    mma_float16(a0 .. a3, b0, b1, c0 .. c3), mma_bfloat16: c + a @ b of a warp, 16 x 8 with 16 between them.
     """
     found: dict[str, Any] = {}
     for width in WIDTHS:
         found[f"load_{width}"], found[f"store_{width}"] = loader(width), storer(width)
     found |= {"half_to_float": intrinsic(_half_to_float), "float_to_half": intrinsic(_float_to_half)}
+    found |= {"copy_async": intrinsic(_copy_async), "copies_sent": assembled("cp.async.commit_group;")}
+    found |= {f"copies_landed_{n}": assembled(f"cp.async.wait_group {n};") for n in (0, 1)}
+    found |= {"ldmatrix": matrices(""), "ldmatrix_turned": matrices(".trans")}
+    found |= {"mma_float16": multiplier("f16"), "mma_bfloat16": multiplier("bf16")}
     return found | {"atomic_add": intrinsic(_atomic_add)}
 
 
@@ -45,9 +55,10 @@ def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
 
 
 def address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
-    """The address of an element of a pointer or of a flat array."""
-    data = value if isinstance(kind, types.CPointer) else context.make_array(kind)(context, builder, value).data
-    return builder.gep(data, [i])
+    """The address of an element of a pointer or of a flat array, whose places are computed in 32 bits."""
+    if isinstance(kind, types.CPointer):
+        return builder.gep(value, [i])
+    return builder.gep(context.make_array(kind)(context, builder, value).data, [builder.trunc(i, I32)])
 
 
 def loader(width: int) -> Callable[..., Any]:
@@ -124,3 +135,76 @@ def _atomic_add(typingctx, p, i, x):
         return context.get_dummy_value()
 
     return types.void(p, types.int64, p.dtype), codegen
+
+
+# ---- the tensor cores, and what feeds them
+
+
+def assembled(text: str) -> Callable[..., Any]:
+    """An instruction without operands, that memory is not moved across."""
+
+    def alone(typingctx):
+        def codegen(context, builder, sig, args):
+            builder.asm(ir.FunctionType(ir.VoidType(), []), text, "~{memory}", [], True)
+            return context.get_dummy_value()
+
+        return types.void(), codegen
+
+    return intrinsic(alone)  # type: ignore[no-any-return]
+
+
+def shared_address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
+    """The address of an element of a shared array, as instructions on shared memory take it."""
+    data = context.make_array(kind)(context, builder, value).data
+    base = builder.ptrtoint(builder.addrspacecast(data, ir.PointerType(data.type.pointee, 3)), I32)
+    return builder.add(base, builder.mul(builder.trunc(i, I32), I32(kind.dtype.bitwidth // 8)))
+
+
+def _copy_async(typingctx, a, to, p, i, n):
+    def codegen(context, builder, sig, args):
+        target = shared_address(context, builder, a, args[0], args[1])
+        place = address(context, builder, p, args[2], args[3])
+        source = builder.ptrtoint(builder.addrspacecast(place, ir.PointerType(place.type.pointee, 1)), ir.IntType(64))
+        size = builder.shl(builder.trunc(args[4], I32), I32(1))
+        call = ir.FunctionType(ir.VoidType(), [I32, source.type, I32])
+        text = "cp.async.cg.shared.global [$0], [$1], 16, $2;"
+        builder.asm(call, text, "r,l,r,~{memory}", [target, source, size], True)
+        return context.get_dummy_value()
+
+    return types.void(a, types.int64, p, types.int64, types.int64), codegen
+
+
+def several(context: Any, builder: Any, sig: Any, kind: Any, text: str, outs: str, rest: str, args: Any) -> Any:
+    """Four results of one instruction as a tuple."""
+    call = ir.FunctionType(ir.LiteralStructType([kind] * 4), [x.type for x in args])
+    made = builder.asm(call, text, f"{','.join([outs] * 4)},{rest}", args, "memory" in rest)
+    return context.make_tuple(builder, sig.return_type, [builder.extract_value(made, k) for k in range(4)])
+
+
+def matrices(turned: str) -> Callable[..., Any]:
+    """ldmatrix."""
+    text = f"ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 {{$0,$1,$2,$3}}, [$4];"
+
+    def load(typingctx, a, i):
+        def codegen(context, builder, sig, args):
+            place = shared_address(context, builder, a, args[0], args[1])
+            return several(context, builder, sig, I32, text, "=r", "r,~{memory}", [place])
+
+        return types.UniTuple(types.uint32, 4)(a, types.int64), codegen
+
+    return intrinsic(load)  # type: ignore[no-any-return]
+
+
+def multiplier(kind: str) -> Callable[..., Any]:
+    """mma, with sums in float32."""
+    text = f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
+    text += "{$0,$1,$2,$3}, {$4,$5,$6,$7}, {$8,$9}, {$10,$11,$12,$13};"
+
+    def multiply(typingctx, a0, a1, a2, a3, b0, b1, c0, c1, c2, c3):
+        def codegen(context, builder, sig, args):
+            return several(context, builder, sig, ir.FloatType(), text, "=f", "r,r,r,r,r,r,f,f,f,f", args)
+
+        words, sums = (types.uint32,) * 6, (types.float32,) * 4
+        return types.UniTuple(types.float32, 4)(*words, *sums), codegen
+
+    return intrinsic(multiply)  # type: ignore[no-any-return]

@@ -1,0 +1,217 @@
+"""The matrix product on CUDA: which kernels a product gets, and the numbers that they read.
+
+The tiles are in `kernels/cuda/tile.py` and written by `tiles.py`, the rest in `kernels/cuda/matmul.py`; what is decided
+by the shapes is in `product.py`.  Operands are read where and as they are: strides of any kind cost no copy, other
+dtypes are converted on the way to shared memory.  Two halves of one kind are multiplied on the tensor cores.  One row
+or one column has kernels of its own.  Where there are few tiles the inner dim is cut, and a second kernel adds the
+pieces in their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.product import Ints, Problem, joins, pieces_of, tile_for
+from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
+from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.kernels.cuda import matmul, tile
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.specialize import write_kernel
+
+WARPS = 8  # rows of a matrix that a block of `matmul.rows` multiplies by a vector at once
+ACROSS, DOWN = 32, 8  # threads of a block of `matmul.columns`
+UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # without windows
+Added = tuple[Value | None, float, float]  # what is added, alpha, beta
+
+
+class Matmul(Family):
+    """The preparers of matrix products."""
+
+    @serves(requests.Product)
+    def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        steps = Steps(self, (out,), (a, b) if c is None else (a, b, c))
+        left, right, *added = steps.operands
+        self.product(steps, steps.outs[0], left, right, (added[0] if added else None, alpha, beta))
+        return steps.launch
+
+    def product(self, steps: Steps, out: Value, a: Value, b: Value, added: Added) -> None:
+        """Steps that make alpha * a @ b + beta * c, in whatever dtypes."""
+        c = added[0]
+        problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
+        if problem.m == 1 or problem.n == 1:
+            self.by_vector(steps, problem, (out, a, b), added)
+            return
+        mma = joins((a.dtype, b.dtype)) and registers(out.dtype) == np.float32
+        chosen = tile_for(problem.m, problem.n, problem.batches, registers(out.dtype).itemsize, mma)
+        way = Way(chosen, problem.along, problem.copied() if mma else (False, False))
+        numbers = {
+            "rows": problem.m, "cols": problem.n, "length": problem.k, "a": problem.a, "am": problem.am,
+            "ak": problem.ak, "b": problem.b, "bk": problem.bk, "bn": problem.bn, "sizes": problem.sizes,
+            "a_steps": problem.steps[0], "b_steps": problem.steps[1], **UNSEEN,
+        }  # fmt: skip
+        result = {
+            "c": problem.c, "cm": problem.cm, "cn": problem.cn, "c_steps": problem.steps[2], "to": problem.out,
+            "om": problem.om, "on": problem.on, "to_steps": problem.steps[3],
+        }  # fmt: skip
+        self.tiled(steps, way, (out, a, b), added, numbers, result)
+
+    def tiled(
+        self, steps: Steps, way: Way, values: tuple[Value, Value, Value], added: Added, numbers: dict[str, Any],
+        result: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """Steps for one product by tiles.  result: the numbers of out and of what is added to it."""
+        out, a, b = values
+        c, alpha, beta = added
+        m, n, batches = numbers["rows"], numbers["cols"], prod(numbers["sizes"])
+        down, across = -(-m // way.tile.high), -(-n // way.tile.broad)
+        pieces, deep = pieces_of(down * across * batches, numbers["length"], way.tile.depth)
+        told = {**numbers, "down": down, "across": across, "pieces": pieces, "deep": deep, "piece": 0}
+        told["tasks"] = down * across * batches * pieces
+        rank, compute = len(numbers["sizes"]), registers(out.dtype)
+        grid, block = line(min(told["tasks"], (1 << 31) - 1), way.tile.threads)
+        fields = tile.tile_fields(rank, way.windows)
+        if pieces == 1:
+            dtypes = (a.dtype, b.dtype, *((c.dtype,) if c else ()))
+            kernel = self.kernel(write_tiles, way, dtypes, out.dtype, rank)
+            factors = {"alpha": bits(alpha, compute), "beta": bits(beta, compute)}
+            launch = self.bind(kernel, grid, block, fields.pack(**told, **result, **factors))
+            steps.then(launch, a, b, *((c,) if c else ()), out)
+            return
+        sums = steps.work((pieces, batches, m, n), as_dtype(compute))
+        flat = Layout.contiguous((*numbers["sizes"], m, n))
+        plain = {
+            "c": 0, "cm": 0, "cn": 0, "c_steps": (0,) * rank, "to": 0, "om": n, "on": 1, "to_steps": flat.strides[:-2],
+            "alpha": bits(1, compute), "beta": 0,
+        }  # fmt: skip
+        if way.windows:
+            plain["to_col"] = Layout.contiguous(numbers["col_sizes"]).strides
+        kernel = self.kernel(write_tiles, way, (a.dtype, b.dtype), sums.dtype, rank)
+        steps.then(
+            self.bind(kernel, grid, block, fields.pack(**(told | plain | {"piece": batches * m * n}))), a, b, sums
+        )
+        self.joined(steps, pieces, sums, out, added, Outcome.of(numbers, result))
+
+    def joined(self, steps: Steps, pieces: int, sums: Value, out: Value, added: Added, outcome: Outcome) -> None:
+        """The step that adds the pieces of a product."""
+        c, alpha, beta = added
+        dims = outcome.sizes
+        kernel = self.kernel(write_join, sums.dtype, *((c.dtype,) if c else (None,)), out.dtype, len(dims))
+        compute = registers(out.dtype)
+        numbers = matmul.join_fields(len(dims)).pack(
+            count=prod(dims), pieces=pieces, alpha=bits(alpha, compute), beta=bits(beta, compute), c=outcome.c,
+            to=outcome.to, sizes=dims, c_steps=outcome.c_steps, to_steps=outcome.to_steps,
+        )  # fmt: skip
+        launch = self.bind(kernel, *line(self.blocks(prod(dims))), numbers)
+        steps.then(launch, sums, *((c,) if c else ()), out)
+
+    def by_vector(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
+        """One row or one column."""
+        out, a, b = values
+        turned = p.m == 1 and p.n > 1
+        matrix, vector = (b, a) if turned else (a, b)
+        size, om, cm = (p.n, p.on, p.cn) if turned else (p.m, p.om, p.cm)
+        start, step, along, x, x_step = (p.b, p.bn, p.bk, p.a, p.ak) if turned else (p.a, p.am, p.ak, p.b, p.bk)
+        steps_0, steps_1 = (p.steps[1], p.steps[0]) if turned else (p.steps[0], p.steps[1])
+        by_rows = size == 1 or abs(along) <= abs(step)
+        each = WARPS if by_rows else ACROSS
+        blocks = -(-size // each) * p.batches
+        pieces, deep = pieces_of(blocks, p.k // 4, 1)
+        deep = 4 * deep if pieces > 1 else p.k
+        pieces = max(1, -(-p.k // max(1, deep)))
+        c, alpha, beta = added
+        last = pieces == 1
+        compute = registers(out.dtype)
+        rank = len(p.sizes)
+        sums = out if last else steps.work((pieces, p.batches, size), as_dtype(compute))
+        flat = Layout.contiguous((*p.sizes, size)).strides
+        outcome = Outcome((*p.sizes, size), p.out, (*p.steps[3], om), p.c, (*p.steps[2], cm))
+        numbers = matmul.vector_fields(rank).pack(
+            tasks=blocks * pieces, across=-(-size // each), pieces=pieces, deep=deep, rows=size, length=p.k,
+            alpha=bits(alpha if last else 1, compute), beta=bits(beta, compute), a=start, am=step, ak=along,
+            b=x, bk=x_step, c=p.c, cm=cm, to=p.out if last else 0, om=om if last else 1, piece=p.batches * size,
+            sizes=p.sizes, a_steps=steps_0, b_steps=steps_1, c_steps=p.steps[2],
+            to_steps=p.steps[3] if last else flat[:-1],
+        )  # fmt: skip
+        joined = (c,) if c and last else ()
+        dtypes = tuple(x.dtype for x in (matrix, vector, *joined))
+        kernel = self.kernel(write_vector, by_rows, dtypes, sums.dtype, rank)
+        grid = (min(blocks * pieces, (1 << 31) - 1), 1, 1)
+        block = (32, WARPS, 1) if by_rows else (ACROSS, DOWN, 1)
+        steps.then(self.bind(kernel, grid, block, numbers), matrix, vector, *joined, sums)
+        if not last:
+            self.joined(steps, pieces, sums, out, added, outcome)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result in the order in which pieces of it lie, and what is added to it: sizes, offsets, strides."""
+
+    sizes: Ints
+    to: int
+    to_steps: Ints
+    c: int
+    c_steps: Ints
+
+    @staticmethod
+    def of(numbers: dict[str, Any], result: dict[str, Any]) -> Outcome:
+        """From the numbers of a product by tiles."""
+        if result.get("to_col"):
+            cols, steps = numbers["col_sizes"], result["to_col"]
+        else:
+            cols, steps = (numbers["cols"],), (result["on"],)
+        sizes = (*numbers["sizes"], numbers["rows"], *cols)
+        return Outcome(
+            sizes, result["to"], (*result["to_steps"], result["om"], *steps),
+            result["c"], (*result["c_steps"], result["cm"], *[result["cn"]] * len(cols)),
+        )  # fmt: skip
+
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+
+
+def write_join(sums: DType, c: DType | None, out: DType, rank: int) -> Program:
+    """Write the addition of pieces."""
+    compute = registers(out)
+    text = write_kernel(
+        f"product: pieces of {sums}{f', {c}' if c else ''} -> {out}; {rank} dims.",
+        matmul.join,
+        operands=(sums, c) if c else (sums,),
+        out=out,
+        compute=compute,
+        macros={"FACTOR": expression_macro(factor_text(compute))},
+        constants={"ADDED": str(int(c is not None))},
+        fields=matmul.join_fields(rank),
+        target=CUDA,
+    )
+    return Program(f"product_join_{sums.short}_{c.short if c else ''}_{out.short}_{rank}", text)
+
+
+def write_vector(by_rows: bool, dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
+    """Write one product of a matrix and a vector."""
+    template, compute = matmul.rows if by_rows else matmul.columns, registers(out)
+    text = write_kernel(
+        f"product with a vector: {', '.join(map(str, dtypes))} -> {out}; {template.__name__}, {rank} dims.",
+        template,
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros={"FACTOR": expression_macro(factor_text(compute))},
+        constants={"ADDED": str(int(len(dtypes) == 3)), "WARPS": str(WARPS), "ACROSS": str(ACROSS), "DOWN": str(DOWN)},
+        fields=matmul.vector_fields(rank),
+        target=CUDA,
+    )
+    return Program("_".join(["vector", template.__name__, *(d.short for d in dtypes), out.short, str(rank)]), text)

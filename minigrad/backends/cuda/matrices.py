@@ -1,0 +1,96 @@
+"""What the instructions around the tensor cores mean in the simulator: asynchronous copies, matrices of a warp.
+
+A copy's target is as if nobody had written it until its thread has waited for it; so whoever reads too early is
+noticed, and whoever reads without a barrier after that wait as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALL_LANES = 0xFFFFFFFF
+GROUP = 8  # elements of 16 bits in one copy, and in a row of a matrix
+
+Bits = NDArray[np.uint16]
+
+
+def instructions(words: Any) -> dict[str, Callable[..., Any]]:
+    """The names of `native.py` that are about matrices."""
+
+    def together(what: str, value: Any) -> Any:
+        return words.block.meet((what, ALL_LANES), value, 3)
+
+    def copy_async(array: Any, to: Any, p: Any, i: Any, n: Any) -> None:
+        values = p.load(i, GROUP) if n else (0,) * GROUP
+        array.aligned(to, GROUP)
+        for k in range(GROUP):
+            array.promise(to + k)
+        groups_of(words)[-1].append((array, to, values))
+
+    def copies_landed(most: int) -> None:
+        groups = groups_of(words)
+        while len(groups) - 1 > most:
+            for array, to, values in groups.pop(0):
+                array.store(to, values)
+
+    found: dict[str, Callable[..., Any]] = {
+        "copy_async": copy_async,
+        "copies_sent": lambda: groups_of(words).append([]),
+        "copies_landed_0": lambda: copies_landed(0),
+        "copies_landed_1": lambda: copies_landed(1),
+    }
+    for name in ("ldmatrix", "ldmatrix_turned"):
+        found[name] = lambda a, i, name=name: together(name, a.load(i, GROUP))
+    for name in ("mma_float16", "mma_bfloat16"):
+        found[name] = lambda *registers, name=name: together(name, registers)
+    return found
+
+
+def groups_of(words: Any) -> list[list[Any]]:
+    """The groups of copies that the thread which runs now has under way; the last is still open."""
+    found: list[list[Any]] = words.block.copies.setdefault(words.access.thread, [[]])
+    return found
+
+
+def results(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
+    """What each lane of a warp is given, by what all have brought."""
+    return loaded(what, values) if what.startswith("ldmatrix") else multiplied(what, values)
+
+
+def loaded(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
+    """Four matrices, of which lane 8 * j + r has brought row r of matrix j."""
+    four = np.array([values[lane] for lane in range(32)], np.uint16).reshape(4, 8, 8)
+    if what.endswith("turned"):
+        four = four.transpose(0, 2, 1)
+    pairs = np.ascontiguousarray(four).view(np.uint32)  # (matrix, row, pair); the first of a pair is the low half
+    return {lane: tuple(pairs[:, lane // 4, lane % 4]) for lane in range(32)}
+
+
+def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
+    """c + a @ b.  Source: PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type"."""
+    words = np.array([values[lane][:6] for lane in range(32)], np.uint32)
+    halves = words.view(np.uint16).reshape(32, 6, 2)  # (lane, register, which half)
+    a, b = np.zeros((16, 16), np.uint16), np.zeros((16, 8), np.uint16)
+    c = np.zeros((16, 8), np.float32)
+    for lane in range(32):
+        g, q = lane // 4, lane % 4 * 2
+        for k, (down, along) in enumerate(((0, 0), (8, 0), (0, 8), (8, 8))):
+            a[g + down, q + along : q + along + 2] = halves[lane, k]
+        for k in range(2):
+            b[q + 8 * k : q + 8 * k + 2, g] = halves[lane, 4 + k]
+        c[g, q : q + 2], c[g + 8, q : q + 2] = values[lane][6:8], values[lane][8:10]
+    # Products are exact in float64, and a sum of sixteen of them is rounded once here; a device may round on its way.
+    sums = (c + floats(a, what) @ floats(b, what)).astype(np.float32)
+    places = ((lane, lane // 4, lane % 4 * 2) for lane in range(32))
+    return {lane: (*sums[g, q : q + 2], *sums[g + 8, q : q + 2]) for lane, g, q in places}
+
+
+def floats(bits: Bits, what: str) -> NDArray[np.float64]:
+    """The numbers that 16 bits mean."""
+    if what == "mma_float16":
+        return bits.view(np.float16).astype(np.float64)
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)

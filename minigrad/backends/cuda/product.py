@@ -1,0 +1,123 @@
+"""One matrix product in numbers, and which tiles it is made in.
+
+Everything here is a pure function of layouts and dtypes, so the same product is made the same way on every device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.strides import merge_dims
+
+ENOUGH = 128  # blocks that keep a device busy
+PIECE = 256  # elements of the inner dim that are worth a block of their own
+GROUP = 8  # elements of 16 bits that one asynchronous copy moves
+
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """high x broad results of a block of so many threads, `depth` inner indices at a time.
+
+    tall, long: results of a thread.  On the tensor cores (`mma`), `down` warps lie below each other.
+    """
+
+    high: int
+    broad: int
+    depth: int
+    threads: int
+    tall: int
+    long: int
+    mma: bool = False
+    down: int = 1
+
+    @property
+    def label(self) -> str:
+        return f"{'mma' if self.mma else 'tile'}{self.high}x{self.broad}x{self.depth}"
+
+
+# From the largest to the smallest; of elements of 8 bytes the largest would not leave enough registers.
+TILES = (Tile(128, 128, 8, 256, 8, 8), Tile(64, 64, 16, 256, 4, 4), Tile(16, 16, 16, 64, 2, 2))
+MMA_TILES = (
+    Tile(128, 128, 32, 256, 8, 8, True, 2), Tile(64, 64, 32, 128, 4, 8, True, 2), Tile(32, 32, 32, 64, 4, 4, True),
+)  # fmt: skip
+
+
+def tile_for(rows: int, cols: int, matrices: int, itemsize: int, mma: bool) -> Tile:
+    """The largest tile of which there are enough, and that is not mostly empty; else one that is not."""
+    tiles = MMA_TILES if mma else TILES[1:] if itemsize == 8 else TILES
+    fitting = [t for t in tiles if min(rows, t.high) * min(cols, t.broad) * 2 > t.high * t.broad] or [tiles[-1]]
+    for tile in fitting:
+        if -(-rows // tile.high) * -(-cols // tile.broad) * matrices >= ENOUGH:
+            return tile
+    # Too few of any: the inner dim can be cut, and a larger tile reads less.
+    return fitting[-2] if len(fitting) > 1 else fitting[-1]
+
+
+def pieces_of(tiles: int, length: int, depth: int) -> tuple[int, int]:
+    """How many pieces the inner dim is cut into where there are few tiles, and how long each of them is."""
+    pieces = max(1, min(ENOUGH // max(1, tiles), length // PIECE))
+    deep = -(-length // (pieces * depth)) * depth
+    return max(1, -(-length // max(1, deep))), deep
+
+
+class Problem:
+    """One product in numbers: sizes, and offset and strides of each operand, dims of the batch merged."""
+
+    def __init__(self, out: Layout, a: Layout, b: Layout, c: Layout | None) -> None:
+        self.m, self.k = a.shape[-2:]
+        self.n = b.shape[-1]
+        self.out, self.a, self.b, self.c = out.offset, a.offset, b.offset, c.offset if c else 0
+        self.am, self.ak = a.strides[-2:]
+        self.bk, self.bn = b.strides[-2:]
+        self.om, self.on = out.strides[-2:]
+        self.cm, self.cn = c.strides[-2:] if c else (0, 0)
+        added = c.strides[:-2] if c else (0,) * (len(out.shape) - 2)
+        batch = [a.strides[:-2], b.strides[:-2], added, out.strides[:-2]]
+        self.sizes, steps = merge_dims(out.shape[:-2], batch)
+        self.steps: list[Ints] = list(steps)
+        if self.sizes and not any(self.steps[1]):
+            self._join_rows()
+
+    def _join_rows(self) -> None:
+        """One right operand for all: the batch is more rows, as far as they are evenly spaced."""
+        left, _, added, result = self.steps
+        columns = [(*left, self.am), (*added, self.cm), (*result, self.om)]
+        rows, (steps_a, steps_c, steps_o) = merge_dims((*self.sizes, self.m), columns)
+        if not rows:
+            rows, steps_a, steps_c, steps_o = (1,), (self.am,), (self.cm,), (self.om,)
+        self.m, self.am, self.cm, self.om = rows[-1], steps_a[-1], steps_c[-1], steps_o[-1]
+        self.sizes = rows[:-1]
+        self.steps = [steps_a[:-1], (0,) * len(self.sizes), steps_c[:-1], steps_o[:-1]]
+
+    @property
+    def batches(self) -> int:
+        return prod(self.sizes)
+
+    @property
+    def along(self) -> tuple[bool, bool]:
+        """Of both operands, whether the inner dim is the one along which neighbours in memory lie."""
+        return (
+            self.k > 1 and (self.m == 1 or abs(self.ak) <= abs(self.am)),
+            self.k > 1 and (self.n == 1 or abs(self.bk) <= abs(self.bn)),
+        )
+
+    def copied(self) -> tuple[bool, bool]:
+        """Of both operands, whether eight neighbours always begin at a multiple of eight and are all there."""
+        found = []
+        for k, (inner, outer, step) in enumerate([
+            ((self.ak, self.k), (self.am, self.m), self.a), ((self.bk, self.k), (self.bn, self.n), self.b),
+        ]):  # fmt: skip
+            near, far = (inner, outer) if self.along[k] else (outer, inner)
+            others = [step, near[1], far[0], *self.steps[k]]
+            found.append(near[0] == 1 and not any(number % GROUP for number in others))
+        return found[0], found[1]
+
+
+def joins(dtypes: tuple[DType, ...]) -> bool:
+    """Whether the tensor cores multiply these operands."""
+    return all(d is dtypes[0] for d in dtypes) and dtypes[0].name in ("float16", "bfloat16")

@@ -1,0 +1,241 @@
+"""Products by tiles: a block makes HIGH x BROAD elements of a result, DEPTH of the inner dim at a time.
+
+All threads bring a slice of both operands to shared memory, and then each multiplies what it needs of it: a small tile
+of its own in registers, or with MMA its share of what a warp does at once on the tensor cores.  There are STAGES
+slices in shared memory: while one is multiplied, the next are on their way, and one barrier a slice suffices.
+
+`if ASYNC_K:` an operand goes there by copies of 16 bytes that pass by the registers; else elements are loaded one by
+one, converted, and stored once the multiplications are done.  Consecutive threads load along the dim that ALONG_K says.
+PLACE_K is where an element of a slice lies, such that neither the stores nor the loads of a warp meet in a bank.
+
+With WINDOWS the right operand is an image seen through windows: a column is an output and an inner index a channel and
+a tap, or the other way round, each of four dims.  Elements outside of the image are 0.
+
+Numbers: tasks, of which each is a tile, of `down` x `across`; `pieces`, of `deep` inner indices each, whose sums are
+results of their own.  a, b, c, to: where the operands and the result begin; am, ak, bk, bn, cm, cn, om, on: their
+steps along rows, columns and the inner dim.
+"""
+
+# ruff: noqa: F821, F841
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+BAND = 8  # rows of tiles that are made side by side, so that they find each other's operands in the second cache
+NUMBERS = "tasks down across pieces deep rows cols length alpha beta a am ak b bk bn c cm cn to om on piece"
+BATCH = "sizes a_steps b_steps c_steps to_steps"
+FOUR = "col_sizes col_magic col_shift k_sizes k_magic k_shift a_k b_k b_col to_col"
+THREE = "low image col_move k_move"
+
+
+def tile_fields(rank, windows=False):
+    """The numbers of `tiles` for so many dims of the batch; lists that are about windows are empty without them."""
+    lengths = ((BATCH, rank), (FOUR, 4 * windows), (THREE, 3 * windows))
+    return Fields(NUMBERS, " ".join(f"{name}[{length}]" for names, length in lengths for name in names.split()))
+
+
+def mixed(row, within):
+    """A place in rows of 32 elements for the tensor cores.  Groups of eight change places in a row, from row to row, so
+    that neither one row nor eight rows of a group meet in a bank of shared memory."""
+    return row * 32 + (((within >> 3) ^ ((row >> 1) & 3)) << 3) + (within & 7)
+
+
+def mixed_wide(row, within, length):
+    """The same in rows of 64 elements or more."""
+    return row * length + (((within >> 3) ^ (row & 7)) << 3) + (within & 7)
+
+
+def left_of(k, at, N):
+    """Where an inner index is in a row of the left operand."""
+    rest = QUOTIENT(k, N.k_sizes[3], N.k_magic[3], N.k_shift[3])
+    at += (k - rest * N.k_sizes[3]) * N.a_k[3]
+    more = QUOTIENT(rest, N.k_sizes[2], N.k_magic[2], N.k_shift[2])
+    at += (rest - more * N.k_sizes[2]) * N.a_k[2]
+    last = QUOTIENT(more, N.k_sizes[1], N.k_magic[1], N.k_shift[1])
+    return at + (more - last * N.k_sizes[1]) * N.a_k[1] + last * N.a_k[0]
+
+
+def seen(k, at, p0, p1, p2, N):
+    """Where the element of an inner index is in the image, or -1 outside of it; the rest says where a column is."""
+    rest = QUOTIENT(k, N.k_sizes[3], N.k_magic[3], N.k_shift[3])
+    i = k - rest * N.k_sizes[3]
+    at += i * N.b_k[3]
+    p2 += i * N.k_move[2]
+    more = QUOTIENT(rest, N.k_sizes[2], N.k_magic[2], N.k_shift[2])
+    i = rest - more * N.k_sizes[2]
+    at += i * N.b_k[2]
+    p1 += i * N.k_move[1]
+    last = QUOTIENT(more, N.k_sizes[1], N.k_magic[1], N.k_shift[1])
+    i = more - last * N.k_sizes[1]
+    at += i * N.b_k[1] + last * N.b_k[0]
+    p0 += i * N.k_move[0]
+    inside = p0 >= 0 and p0 < N.image[0] and p1 >= 0 and p1 < N.image[1] and p2 >= 0 and p2 < N.image[2]
+    return at if inside else np.int64(-1)
+
+
+def apart(col, N):
+    """A column as the indices of its four dims."""
+    rest = QUOTIENT(col, N.col_sizes[3], N.col_magic[3], N.col_shift[3])
+    more = QUOTIENT(rest, N.col_sizes[2], N.col_magic[2], N.col_shift[2])
+    last = QUOTIENT(more, N.col_sizes[1], N.col_magic[1], N.col_shift[1])
+    return last, more - last * N.col_sizes[1], rest - more * N.col_sizes[2], col - rest * N.col_sizes[3]
+
+
+def tiles(in_K, out, N):
+    """out = alpha * in_0 @ in_1 + beta * in_2, the last where there is one."""
+    left = cuda.shared.array(STAGES * SLICE_0, KEPT, alignment=16)
+    right = cuda.shared.array(STAGES * SLICE_1, KEPT, alignment=16)
+    if STORED_0:
+        ahead_0 = cuda.local.array(LOADS_0, KEPT)
+    if STORED_1:
+        ahead_1 = cuda.local.array(LOADS_1, KEPT)
+    x = cuda.local.array(HELD_0, HELD)
+    y = cuda.local.array(HELD_1, HELD)
+    acc = cuda.local.array(SUMS, T)
+    t = np.int64(cuda.threadIdx.x)
+    lane = t % 32
+    row_0 = ROW_0
+    k_0 = K_0
+    col_1 = COL_1
+    k_1 = K_1
+    row_t = ROW_T
+    col_t = COL_T
+    if WINDOWS:
+        step_0 = ROWS_0 * N.am
+    else:
+        step_0 = ROWS_0 * N.am + DEEP_0 * N.ak
+        step_1 = COLS_1 * N.bn + DEEP_1 * N.bk
+    task = np.int64(cuda.blockIdx.x)
+    while task < N.tasks:
+        # Which tile, which part of the inner dim, which matrix of the batch.
+        tile = task % (N.down * N.across)
+        part = task // (N.down * N.across) % N.pieces
+        batch = task // (N.down * N.across * N.pieces)
+        band = tile // (BAND * N.across)
+        tile -= band * BAND * N.across
+        height = min(N.down - band * BAND, np.int64(BAND))
+        row0 = (band * BAND + tile % height) * HIGH
+        col0 = tile // height * BROAD
+        a = N.a + (row0 + row_0) * N.am
+        b = N.b
+        walk(batch, N.sizes, a=N.a_steps, b=N.b_steps)
+        start = part * N.deep
+        stop = min(N.length, start + N.deep)
+        steps = (stop - start + DEPTH - 1) // DEPTH
+        high = np.int32(min(N.rows - row0, np.int64(HIGH)))
+        broad = np.int32(min(N.cols - col0, np.int64(BROAD)))
+        for e in range(SUMS):
+            acc[e] = T(0)
+        if WINDOWS:
+            m0, m1, m2, m3 = apart(col0 + col_1, N)
+            b += m0 * N.b_col[0] + m1 * N.b_col[1] + m2 * N.b_col[2] + m3 * N.b_col[3]
+            p0 = N.low[0] + m1 * N.col_move[0]
+            p1 = N.low[1] + m2 * N.col_move[1]
+            p2 = N.low[2] + m3 * N.col_move[2]
+        else:
+            a += (start + k_0) * N.ak
+            b += (col0 + col_1) * N.bn + (start + k_1) * N.bk
+        step = np.int64(0)
+        while step < steps + STAGES - 1:
+            slot = step % STAGES
+            if step < steps:
+                # The next slice: into shared memory, or as far as the registers.
+                k = start + step * DEPTH
+                deep = np.int32(min(stop - k, np.int64(DEPTH)))
+                if WINDOWS:
+                    at = left_of(k + k_0, a, N)
+                else:
+                    at = a
+                    a += DEPTH * N.ak
+                for e in range(COPIES_0):
+                    inside = row_0 + e * ROWS_0 < high and k_0 + e * DEEP_0 < deep
+                    if ASYNC_0:
+                        place = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
+                        copy_async(left, place, in_0, at + e * step_0 if inside else N.a, 8 if inside else 0)
+                    else:
+                        ahead_0[e] = TAKE_0(in_0[at + e * step_0]) if inside else KEPT(0)
+                for e in range(COPIES_1):
+                    inside = col_1 + e * COLS_1 < broad and k_1 + e * DEEP_1 < deep
+                    if WINDOWS:
+                        where = seen(k + k_1 + e * DEEP_1, b, p0, p1, p2, N)
+                        inside = inside and where >= 0
+                    else:
+                        where = b + e * step_1
+                    if ASYNC_1:
+                        place = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
+                        copy_async(right, place, in_1, where if inside else N.b, 8 if inside else 0)
+                    else:
+                        ahead_1[e] = TAKE_1(in_1[where]) if inside else KEPT(0)
+                if DENSE:
+                    b += DEPTH * N.bk
+            if ASYNC:
+                copies_sent()
+            if step >= STAGES - 1 and row_t < high and col_t < broad:
+                # The slice that came first is multiplied.
+                from_0 = (step + 1) % STAGES * SLICE_0
+                from_1 = (step + 1) % STAGES * SLICE_1
+                for kk in range(0, DEPTH, EACH):
+                    if MMA:
+                        for i in range(PARTS_0):
+                            v = MATRICES_0(left, from_0 + FRAGMENT_0(row_t, i, kk))
+                            for q in range(4):
+                                x[i * 4 + q] = v[q]
+                        for j in range(PARTS_1):
+                            v = MATRICES_1(right, from_1 + FRAGMENT_1(col_t, j, kk))
+                            for q in range(4):
+                                y[j * 4 + q] = v[q]
+                        for i in range(PARTS_0):
+                            for j in range(2 * PARTS_1):
+                                sums = (i * 2 * PARTS_1 + j) * 4
+                                w = MULTIPLY(x, i * 4, y, j * 2, acc, sums)
+                                for q in range(4):
+                                    acc[sums + q] = w[q]
+                    else:
+                        for i in range(PARTS_0):
+                            v = LANES_0(left, from_0 + PLACE_0(row_t + i * GAP_0, kk))
+                            for q in range(WIDTH_0):
+                                x[i * WIDTH_0 + q] = v[q]
+                        for j in range(PARTS_1):
+                            v = LANES_1(right, from_1 + PLACE_1(col_t + j * GAP_1, kk))
+                            for q in range(WIDTH_1):
+                                y[j * WIDTH_1 + q] = v[q]
+                        for i in range(HELD_0):
+                            for j in range(HELD_1):
+                                acc[i * HELD_1 + j] = T(acc[i * HELD_1 + j] + T(x[i] * y[j]))
+            if STORED_0:
+                if step < steps:
+                    for e in range(COPIES_0):
+                        place = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
+                        store_1(left, place, (ahead_0[e],))
+            if STORED_1:
+                if step < steps:
+                    for e in range(COPIES_1):
+                        place = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
+                        store_1(right, place, (ahead_1[e],))
+            if ASYNC:
+                LANDED()
+            cuda.syncthreads()
+            step += 1
+        alpha = FACTOR(N.alpha)
+        if ADDED:
+            beta = FACTOR(N.beta)
+        c = N.c
+        to = N.to + task // (N.down * N.across) % N.pieces * N.piece
+        batch = task // (N.down * N.across * N.pieces)
+        walk(batch, N.sizes, c=N.c_steps, to=N.to_steps)
+        for j in range(LONG):
+            col = col0 + col_t + COLUMN(j)
+            if col < N.cols:
+                if WINDOWS:
+                    m0, m1, m2, m3 = apart(col, N)
+                    at = to + m0 * N.to_col[0] + m1 * N.to_col[1] + m2 * N.to_col[2] + m3 * N.to_col[3]
+                else:
+                    at = to + col * N.on
+                for i in range(TALL):
+                    row = row0 + row_t + ROW(i)
+                    if row < N.rows:
+                        value = T(alpha * acc[ENTRY(i, j)])
+                        if ADDED:
+                            value = T(value + T(beta * LOAD_2(in_2[c + row * N.cm + col * N.cn])))
+                        out[at + row * N.om] = STORE(value)
+        task += np.int64(cuda.gridDim.x)
