@@ -131,13 +131,40 @@ def products(backend):
     backend.prepare(requests.Product(1, 1), spec(f32, (3, 4, 20, 20)), batch[1], batch[0], batch[2])
 
 
+def convolutions(backend):
+    """The three parts, of few channels and of many, of halves, and with more positions than 32 bits take apart."""
+    for dtype, shape, weight in (
+        (f32, (2, 3, 9, 9), (4, 3, 3, 3)), (f32, (64, 64, 64, 64), (128, 64, 3, 3)),
+        (f16, (8, 64, 64, 64), (64, 64, 3, 3)), (f32, (1 << 12, 1, 1 << 9, 1 << 9), (2, 1, 3, 3)),
+    ):  # fmt: skip
+        x, w, y = (spec(dtype, s) for s in (shape, weight, (shape[0], weight[0], *shape[2:])))
+        for part, out, operands in (
+            ("output", y, (x, w, spec(dtype, weight[:1]))), ("input", x, (y, w)), ("weight", w, (y, x)),
+        ):  # fmt: skip
+            backend.prepare(requests.Convolve(part, (1, 1), (1, 1), (1, 1), 1), out, *operands)
+
+
+def pools(backend):
+    """Every loop of pooling."""
+    for dtype in (f16, f32, f64):
+        x, y, places = (spec(d, s) for d, s in ((dtype, (2, 3, 9, 9)), (dtype, (2, 3, 4, 4)), (i64, (2, 3, 4, 4))))
+        far = ((2, 2), (2, 2), (0, 0), (2, 2))
+        for part, outs, operands in (
+            ("values", y, (x,)), ("places", (y, places), (x,)), ("pick", y, (x, x)), ("back", x, (y, x)),
+        ):  # fmt: skip
+            backend.prepare(requests.MaxPool(part, *far), outs, *operands)
+        for part, out, a in (("values", y, x), ("back", x, y)):
+            backend.prepare(requests.AvgPool(part, *far[:3], True, None), out, a)
+
+
 def even(dtype, turned, n):
     """A square matrix, dense or the transpose of a dense one, whose rows begin where asynchronous copies may."""
     layout = Layout.contiguous((n, n))
     return Spec(layout.transpose(0, 1) if turned else layout, dtype)
 
 
-FAMILIES = {"elementwise": elementwise, "casts": casts, "folds": folds, "indices": indices, "products": products}
+FAMILIES = {"elementwise": elementwise, "casts": casts, "folds": folds, "indices": indices, "products": products,
+            "convolutions": convolutions, "pools": pools}  # fmt: skip
 
 
 def collected(family):

@@ -7,11 +7,12 @@ answer; only `device.py` touches cuda-core, and only `compile.py` numba-cuda.
 
 from __future__ import annotations
 
+from minigrad.backends.cuda.conv import Conv
 from minigrad.backends.cuda.elementwise import Elementwise
 from minigrad.backends.cuda.indexing import Indexing
-from minigrad.backends.cuda.matmul import Matmul
+from minigrad.backends.cuda.pool import Pool
 from minigrad.backends.cuda.reduction import Reduction
 
 
-class CudaBackend(Elementwise, Indexing, Matmul, Reduction):
+class CudaBackend(Conv, Elementwise, Indexing, Pool, Reduction):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

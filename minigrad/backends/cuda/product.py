@@ -47,9 +47,9 @@ MMA_TILES = (
 )  # fmt: skip
 
 
-def tile_for(rows: int, cols: int, matrices: int, itemsize: int, mma: bool) -> Tile:
+def tile_for(rows: int, cols: int, matrices: int, itemsize: int, mma: bool, windows: bool = False) -> Tile:
     """The largest tile of which there are enough, and that is not mostly empty; else one that is not."""
-    tiles = MMA_TILES if mma else TILES[1:] if itemsize == 8 else TILES
+    tiles = MMA_TILES[windows:] if mma else TILES[1:] if itemsize == 8 else TILES
     fitting = [t for t in tiles if min(rows, t.high) * min(cols, t.broad) * 2 > t.high * t.broad] or [tiles[-1]]
     for tile in fitting:
         if -(-rows // tile.high) * -(-cols // tile.broad) * matrices >= ENOUGH:

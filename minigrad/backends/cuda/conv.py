@@ -1,0 +1,199 @@
+"""Convolution on CUDA: each of its parts is a product whose right operand is an image seen through windows.
+
+The loops are the tiles of `kernels/cuda/tile.py`.  A gradient of the image is a product for each phase of the stride:
+the elements that are one stride apart see the same taps.  A gradient of the weight sums over the batch and all
+positions, which is cut into pieces where there are few weights.  Everything is made 3-d by dims of size 1 in front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import nothing
+from minigrad.backends.cuda.loops import COUNT_32, magic_of
+from minigrad.backends.cuda.matmul import Matmul
+from minigrad.backends.cuda.product import Ints, joins, tile_for
+from minigrad.backends.cuda.tiles import Way, registers
+from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Along one dim: outputs, taps, image size; position of the image = output * stride + low + tap * gap."""
+
+    outputs: int
+    taps: int
+    image: int
+    stride: int
+    low: int
+    gap: int
+
+
+class Conv(Matmul):
+    """The preparers of convolution."""
+
+    @serves(requests.Convolve)
+    def convolve(
+        self, out: Spec, *operands: Spec, part: str, stride: Ints, padding: Ints, dilation: Ints, groups: int
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        steps = Steps(self, (out,), operands)
+        (z,), (first, second, *bias) = steps.outs, steps.operands
+        if part == "output":
+            seen = [Seen(*d) for d in zip(
+                z.shape[2:], second.shape[2:], first.shape[2:], stride, [-p for p in padding], dilation, strict=True,
+            )]  # fmt: skip
+            self.correlate(steps, z, first, grouped(second, groups), bias[0], deepened(seen))
+        elif part == "input":
+            self.spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
+        else:
+            seen = [Seen(*d) for d in zip(
+                first.shape[2:], z.shape[2:], second.shape[2:], stride, [-p for p in padding], dilation, strict=True,
+            )]  # fmt: skip
+            self.weigh(steps, grouped(z, groups), first, second, deepened(seen))
+        return steps.launch
+
+    def correlate(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
+        """Steps that make outputs z; the weight has dims (group, M, C, taps)."""
+        groups, m, c = w.shape[:3]
+        if bias is not None and self.by_points(steps, z, x, w, bias, seen):
+            return
+        xs, zs, ws = places(x), places(z), places(w, 3)
+        numbers, long = windows_of(
+            (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]),
+            low=[s.low for s in seen], image=[s.image for s in seen], col_move=[s.stride for s in seen],
+            k_move=[s.gap for s in seen], a_k=ws[-4:],
+            b_k=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
+            b_col=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
+        )  # fmt: skip
+        numbers |= {
+            "rows": m, "sizes": (groups,), "a": w.layout.offset, "am": ws[1], "a_steps": (ws[0],),
+            "b": x.layout.offset + sum(s.low * step for s, step in zip(seen, xs[2:], strict=True)),
+            "b_steps": (c * xs[1],),
+        }  # fmt: skip
+        step = bias.layout.strides[0] if bias is not None else 0
+        result = {
+            "to": z.layout.offset, "om": zs[1], "to_col": (zs[0], *zs[2:]), "to_steps": (m * zs[1],),
+            "c": bias.layout.offset if bias is not None else 0, "cm": step, "c_steps": (m * step,),
+        }  # fmt: skip
+        self.windowed(steps, (z, w, x), bias, numbers, result, long)
+
+    def spread(self, steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
+        """Steps for the image's gradient z, of the outputs' gradient y."""
+        dims = list(zip(w.shape[3:], *numbers, strict=True))
+        # What the image's channels are to the weight is here what the output's are.
+        turned = w.seen(w.layout.transpose(1, 2))
+        phases = [
+            [phase_of(start, *dim) for start, dim in zip(starts, dims, strict=True)]
+            for starts in product(*(range(min(s, n)) for s, n in zip(numbers[0], z.shape[2:], strict=True)))
+        ]
+        if y.layout.numel == 0 or not all(taps for phase in phases for *_, taps in phase):
+            steps.fill(z, 0)
+        for phase in phases:
+            if y.layout.numel == 0 or not all(taps for *_, taps in phase):
+                continue
+            layout, weight, seen = z.layout, turned.layout, []
+            for d, (start, first, apart, low, gap, taps) in enumerate(phase):
+                layout = layout.slice(2 + d, start, None, numbers[0][d])
+                weight = weight.slice(3 + d, first, None, apart)
+                seen.append(Seen(layout.shape[2 + d], taps, y.shape[2 + d], 1, low, gap))
+            self.correlate(steps, z.seen(layout), y, turned.seen(weight), None, deepened(seen))
+
+    def weigh(self, steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
+        """Steps for the weight's gradient z, which has dims (group, M, C, taps): the sum over outputs y."""
+        groups, m, c = z.shape[:3]
+        xs, ys, zs = places(x), places(y), places(z, 3)
+        numbers, long = windows_of(
+            (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]),
+            low=[s.low for s in seen], image=[s.image for s in seen], col_move=[s.gap for s in seen],
+            k_move=[s.stride for s in seen], a_k=(ys[0], *ys[2:]),
+            b_k=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
+            b_col=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
+        )  # fmt: skip
+        numbers |= {
+            "rows": m, "sizes": (groups,), "a": y.layout.offset, "am": ys[1], "a_steps": (m * ys[1],),
+            "b": x.layout.offset + sum(s.low * step for s, step in zip(seen, xs[2:], strict=True)),
+            "b_steps": (c * xs[1],),
+        }  # fmt: skip
+        result = {"to": z.layout.offset, "om": zs[1], "to_col": zs[-4:], "to_steps": (zs[0],), "c": 0, "cm": 0,
+                  "c_steps": (0,)}  # fmt: skip
+        self.windowed(steps, (z, y, x), None, numbers, result, long)
+
+    def windowed(
+        self, steps: Steps, values: tuple[Value, Value, Value], bias: Value | None, numbers: dict[str, Any],
+        result: dict[str, Any], long: bool,
+    ) -> None:  # fmt: skip
+        """Steps for a product whose right operand is seen through windows."""
+        out, a, b = values
+        mma = joins((a.dtype, b.dtype)) and registers(out.dtype) == np.float32
+        matrices = numbers["sizes"][0]
+        tile = tile_for(numbers["rows"], numbers["cols"], matrices, registers(out.dtype).itemsize, mma, windows=True)
+        way = Way(tile, (True, False), windows=True, long=long)
+        result |= {"cn": 0, "on": 0}
+        self.tiled(steps, way, values, (bias, 1, 1), numbers, result)
+
+    def by_points(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value, seen: list[Seen]) -> bool:
+        """A convolution that sees one point at a time is a matrix product.  False where it sees more, or the points do
+        not lie in a row."""
+        sees_more = any(s.taps > 1 or s.stride > 1 or s.low or s.outputs != s.image for s in seen)
+        if sees_more or w.shape[0] > 1:
+            return False
+        n, points, (m, c) = z.shape[0], prod(z.shape[2:]), w.shape[1:3]
+        matrix, results = x.layout.reshape((n, c, points)), z.layout.reshape((n, m, points))
+        if matrix is None or results is None:
+            return False
+        left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
+        added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
+        self.product(steps, z.seen(results), left, x.seen(matrix), (added, 1, 1))
+        return True
+
+
+def windows_of(cols: Ints, inner: Ints, **more: Any) -> tuple[dict[str, Any], bool]:
+    """The numbers of a product over windows: what a column and an inner index are made of, and how to take them apart;
+    and whether that needs 64 bits."""
+    numbers: dict[str, Any] = {"cols": prod(cols), "length": prod(inner), "ak": 0, "bk": 0, "bn": 0, **more}
+    for name, sizes in (("col", cols), ("k", inner)):
+        magic, shift = zip(*(magic_of(max(1, n)) for n in sizes), strict=True)
+        numbers |= {f"{name}_sizes": tuple(max(1, n) for n in sizes), f"{name}_magic": magic, f"{name}_shift": shift}
+    return numbers, max(numbers["cols"], numbers["length"]) >= COUNT_32 // 2
+
+
+def deepened(seen: list[Seen]) -> list[Seen]:
+    """Three dims."""
+    return [Seen(1, 1, 1, 1, 0, 1)] * (3 - len(seen)) + seen
+
+
+def places(value: Value, front: int = 2) -> Ints:
+    """The strides of a tensor as if it had three spatial dims, which come behind `front` others."""
+    strides = value.layout.strides
+    return (*strides[:front], *(0,) * (front + 3 - len(strides)), *strides[front:])
+
+
+def grouped(w: Value, groups: int) -> Value:
+    """A weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
+    layout = w.layout
+    m = layout.shape[0] // groups
+    shape, strides = (groups, m, *layout.shape[1:]), (m * layout.strides[0], *layout.strides)
+    return w.seen(Layout.make(shape, strides, layout.offset))
+
+
+def phase_of(start: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int, int, int, int, int]:
+    """How elements start, start + stride, ... of an image come into outputs: start, their first tap and how far the
+    others are apart, where the first output is, how far that of the next tap is from it, and how many taps there are.
+    """
+    apart = stride // gcd(stride, dilation)
+    for first in range(min(apart, taps)):
+        place = start + padding - first * dilation
+        if place % stride == 0:
+            return start, first, apart, place // stride, -(apart * dilation // stride), -(-(taps - first) // apart)
+    return start, 0, 1, 0, 1, 0

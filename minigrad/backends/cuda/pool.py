@@ -1,0 +1,131 @@
+"""Pooling on CUDA: the numbers that the loops of `kernels/cuda/pool.py` read, and a kernel for each use of a window.
+
+Everything is made 3-d by dims of size 1 in front.  The gradient of a largest element takes two kernels: where it is in
+each window, and for each element of the image the sum over the windows that it is the largest of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.loops import COUNT_32, magic_of
+from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Spec
+from minigrad.kernels.cuda import elementwise, pool
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
+
+Ints = tuple[int, ...]
+Template = Callable[..., Any]
+
+
+class Pool(Family):
+    """The preparers of pooling."""
+
+    @serves(requests.MaxPool)
+    def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        dilated = max(windows["dilation"]) > 1
+        if part == "values":
+            (x,) = others
+            return self.pooling(pool.largest, (x.dtype,), out, x, None, numbers_of(out, x, x, **windows))
+        if part == "places":
+            places, x = others
+            return self.pooling(pool.found, (x.dtype,), out, x, places, numbers_of(out, x, x, **windows))
+        if part == "pick":
+            h, x = others
+            return self.pooling(pool.picked, (h.dtype, x.dtype), out, x, h, numbers_of(out, x, x, **windows))
+        g, x = others
+        steps = Steps(self, (out,), (g, x))
+        where = steps.work(g.shape, int64)
+        if g.layout.numel:
+            numbers = numbers_of(where.spec, x, x, **windows)
+            steps.then(self.pooling(pool.located, (x.dtype,), where.spec, x, None, numbers), steps.operands[1], where)
+        launch = self.pooling(pool.back, (g.dtype, int64), out, g, None, numbers_of(out, out, g, **windows), dilated)
+        steps.then(launch, steps.operands[0], where, steps.outs[0])
+        return steps.launch
+
+    @serves(requests.AvgPool)
+    def average(
+        self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        back = part == "back"
+        windows["dilation"] = (1,) * len(windows["window"])
+        numbers = numbers_of(out, out if back else a, a if back else out, **windows)
+        numbers |= {"divisor": divisor or 0, "given": int(divisor is not None), "clip": int(not pad_counts)}
+        return self.pooling(pool.back if back else pool.mean, (a.dtype,), out, a, None, numbers)
+
+    def pooling(
+        self, template: Template, operands: tuple[DType, ...], out: Spec, x: Spec, second: Spec | None,
+        numbers: dict[str, Any], dilated: bool = False,
+    ) -> Launch:  # fmt: skip
+        """The launch of one of the loops; x is what `x_steps` are of, `second` what `y_steps`."""
+        for name, spec in (("to", out), ("x", x), ("y", second or x)):
+            numbers |= {name: spec.layout.offset, f"{name}_steps": five(spec.layout.strides, 0)}
+        count = out.layout.numel
+        # What is divided: the elements, and along a dim a place plus the padding and a stride.
+        long = max(count, *(prod(numbers[name]) for name in ("image", "spots"))) >= COUNT_32 // 2
+        kernel = self.kernel(write_pooling, template, operands, out.dtype, dilated, long)
+        return self.bind(kernel, *line(self.blocks(count)), pool.POOL.pack(count=count, **numbers))
+
+
+def numbers_of(
+    out: Spec, image: Spec, like: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> dict[str, Any]:
+    """What the loops read of sizes.  image: what windows are in; like: what has an element for each of them."""
+    sizes = five(out.shape, 1)
+    magic, shift = zip(*map(magic_of, sizes), strict=True)
+    numbers: dict[str, Any] = {"sizes": sizes, "magic": magic, "shift": shift, "divisor": 0, "given": 0, "clip": 0}
+    of = {"spots": like.shape[2:], "image": image.shape[2:], "window": window, "stride": stride, "dilation": dilation}
+    numbers |= {name: (*(1,) * (3 - len(values)), *values) for name, values in of.items()}
+    numbers["pad"] = (*(0,) * (3 - len(padding)), *padding)
+    over, over_shift = zip(*map(magic_of, numbers["stride"]), strict=True)
+    return numbers | {"over": over, "over_shift": over_shift}
+
+
+def five(values: Ints, missing: int) -> Ints:
+    """Batch, channels and three dims, those that are missing in front of the others."""
+    return (*values[:2], *(missing,) * (5 - len(values)), *values[2:])
+
+
+def write_pooling(template: Template, operands: tuple[DType, ...], out: DType, dilated: bool, long: bool) -> Program:
+    """Write one of the loops; it computes in the registers' dtype of what it searches or adds."""
+    name, back = template.__name__, template is pool.back
+    mean = template is pool.mean or (back and len(operands) == 1)
+    image = operands[0] if back or mean else operands[-1]
+    helpers: list[Template] = [] if long else [elementwise.divide]
+    helpers += [pool.apart, *([pool.length, pool.counted] if mean else [] if back else [pool.search])]
+    label = f"{name}{'_mean' if mean and back else ''}{'_dilated' if dilated else ''}{'_long' if long else ''}"
+    arrays = (*operands, out, *((int64,) if template is pool.found else ()))
+    text = write_kernel(
+        f"pooling: {', '.join(map(str, operands))} -> {out}; {label}.",
+        template,
+        operands=operands,
+        out=out,
+        compute=image.compute,
+        macros={
+            "LOAD_X": expression_macro(load_text(image, image.compute, CUDA)[0]),
+            "QUOTIENT": expression_macro("{0} // {1}" if long else "np.int64(divide(np.uint32({0}), {2}, {3}))"),
+        },
+        constants={
+            "LOWEST": neutral_text("lowest", image.compute), "SPREAD": str(int(dilated)),
+            "LARGEST": str(int(back and not mean)), "MEAN": str(int(mean)),
+        },
+        helpers=helpers,
+        fields=pool.POOL,
+        results="out, places" if template is pool.found else "out",
+        arrays=arrays,
+        target=CUDA,
+    )  # fmt: skip
+    return Program("_".join(["pool", *(d.short for d in (*operands, out)), label]), text)
