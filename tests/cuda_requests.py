@@ -119,7 +119,17 @@ def indices(backend):
 def products(backend):
     """Tiles of each size, on the tensor cores too, in each way of reading; vectors; pieces."""
     square = {"N": "dense", "T": "transposed"}
-    for dtype, n in ((f32, 2048), (f32, 65), (f32, 9), (f64, 130), (i32, 20), (bool_, 20), (f16, 67), (bf16, 2048)):
+    for dtype, n in (
+        (f32, 2048),
+        (f32, 65),
+        (f32, 20),
+        (f32, 5),
+        (f64, 130),
+        (i32, 20),
+        (bool_, 20),
+        (f16, 67),
+        (bf16, 2048),
+    ):
         backend.prepare(requests.Product(), spec(dtype, (n, n)), spec(dtype, (n, n)), spec(dtype, (n, n), "transposed"))
     for left, right in itertools.product(square, repeat=2):
         a, b = (even(f16, n == "T", 64) for n in (left, right))

@@ -93,8 +93,13 @@ class Block:
 
     def run(self, kernel: Callable[..., None], args: Sequence[Any]) -> None:
         """All threads, from barrier to barrier."""
+
+        def thread() -> None:
+            with np.errstate(all="ignore"):  # a strand does not know what whoever resumes it has set
+                kernel(*args)
+
         for lane in self.lanes:
-            lane.strand = strand(lambda: kernel(*args))
+            lane.strand = strand(thread)
         warps = [self.lanes[k : k + 32] for k in range(0, len(self.lanes), 32)]
         try:
             while not all(lane.dead for lane in self.lanes):

@@ -3,8 +3,8 @@
 The tiles are in `kernels/cuda/tile.py` and written by `tiles.py`, the rest in `kernels/cuda/matmul.py`; what is decided
 by the shapes is in `product.py`.  Operands are read where and as they are: strides of any kind cost no copy, other
 dtypes are converted on the way to shared memory.  Two halves of one kind are multiplied on the tensor cores.  One row
-or one column has kernels of its own.  Where there are few tiles the inner dim is cut, and a second kernel adds the
-pieces in their order.
+or one column has kernels of its own, and so have small matrices.  Where there are few tiles the inner dim is cut, and a
+second kernel adds the pieces in their order.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
 WARPS = 8  # rows of a matrix that a block of `matmul.rows` multiplies by a vector at once
+SMALL = 64  # results of one product, and elements of the inner dim, up to which a thread makes an element
 ACROSS, DOWN = 32, 8  # threads of a block of `matmul.columns`
 UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # without windows
 Added = tuple[Value | None, float, float]  # what is added, alpha, beta
@@ -52,6 +53,9 @@ class Matmul(Family):
         """Steps that make alpha * a @ b + beta * c, in whatever dtypes."""
         c = added[0]
         problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
+        if problem.m * problem.n <= SMALL and problem.k <= SMALL:
+            self.by_elements(steps, problem, (out, a, b), added)
+            return
         if problem.m == 1 or problem.n == 1:
             self.by_vector(steps, problem, (out, a, b), added)
             return
@@ -117,6 +121,20 @@ class Matmul(Family):
         )  # fmt: skip
         launch = self.bind(kernel, *line(self.blocks(prod(dims))), numbers)
         steps.then(launch, sums, *((c,) if c else ()), out)
+
+    def by_elements(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
+        """Small matrices: most of a tile would be empty."""
+        out, a, b = values
+        c, alpha, beta = added
+        rank, compute, count = len(p.sizes) + 2, registers(out.dtype), p.batches * p.m * p.n
+        numbers = matmul.small_fields(rank).pack(
+            count=count, length=p.k, alpha=bits(alpha, compute), beta=bits(beta, compute), a=p.a, ak=p.ak, b=p.b,
+            bk=p.bk, c=p.c, to=p.out, sizes=(*p.sizes, p.m, p.n), a_steps=(*p.steps[0], p.am, 0),
+            b_steps=(*p.steps[1], 0, p.bn), c_steps=(*p.steps[2], p.cm, p.cn), to_steps=(*p.steps[3], p.om, p.on),
+        )  # fmt: skip
+        given = (a, b, *((c,) if c else ()))
+        kernel = self.kernel(write_small, tuple(x.dtype for x in given), out.dtype, rank)
+        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), *given, out)
 
     def by_vector(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
         """One row or one column."""
@@ -198,6 +216,23 @@ def write_join(sums: DType, c: DType | None, out: DType, rank: int) -> Program:
         target=CUDA,
     )
     return Program(f"product_join_{sums.short}_{c.short if c else ''}_{out.short}_{rank}", text)
+
+
+def write_small(dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
+    """Write one product of small matrices."""
+    compute = registers(out)
+    text = write_kernel(
+        f"product: {', '.join(map(str, dtypes))} -> {out}; small, {rank} dims.",
+        matmul.small,
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros={"FACTOR": expression_macro(factor_text(compute))},
+        constants={"ADDED": str(int(len(dtypes) == 3))},
+        fields=matmul.small_fields(rank),
+        target=CUDA,
+    )
+    return Program("_".join(["product_small", *(d.short for d in dtypes), out.short, str(rank)]), text)
 
 
 def write_vector(by_rows: bool, dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:

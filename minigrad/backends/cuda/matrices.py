@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALL_LANES = 0xFFFFFFFF
+TOGETHER = {"ldmatrix", "ldmatrix_turned", "mma_float16", "mma_bfloat16"}  # what a warp does at once
 GROUP = 8  # elements of 16 bits in one copy, and in a row of a matrix
 
 Bits = NDArray[np.uint16]
@@ -43,10 +44,9 @@ def instructions(words: Any) -> dict[str, Callable[..., Any]]:
         "copies_landed_0": lambda: copies_landed(0),
         "copies_landed_1": lambda: copies_landed(1),
     }
-    for name in ("ldmatrix", "ldmatrix_turned"):
-        found[name] = lambda a, i, name=name: together(name, a.load(i, GROUP))
-    for name in ("mma_float16", "mma_bfloat16"):
-        found[name] = lambda *registers, name=name: together(name, registers)
+    for name in TOGETHER:
+        brings = (lambda a, i: a.load(i, GROUP)) if name.startswith("ldmatrix") else (lambda *registers: registers)
+        found[name] = lambda *given, name=name, brings=brings: together(name, brings(*given))
     return found
 
 

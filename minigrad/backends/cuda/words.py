@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.cuda.matrices import instructions
+from minigrad.backends.cuda.matrices import TOGETHER, instructions
 from minigrad.backends.cuda.watched import Access, Cells, Own, Room
 from minigrad.backends.reference.scalars import names as reference_names
 from minigrad.kernels import half
@@ -139,7 +139,7 @@ class Cuda:
 
 
 # What waits for other threads: a kernel that mentions none of these runs its threads one after the other.
-WAITING = {name for name in vars(Cuda) if "sync" in name}
+WAITING = {name for name in vars(Cuda) if "sync" in name} | TOGETHER
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Products with a vector, and the sum of the pieces of a product; products of two matrices are in `tile.py`.
+"""Products with a vector, of small matrices, and the sum of the pieces of a product; others are in `tile.py`.
 
 A vector's product is bounded by how fast the matrix is read.  Where a row of it lies in one run a warp reads it, its
 lanes side by side; where the columns do, each of 32 threads reads one, and eight of them share it.  `FACTOR` makes a
@@ -93,6 +93,35 @@ def columns(in_K, out, N):
             out[to + row * N.om] = STORE(value)
         cuda.syncthreads()
         task += np.int64(cuda.gridDim.x)
+
+
+def small_fields(rank):
+    """The numbers of `small` for so many dims of the result."""
+    lists = " ".join(f"{name}[{rank}]" for name in ("sizes", "a_steps", "b_steps", "c_steps", "to_steps"))
+    return Fields("count length alpha beta a ak b bk c to", lists)
+
+
+def small(in_K, out, N):
+    """out = alpha * in_0 @ in_1 + beta * in_2 of small matrices, any number of them: a thread an element."""
+    alpha = FACTOR(N.alpha)
+    if ADDED:
+        beta = FACTOR(N.beta)
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.count:
+        place = i
+        a = N.a
+        b = N.b
+        c = N.c
+        to = N.to
+        walk(place, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
+        acc = T(0)
+        for k in range(N.length):
+            acc = T(acc + T(LOAD_0(in_0[a + k * N.ak]) * LOAD_1(in_1[b + k * N.bk])))
+        value = T(alpha * acc)
+        if ADDED:
+            value = T(value + T(beta * LOAD_2(in_2[c])))
+        out[to] = STORE(value)
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
 def join_fields(rank):
