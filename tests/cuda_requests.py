@@ -118,7 +118,6 @@ def indices(backend):
 
 def products(backend):
     """Tiles of each size, on the tensor cores too, in each way of reading; vectors; pieces."""
-    square = {"N": "dense", "T": "transposed"}
     for dtype, n in (
         (f32, 2048),
         (f32, 65),
@@ -131,9 +130,9 @@ def products(backend):
         (bf16, 2048),
     ):
         backend.prepare(requests.Product(), spec(dtype, (n, n)), spec(dtype, (n, n)), spec(dtype, (n, n), "transposed"))
-    for left, right in itertools.product(square, repeat=2):
-        a, b = (even(f16, n == "T", 64) for n in (left, right))
-        backend.prepare(requests.Product(2, 3), spec(f16), a, b, spec(f16))
+    for turned in (False, True):
+        a = even(f16, turned, 64)
+        backend.prepare(requests.Product(2, 3), spec(f16), a, a, spec(f16))
     for dtype, way in itertools.product((f32, f16), ("dense", "transposed")):
         a = spec(dtype, (5000, 5000), way)
         backend.prepare(requests.Product(), spec(dtype, (5000, 1)), a, spec(dtype, (5000, 1)))
@@ -142,16 +141,18 @@ def products(backend):
 
 
 def convolutions(backend):
-    """The three parts, of few channels and of many, of halves, and with more positions than 32 bits take apart."""
-    for dtype, shape, weight in (
-        (f32, (2, 3, 9, 9), (4, 3, 3, 3)), (f32, (64, 64, 64, 64), (128, 64, 3, 3)),
-        (f16, (8, 64, 64, 64), (64, 64, 3, 3)), (f32, (1 << 12, 1, 1 << 9, 1 << 9), (2, 1, 3, 3)),
+    """The three parts; of many channels, of halves, and with more positions than 32 bits take apart one of them."""
+    for dtype, shape, weight, parts in (
+        (f32, (2, 3, 9, 9), (4, 3, 3, 3), ("output", "input", "weight")),
+        (f32, (64, 64, 64, 64), (128, 64, 3, 3), ("input",)), (f16, (8, 64, 64, 64), (64, 64, 3, 3), ("weight",)),
+        (f32, (1 << 12, 1, 1 << 9, 1 << 9), (2, 1, 3, 3), ("input",)),
     ):  # fmt: skip
         x, w, y = (spec(dtype, s) for s in (shape, weight, (shape[0], weight[0], *shape[2:])))
         for part, out, operands in (
             ("output", y, (x, w, spec(dtype, weight[:1]))), ("input", x, (y, w)), ("weight", w, (y, x)),
         ):  # fmt: skip
-            backend.prepare(requests.Convolve(part, (1, 1), (1, 1), (1, 1), 1), out, *operands)
+            if part in parts:
+                backend.prepare(requests.Convolve(part, (1, 1), (1, 1), (1, 1), 1), out, *operands)
 
 
 def pools(backend):

@@ -9,8 +9,11 @@ from backends import test_contract
 
 # Some thousand steps one after the other, which a lowering launches one by one.
 LONG = {"test_long_scans", "test_long_folds"}
-# How the CPU shares its work; operands of ten thousand elements; what is compared with every other of its row.
-LARGE_FOR_THE_SIMULATOR = re.compile(r"parallel|9000|70, 130|test_orders_along_every_dim")
+# How the CPU shares its work; operands of ten thousand elements; what is compared with every other of its row; products
+# of many tiles and convolutions of many phases in each layout.
+LARGE_FOR_THE_SIMULATOR = re.compile(
+    r"parallel|9000|70, 130|test_orders_along_every_dim|(33, 65, 17|4, 1, 2, 3).*-(offset|permuted|stepped|flipped)"
+)
 
 
 def pytest_generate_tests(metafunc):

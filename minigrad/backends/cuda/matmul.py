@@ -86,7 +86,8 @@ class Matmul(Family):
         told = {**numbers, "down": down, "across": across, "pieces": pieces, "deep": deep, "piece": 0}
         told["tasks"] = down * across * batches * pieces
         rank, compute = len(numbers["sizes"]), registers(out.dtype)
-        grid, block = line(min(told["tasks"], (1 << 31) - 1), way.tile.threads)
+        across_grid = min(told["tasks"], (1 << 31) - 1)
+        grid, block = (across_grid, -(-told["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)
         fields = tile.tile_fields(rank, way.windows)
         if pieces == 1:
             dtypes = (a.dtype, b.dtype, *((c.dtype,) if c else ()))

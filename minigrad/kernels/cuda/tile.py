@@ -105,8 +105,8 @@ def tiles(in_K, out, N):
     else:
         step_0 = ROWS_0 * N.am + DEEP_0 * N.ak
         step_1 = COLS_1 * N.bn + DEEP_1 * N.bk
-    task = np.int64(cuda.blockIdx.x)
-    while task < N.tasks:
+    task = np.int64(cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x
+    if task < N.tasks:
         # Which tile, which part of the inner dim, which matrix of the batch.
         tile = task % (N.down * N.across)
         part = task // (N.down * N.across) % N.pieces
@@ -120,8 +120,8 @@ def tiles(in_K, out, N):
         b = N.b
         walk(batch, N.sizes, a=N.a_steps, b=N.b_steps)
         start = part * N.deep
-        stop = min(N.length, start + N.deep)
-        steps = (stop - start + DEPTH - 1) // DEPTH
+        length = min(N.length - start, N.deep)
+        steps = np.int32((length + DEPTH - 1) // DEPTH)
         high = np.int32(min(N.rows - row0, np.int64(HIGH)))
         broad = np.int32(min(N.cols - col0, np.int64(BROAD)))
         for e in range(SUMS):
@@ -135,14 +135,14 @@ def tiles(in_K, out, N):
         else:
             a += (start + k_0) * N.ak
             b += (col0 + col_1) * N.bn + (start + k_1) * N.bk
-        step = np.int64(0)
+        step = np.int32(0)
         while step < steps + STAGES - 1:
-            slot = step % STAGES
+            slot = np.uint32(step) % np.uint32(STAGES)
             if step < steps:
                 # The next slice: into shared memory, or as far as the registers.
-                k = start + step * DEPTH
-                deep = np.int32(min(stop - k, np.int64(DEPTH)))
+                deep = np.int32(min(length - step * DEPTH, np.int64(DEPTH)))
                 if WINDOWS:
+                    k = start + step * DEPTH
                     at = left_of(k + k_0, a, N)
                 else:
                     at = a
@@ -215,7 +215,7 @@ def tiles(in_K, out, N):
             if ASYNC:
                 LANDED()
             cuda.syncthreads()
-            step += 1
+            step = np.int32(step + 1)
         alpha = FACTOR(N.alpha)
         if ADDED:
             beta = FACTOR(N.beta)
@@ -238,4 +238,3 @@ def tiles(in_K, out, N):
                         if ADDED:
                             value = T(value + T(beta * LOAD_2(in_2[c + row * N.cm + col * N.cn])))
                         out[at + row * N.om] = STORE(value)
-        task += np.int64(cuda.gridDim.x)
