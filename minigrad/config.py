@@ -29,6 +29,7 @@ class Settings:
     compile_ahead: while a kernel is compiled, a helper process on another core compiles those that will be wanted next.
     cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
     cuda: what runs the kernels of CUDA devices: a "real" device, the "simulator", or "auto" for a real one.
+    cublas: whether cuBLAS, where it is installed, multiplies matrices on a CUDA device, not this package's kernels.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
     watchers: how many blocks want to see what is recorded.  noting: whether anybody does, debug or one of them.
@@ -36,7 +37,8 @@ class Settings:
 
     noting: bool
     __slots__ = (
-        "cache_dir", "compile_ahead", "cuda", "debug", "noting", "parallel_threshold", "plan_limit", "watchers",
+        "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "noting", "parallel_threshold", "plan_limit",
+        "watchers",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,12 +47,13 @@ class Settings:
         self.compile_ahead = os.environ.get("MINIGRAD_COMPILE_AHEAD", "1") not in ("", "0")
         self.cache_dir = _default_cache()
         self.cuda = os.environ.get("MINIGRAD_CUDA") or "auto"
+        self.cublas = os.environ.get("MINIGRAD_CUBLAS", "1") not in ("", "0")
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if name == "parallel_threshold":
+        if name in ("parallel_threshold", "cublas"):
             announce()
         elif name in ("debug", "watchers") and hasattr(self, "debug"):
             object.__setattr__(self, "noting", self.debug or self.watchers > 0)

@@ -57,8 +57,9 @@ FAMILIES = {
 }
 STANDS_ON = {
     "conv": {"matmul", "product", "tiles"},
-    "matmul": {"product", "tiles"},
+    "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},
+    "blas": {"product"},
     "reduction": {"folding"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.

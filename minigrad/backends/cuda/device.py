@@ -7,8 +7,10 @@ launch is used again only by what comes later.  Copies between host and device w
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from cuda.core import LEGACY_DEFAULT_STREAM, Device, LaunchConfig, ObjectCode, l
 from numpy.typing import NDArray
 
 from minigrad.backends.cuda import compile as compiler
+from minigrad.backends.cuda.blas import Blas
 from minigrad.backends.cuda.runtime import DeviceBuffer, Program, Properties, Runtime, Size
 from minigrad.errors import DeviceError, StorageError
 from minigrad.kernels.store import cache_folder
@@ -57,6 +60,16 @@ class CudaRuntime(Runtime):
         if not getattr(self.threads, "entered", False):
             self.device.set_current()
             self.threads.entered = True
+
+    @cached_property
+    def blas(self) -> Any:
+        self.enter()
+        try:
+            from cuda.pathfinder import load_nvidia_dynamic_lib
+
+            return Blas(ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path))
+        except Exception:  # not installed, or not for this driver: the kernels of this package multiply as well
+            return None
 
     # ---- memory
 

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.blas import TYPES, gemm_of
 from minigrad.backends.cuda.family import Family, line, nothing
 from minigrad.backends.cuda.product import Ints, Problem, joins, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
 from minigrad.backends.steps import Steps, Value
+from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -53,6 +55,8 @@ class Matmul(Family):
         """Steps that make alpha * a @ b + beta * c, in whatever dtypes."""
         c = added[0]
         problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
+        if self.by_library(steps, problem, (out, a, b), added):
+            return
         if problem.m * problem.n <= SMALL and problem.k <= SMALL:
             self.by_elements(steps, problem, (out, a, b), added)
             return
@@ -122,6 +126,19 @@ class Matmul(Family):
         )  # fmt: skip
         launch = self.bind(kernel, *line(self.blocks(prod(dims))), numbers)
         steps.then(launch, sums, *((c,) if c else ()), out)
+
+    def by_library(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> bool:
+        """By cuBLAS, where it is there, may be asked, and has words for it; False where not."""
+        out, a, b = values
+        c, alpha, beta = added
+        same = out.dtype is a.dtype is b.dtype and out.dtype.name in TYPES
+        gemm = gemm_of(p) if same and settings.cublas and self.runtime.blas is not None else None
+        if gemm is None:
+            return False
+        if c is not None:
+            steps.copy(out, c)
+        steps.then(self.runtime.blas.product(gemm, out.dtype, alpha, beta if c is not None else 0), a, b, out)
+        return True
 
     def by_elements(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
         """Small matrices: most of a tile would be empty."""

@@ -105,6 +105,11 @@ class Runtime(ABC):
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
 
+    @property
+    def blas(self) -> Any:
+        """A library that multiplies matrices, as `blas.Blas` calls it; None where there is none."""
+        return None
+
     def watched(self, launch: Launch, outs: Sequence[Spec]) -> Launch:
         """A launch whose results are looked at, where the runtime can."""
         return launch

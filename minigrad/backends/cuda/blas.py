@@ -1,0 +1,106 @@
+"""Matrix products by cuBLAS, where its library is there and `settings.cublas` lets it.
+
+One function of it is called, by ctypes.  cuBLAS thinks in columns: a matrix that lies row by row is to it the transpose
+of one that lies column by column, so it is asked for the transpose of the result, the right operand first.  What it
+cannot say, such as a matrix with gaps along both dims, is left to the kernels of `matmul.py`.
+Source: https://docs.nvidia.com/cuda/cublas, cublasGemmStridedBatchedEx.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.backends.cuda.product import Problem
+from minigrad.core.dtype import DType
+from minigrad.errors import DeviceError
+
+TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataType
+SUMS_32, SUMS_64 = 68, 70  # cublasComputeType_t; the first does not round float32 to TF32
+AS_IT_IS, TURNED, CHOSEN = 0, 1, -1  # cublasOperation_t, and the algorithm that cuBLAS chooses
+LARGEST = (1 << 31) - 1  # its sizes are 32 bits wide
+
+
+@dataclass(frozen=True)
+class Side:
+    """One operand: whether it is turned, from column to column, from matrix to matrix, and its first element."""
+
+    turned: int
+    lead: int
+    step: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """A product as cuBLAS knows it: rows, columns and inner dim of the transpose, first the right operand."""
+
+    rows: int
+    cols: int
+    inner: int
+    first: Side
+    second: Side
+    result: Side
+    batch: int
+
+
+def gemm_of(p: Problem) -> Gemm | None:
+    """A product in the words of cuBLAS, or None where it has none."""
+    if min(p.m, p.n, p.k) < 2 or len(p.sizes) > 1 or max(p.m, p.n, p.k, p.batches) > LARGEST:
+        return None
+    step_a, step_b, _, step_out = [steps[0] if steps else 0 for steps in p.steps]
+    first = side(p.bn, p.bk, p.n, p.k, step_b, p.b)
+    second = side(p.ak, p.am, p.k, p.m, step_a, p.a)
+    result = side(p.on, p.om, p.n, p.m, step_out, p.out)
+    if first is None or second is None or result is None or result.turned or step_a < 0 or step_b < 0 or step_out < 0:
+        return None
+    return Gemm(p.n, p.m, p.k, first, second, result, p.batches)
+
+
+def side(along: int, lead: int, rows: int, cols: int, step: int, offset: int) -> Side | None:
+    """A matrix of so many rows and columns, of which neighbours in a column are `along` apart and columns `lead`."""
+    if along == 1 and rows <= lead <= LARGEST:
+        return Side(AS_IT_IS, lead, step, offset)
+    if lead == 1 and cols <= along <= LARGEST:
+        return Side(TURNED, along, step, offset)
+    return None
+
+
+class Blas:
+    """The library with a handle.  product(gemm, dtype, alpha, beta) is a launch on (a, b, out)."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self.lock = threading.Lock()  # a handle is one thread's at a time
+        self.handle = ctypes.c_void_p()
+        status = library.cublasCreate_v2(ctypes.byref(self.handle))
+        if status:
+            raise DeviceError(f"cuBLAS cannot be used: cublasCreate says {status}")
+
+    def product(self, gemm: Gemm, dtype: DType, alpha: float, beta: float) -> Callable[..., None]:
+        """A launch on buffers of the operands and of out, which holds what beta is multiplied with."""
+        kind, size = TYPES[dtype.name], dtype.itemsize
+        sums, number = (SUMS_64, ctypes.c_double) if dtype.name == "float64" else (SUMS_32, ctypes.c_float)
+        factors = (number(alpha), number(beta))
+        run = self.library.cublasGemmStridedBatchedEx
+        ints, first, second, result = ctypes.c_int, gemm.first, gemm.second, gemm.result
+
+        def at(buffer: Any, matrix: Side) -> list[Any]:
+            place = ctypes.c_void_p(buffer.address + matrix.offset * size)
+            return [place, ints(kind), ints(matrix.lead), ctypes.c_longlong(matrix.step)]
+
+        def launch(a: Any, b: Any, out: Any) -> None:
+            told = [
+                self.handle, ints(first.turned), ints(second.turned), ints(gemm.rows), ints(gemm.cols),
+                ints(gemm.inner), ctypes.byref(factors[0]), *at(b, first), *at(a, second), ctypes.byref(factors[1]),
+                *at(out, result), ints(gemm.batch), ints(sums), ints(CHOSEN),
+            ]  # fmt: skip
+            with self.lock:
+                status = run(*told)
+            if status:
+                raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx says {status}")
+
+        return launch
