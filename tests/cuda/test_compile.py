@@ -31,6 +31,14 @@ def test_every_kind_of_kernel_compiles_to_lean_code(family, program):
         assert found.widest == 8 * min(16, int(program.name.split("_by")[1].split("_")[0]) * max(sizes))
 
 
+@pytest.mark.parametrize("program", [p for f, p in CASES if f == "products" and "_mma" in p.name], ids=lambda p: p.name)
+def test_halves_are_multiplied_by_the_tensor_cores(program):
+    ptx = compiler.compiled(program).ptx
+    assert "mma.sync.aligned.m16n8k16" in ptx and "ldmatrix.sync" in ptx
+    if program.name.split("_")[-2].endswith("w"):
+        assert "cp.async.cg.shared.global" in ptx
+
+
 def test_every_writer_of_the_backend_is_among_them():
     written = set().union(*[collected(family)[1] for family in FAMILIES])
     writers = {
