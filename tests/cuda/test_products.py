@@ -8,7 +8,7 @@ from strided import arrange, blank, check_gaps, contents
 
 from minigrad.backends.cuda import CudaBackend, matmul, product, tiles
 from minigrad.backends.cuda.matrices import results
-from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.runtime import Program, Properties
 from minigrad.backends.cuda.simulator import Simulator
 from minigrad.backends.cuda.watched import Notice
 from minigrad.core import requests
@@ -164,6 +164,12 @@ def test_operands_of_several_dtypes_are_not_copied_first(backend):
     a, b = arrange(numbers((6, 70), bf16), bf16), arrange(numbers((70, 5), bool_, 1), bool_)
     hold(backend, a, b, f64)
     assert len(backend.kernels) == 1
+
+
+def test_halves_on_a_device_without_such_tensor_cores(backend, monkeypatch):
+    monkeypatch.setattr(Simulator, "properties", Properties("older", (7, 5), 2, 1 << 30))
+    hold(backend, *(even(numbers((20, 20), f16, i), f16, False) for i in range(2)), f16)
+    assert labels(backend) == {"tile16x16x16_n_n"}
 
 
 # ---- what a warp does together

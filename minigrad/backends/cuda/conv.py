@@ -12,13 +12,11 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import nothing
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import Matmul
-from minigrad.backends.cuda.product import Ints, joins, tile_for
+from minigrad.backends.cuda.product import Ints, tile_for
 from minigrad.backends.cuda.tiles import Way, registers
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -135,7 +133,7 @@ class Conv(Matmul):
     ) -> None:  # fmt: skip
         """Steps for a product whose right operand is seen through windows."""
         out, a, b = values
-        mma = joins((a.dtype, b.dtype)) and registers(out.dtype) == np.float32
+        mma = self.by_tensor_cores(a.dtype, b.dtype, out.dtype)
         matrices = numbers["sizes"][0]
         tile = tile_for(numbers["rows"], numbers["cols"], matrices, registers(out.dtype).itemsize, mma, windows=True)
         way = Way(tile, (True, False), windows=True, long=long)

@@ -18,7 +18,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.blas import TYPES, gemm_of
 from minigrad.backends.cuda.family import Family, line, nothing
-from minigrad.backends.cuda.product import Ints, Problem, joins, pieces_of, tile_for
+from minigrad.backends.cuda.product import Ints, Problem, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
 from minigrad.backends.steps import Steps, Value
@@ -63,7 +63,7 @@ class Matmul(Family):
         if problem.m == 1 or problem.n == 1:
             self.by_vector(steps, problem, (out, a, b), added)
             return
-        mma = joins((a.dtype, b.dtype)) and registers(out.dtype) == np.float32
+        mma = self.by_tensor_cores(a.dtype, b.dtype, out.dtype)
         chosen = tile_for(problem.m, problem.n, problem.batches, registers(out.dtype).itemsize, mma)
         way = Way(chosen, problem.along, problem.copied() if mma else (False, False))
         numbers = {
@@ -126,6 +126,11 @@ class Matmul(Family):
         )  # fmt: skip
         launch = self.bind(kernel, *line(self.blocks(prod(dims))), numbers)
         steps.then(launch, sums, *((c,) if c else ()), out)
+
+    def by_tensor_cores(self, a: DType, b: DType, out: DType) -> bool:
+        """Whether two operands are multiplied on the tensor cores, which have both halves since capability 8.0."""
+        halves = a is b and a.name in ("float16", "bfloat16") and registers(out) == np.float32
+        return halves and self.runtime.properties.capability >= (8, 0)
 
     def by_library(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> bool:
         """By cuBLAS, where it is there, may be asked, and has words for it; False where not."""

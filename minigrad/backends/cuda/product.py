@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.strides import merge_dims
 
@@ -116,8 +115,3 @@ class Problem:
             others = [step, near[1], far[0], *self.steps[k]]
             found.append(near[0] == 1 and not any(number % GROUP for number in others))
         return found[0], found[1]
-
-
-def joins(dtypes: tuple[DType, ...]) -> bool:
-    """Whether the tensor cores multiply these operands."""
-    return all(d is dtypes[0] for d in dtypes) and dtypes[0].name in ("float16", "bfloat16")
