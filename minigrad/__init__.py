@@ -195,7 +195,7 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 if TYPE_CHECKING:
-    from minigrad import autograd, func, nn, testing, viz
+    from minigrad import autograd, cuda, func, nn, testing, viz
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
     from minigrad.autodiff.custom import custom_vjp
@@ -212,7 +212,7 @@ LATER = {
 
 def __getattr__(name: str) -> Any:
     """What is imported at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
-    if name in ("autograd", "func", "nn", "testing", "viz"):
+    if name in ("autograd", "cuda", "func", "nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
     if name not in LATER:
         raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
@@ -231,7 +231,7 @@ __all__ = [
     "autograd", "avg_pool1d", "backward", "baddbmm", "bf16", "bfloat16", "bitwise_and", "bitwise_or",
     "bitwise_xor", "bmm", "bool", "bool_", "cast", "cat", "ceil", "checkpoint", "chunk", "clamp", "clone",
     "contiguous", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cos",
-    "cosh", "cummax", "cummin", "cumprod", "cumsum", "custom_vjp", "debug", "default_device", "default_float",
+    "cosh", "cuda", "cummax", "cummin", "cumprod", "cumsum", "custom_vjp", "debug", "default_device", "default_float",
     "detect_anomaly", "device", "diagonal", "div", "dot", "elementwise", "elu", "empty", "empty_cache",
     "empty_like", "enable_grad", "eq", "erf", "erfc", "exp", "exp2", "expand", "explain", "expm1", "eye", "f16",
     "f32", "f64", "flatten", "flatten_from", "flatten_to", "flip", "float16", "float32", "float64", "floor",

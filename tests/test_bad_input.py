@@ -394,7 +394,6 @@ WRITING: list[Row] = [
     ("set-tracked-list", lambda o: o.x.__setitem__(0, [o.v[0, 0], 0.0, 0.0]), GradientError,
      "index: the gradient of float32() would be lost mg.stack"),
     ("copy_-shape", lambda o: o.x.copy_(o.four), ShapeError, f"copy_: {G} {F} equal or 1"),
-    ("copy_-device", lambda o: o.x.copy_(o.far), DeviceError, f"copy_: {F} is on reference .to('cpu')"),
     ("set-Var-shape", lambda o: o.v.set([1.0]), ShapeError, f"set: (1,) {F} must agree"),
     ("set-Var-ragged", lambda o: o.v.set([[1.0], [1.0, 2.0]]), ShapeError, "ragged (1,) (2,)"),
     ("set-Var-self", lambda o: o.v.set(o.v.detach()), StorageError, f"set: {F} shares its storage clone()"),

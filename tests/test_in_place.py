@@ -129,3 +129,9 @@ def test_wrong_arguments_are_those_of_the_function() -> None:
         with pytest.raises(TypeError, match="argument"):
             call()
     assert x.tolist() == X and x.storage.version == 0
+
+
+def test_copy_brings_what_is_on_another_device() -> None:
+    x, far = mg.zeros(2), mg.Var([1.0, 2.0], device="reference")
+    x.copy_(far * 3.0).sum().backward()
+    assert x.tolist() == [3.0, 6.0] and str(x.device) == "cpu" and far.grad.tolist() == [3.0, 3.0]

@@ -23,7 +23,7 @@ LAYERS = (
     ("autodiff",),
     ("insight",),
     ("face",),
-    ("autograd", "func", "jit", "nn", "optim", "data", "viz", "testing"),
+    ("autograd", "cuda", "func", "jit", "nn", "optim", "data", "viz", "testing"),
     ("__init__", "cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -64,7 +64,7 @@ STANDS_ON = {
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
 ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",
-         "matrices"}  # fmt: skip
+         "matrices", "memory", "streams", "pinning"}  # fmt: skip
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
+from minigrad.backends.doors import Doors, Launch
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
@@ -22,7 +23,6 @@ from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
-Launch = Callable[..., Any]  # its result is true if an index was out of range
 Ints = tuple[int, ...]
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ def serves(kind: type[Request]) -> Callable[[F], F]:
     return mark
 
 
-class Backend(ABC):
+class Backend(Doors, ABC):
     """One device's memory and loops.
 
     served: the requests that this class serves, with the name of the method for each.
@@ -74,14 +74,6 @@ class Backend(ABC):
 
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
-
-    def sending(self, launch: Launch) -> Launch:
-        """A launch of another backend, which knows memory of the host, on operands of this one."""
-        return launch
-
-    def receiving(self, launch: Launch) -> Launch:
-        """A launch of this backend on operands in memory of the host; the result is its own."""
-        return launch
 
     # ---- loops ----
 

@@ -10,17 +10,24 @@ from collections.abc import Callable
 
 from minigrad.backends.base import Backend
 from minigrad.config import announce
-from minigrad.core.device import Device
+from minigrad.core.device import Device, as_device
 from minigrad.errors import DeviceError
 
 _factories: dict[str, Callable[[], Backend]] = {}
 _backends: dict[str, Backend] = {}
 _by_device: dict[Device, Backend] = {}
+_by_dlpack: dict[int, str] = {}
+ACCELERATOR = "cuda"  # the kind that is meant where a call names none, as in x.pin_memory()
 
 
-def register_backend(kind: str, factory: Callable[[], Backend]) -> None:
-    """Say who runs the loops of `kind`; replaces an earlier registration."""
+def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | None = None) -> None:
+    """Say who runs the loops of `kind`; replaces an earlier registration.
+
+    dlpack: DLPack's number of the kind, where memory of other libraries is taken.
+    """
     _factories[kind] = factory
+    if dlpack is not None:
+        _by_dlpack[dlpack] = kind
     forget(kind)
 
 
@@ -40,6 +47,19 @@ def backend_of(device: Device) -> Backend:
         _backends[device.kind] = backend
         _by_device[device] = backend
     return backend
+
+
+def started(kind: str) -> Backend | None:
+    """The backend of a kind if something has used it."""
+    return _backends.get(kind)
+
+
+def device_of_dlpack(number: int, index: int) -> Device:
+    """The device that DLPack names so.  Raises DeviceError for a kind that no backend has."""
+    kind = _by_dlpack.get(number)
+    if kind is None:
+        raise DeviceError(f"from_dlpack: no backend takes memory of DLPack's kind {number}", op="from_dlpack")
+    return as_device(f"{kind}:{index}")
 
 
 def registered_kinds() -> tuple[str, ...]:
@@ -74,4 +94,4 @@ def _cuda() -> Backend:
 
 register_backend("cpu", _cpu)
 register_backend("reference", _reference)
-register_backend("cuda", _cuda)
+register_backend("cuda", _cuda, dlpack=2)

@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.errors import ShapeError
 from minigrad.face.python import item
-from minigrad.ops import assignment, creation
+from minigrad.ops import assignment, casting, creation
 from minigrad.ops import put as _put  # noqa: F401  what the records of writes are made of
 from minigrad.runtime import dispatch
 from minigrad.runtime.levels import Wrapped
@@ -78,7 +78,12 @@ def zero_(x: Tensor) -> Tensor:
     return fill_(x, 0)
 
 
-def copy_(x: Tensor, source: Any) -> Tensor:
-    """The elements of source, broadcast and cast, in place."""
+def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """The elements of source, broadcast and cast, in place.
+
+    A tensor on another device is brought to that of x first; non_blocking: as that of `to`, then.
+    """
+    if isinstance(source, Tensor) and source.device is not x.device:
+        source = casting.to(source, device=x.device, non_blocking=non_blocking)
     assignment.copy_into(x, source, "copy_", x)
     return x

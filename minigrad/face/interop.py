@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from minigrad.backends.registry import ACCELERATOR, backend_of, device_of_dlpack
+from minigrad.core.device import as_device
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.ops.creation import from_numpy
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
@@ -53,35 +55,74 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 def dlpack(
     x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as.
+    """The DLPack capsule; x must not require a gradient, and on the CPU bfloat16 has no NumPy type to travel as.
 
-    The arguments are the protocol's, and go to NumPy as they come.  As with numpy(), memory that gradients flow through
-    is read-only, to who asks for a version that can say so; PyTorch asks, and writes all the same, unnoticed.
-    Negative strides are refused: PyTorch 2.13 aborts the process when it is given one.
+    The arguments are the protocol's; for memory of the host they go to NumPy as they come.  As with numpy(), memory
+    that gradients flow through is read-only, to who asks for a version that can say so; PyTorch asks, and writes all
+    the same, unnoticed.  Negative strides are refused: PyTorch 2.13 aborts the process when it is given one.
     """
     if any(s < 0 for s in x.strides):
         raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
+    refuse_tracked(x, "numpy")
+    versioned = max_version is not None and max_version[0] >= 1
+    backend = backend_of(x.device)
+    if backend.dlpack_device != HOST:
+        if dl_device is not None and tuple(dl_device) != dlpack_device(x):
+            if tuple(dl_device) != (HOST, 0) or copy is False:
+                raise DeviceError(f"dlpack: {describe(x)} on {x.device} is not on device {dl_device}", op="dlpack")
+            return dlpack(x.to("cpu"), max_version=max_version)
+        shown = x.clone() if copy else x
+        readonly = shown.storage.tracked is True
+        return backend.capsule(shown.storage, shown.layout, stream=stream, versioned=versioned, readonly=readonly)
     if x.dtype.name == "bfloat16":
         raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
     given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-    refuse_tracked(x, "numpy")
     # Version 1 of the protocol can say that an array is read-only; those who speak an older one get what there is.
-    array = shared_array(x) if max_version is not None and max_version[0] >= 1 else host_array(x)
+    array = shared_array(x) if versioned else host_array(x)
     return array.__dlpack__(**{name: value for name, value in given.items() if value is not None})
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """DLPack's name of the device: the CPU."""
-    return 1, 0
+    """DLPack's name of the device: 1 is the CPU, 2 CUDA; and which one."""
+    return backend_of(x.device).dlpack_device, x.device.index
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """A tensor that shares memory with any object that has `__dlpack__` on the CPU."""
-    if not hasattr(source, "__dlpack__"):
+    """A tensor that shares memory with an object of another library, which has `__dlpack__`.
+
+    It may be on the CPU, or on a device that takes such memory; `__cuda_array_interface__` will do too.  Work of the
+    other library so far comes before ours on that memory.  Raises DTypeError for other objects, DeviceError for a
+    device that takes none, StorageError for read-only memory of a device.
+    """
+    if hasattr(source, "__dlpack__"):
+        number, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (HOST, 0)
+        if number == HOST:
+            return from_numpy(np.from_dlpack(source))
+        where = device_of_dlpack(int(number), int(index))
+    elif hasattr(source, "__cuda_array_interface__"):
+        where = as_device(ACCELERATOR)
+    else:
         raise DTypeError(f"from_dlpack: {describe(source)} has no __dlpack__; mg.tensor copies lists", op="from_dlpack")
-    return from_numpy(np.from_dlpack(source))
+    return Tensor(*backend_of(where).adopt(source, where))
 
 
-NAMES = {"numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device}
+def array_interface(x: Tensor) -> dict[str, Any]:
+    """The description that CuPy, Numba and others read of a tensor in a CUDA device's memory, which they share.
+
+    Raises AttributeError for one elsewhere and for bfloat16, which has no name there: hasattr tells; GradientError for
+    one that requires a gradient.
+    """
+    found = backend_of(x.device).array_interface(x.storage, x.layout)
+    if found is None:
+        raise AttributeError(f"{describe(x)} on {x.device} has no __cuda_array_interface__")
+    refuse_tracked(x, "__cuda_array_interface__")
+    return found
+
+
+HOST = 1  # DLPack's number of the CPU
+NAMES: dict[str, Any] = {
+    "numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
+    "__cuda_array_interface__": property(array_interface),
+}  # fmt: skip
 for _name, _function in NAMES.items():
     setattr(Tensor, _name, _function)

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.backends.registry import ACCELERATOR, backend_of, started
+from minigrad.core.device import as_device
 from minigrad.core.dtype import as_dtype
+from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.errors import DeviceError, GradientError
 from minigrad.ops import casting, creation, views
-from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 # ---- what it is -----------------------------------------------------------------------------------------------------
 
@@ -73,6 +77,35 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 def cpu(x: Tensor) -> Tensor:
     """x on the CPU; x itself where it is there."""
     return casting.to(x, device="cpu")
+
+
+def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
+    return casting.to(x, device="cuda" if device is None else device, non_blocking=non_blocking)
+
+
+def pin_memory(x: Tensor, device: Any = None) -> Tensor:
+    """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then.
+
+    Returns x itself where it is pinned.  Raises DeviceError for a tensor that is not on the CPU, or where the device
+    cannot be used; GradientError for one that requires a gradient.
+    """
+    if x.requires_grad:
+        raise GradientError(f"pin_memory: {describe(x)} requires a gradient; detach() it first", op="pin_memory")
+    if x.device.kind != "cpu":
+        raise DeviceError(f"pin_memory: {describe(x)} is on {x.device}; only memory of the CPU is pinned")
+    if is_pinned(x, device):
+        return x
+    storage = backend_of(as_device(device or ACCELERATOR)).pinned(x.numel(), x.dtype)
+    y = Tensor(storage, Layout.contiguous(x.shape))
+    y.copy_(x)
+    return y
+
+
+def is_pinned(x: Tensor, device: Any = None) -> bool:
+    """Whether it is in pinned memory of the host, for copies to a device."""
+    backend = started(as_device(device or ACCELERATOR).kind)
+    return backend is not None and backend.is_pinned(x.storage)
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
@@ -141,7 +174,7 @@ def new_full(
 
 
 FUNCTIONS = (
-    size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, view_as,
-    reshape_as, expand_as, unbind, new_tensor, new_empty, new_zeros, new_ones, new_full,
+    size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
+    is_pinned, view_as, reshape_as, expand_as, unbind, new_tensor, new_empty, new_zeros, new_ones, new_full,
 )  # fmt: skip
 PROPERTIES = (nbytes, is_cuda)

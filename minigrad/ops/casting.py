@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.backends.pace import without_waiting
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
@@ -52,10 +53,14 @@ def contiguous(x: Tensor) -> Tensor:
     return x if x.is_contiguous() else clone(x)
 
 
-def to(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
+def to(
+    x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+) -> Tensor:
     """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
 
-    Returns x itself when nothing changes, unless copy=True.  Raises DTypeError for an argument that is neither.
+    Returns x itself when nothing changes, unless copy=True.  With non_blocking, a copy from pinned memory may still be
+    under way when this returns: what uses the result comes after it, but x must not be written meanwhile.  Raises
+    DTypeError for an argument that is neither.
     """
     if len(args) == 1 and args[0].__class__ is DType and dtype is None and device is None and not copy:
         return x if x.dtype is args[0] else cast(x, dtype=args[0])
@@ -67,7 +72,7 @@ def to(x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     where = x.device if device is None else as_device(device)
     if where is not x.device:
-        x = transfer(x, device=where)
+        x = without_waiting(transfer, x, device=where) if non_blocking else transfer(x, device=where)
         copy = False
     if wanted is not x.dtype:
         return cast(x, dtype=wanted)

@@ -33,14 +33,18 @@ class Attached:
     def __copy__(self) -> Tensor:
         """Another tensor on the same storage, with the same history; a Var becomes another leaf with the same `.grad`."""
 
+    @property
+    def __cuda_array_interface__(self) -> builtins.dict[builtins.str, Any]:
+        """The description that CuPy, Numba and others read of a tensor in a CUDA device's memory, which they share."""
+
     def __deepcopy__(self, memo: builtins.dict[builtins.int, Any]) -> Tensor:
         """A tensor on a copy of the storage, one copy for all that share it.  Raises GradientError within a graph."""
 
     def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: builtins.bool | None = ...) -> Any:
-        """The DLPack capsule; x must not require a gradient, and bfloat16 has no NumPy type to travel as."""
+        """The DLPack capsule; x must not require a gradient, and on the CPU bfloat16 has no NumPy type to travel as."""
 
     def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
-        """DLPack's name of the device: the CPU."""
+        """DLPack's name of the device: 1 is the CPU, 2 CUDA; and which one."""
 
     def __eq__(self, other: Any) -> Any:
         """x == other.  What is no number falls back to Python's identity, so that `x in list` works."""
@@ -291,7 +295,7 @@ class Attached:
     def asinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+    def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def atan(self, *, out: Any = ...) -> Tensor:
@@ -429,7 +433,7 @@ class Attached:
     def copy(self) -> Any:
         """A row-major copy in storage of its own.  Gradient: g."""
 
-    def copy_(self, source: Any) -> Tensor:
+    def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """The elements of source, broadcast and cast, in place."""
 
     def cos(self, *, out: Any = ...) -> Tensor:
@@ -446,6 +450,9 @@ class Attached:
 
     def cpu(self) -> Tensor:
         """x on the CPU; x itself where it is there."""
+
+    def cuda(self, device: Any = ..., non_blocking: builtins.bool = ...) -> Tensor:
+        """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
 
     def cummax(self, dim: builtins.int) -> Any:
         """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
@@ -664,6 +671,9 @@ class Attached:
 
     def is_inference(self) -> builtins.bool:
         """Whether it was computed under `inference_mode`."""
+
+    def is_pinned(self, device: Any = ...) -> builtins.bool:
+        """Whether it is in pinned memory of the host, for copies to a device."""
 
     def isfinite(self, *, out: Any = ...) -> Tensor:
         """Whether x is neither infinite nor nan."""
@@ -949,6 +959,9 @@ class Attached:
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
         """A view with the dims in another order."""
 
+    def pin_memory(self, device: Any = ...) -> Tensor:
+        """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
+
     def pow(self, b: Any, *, out: Any = ...) -> Tensor:
         """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
@@ -1167,13 +1180,13 @@ class Attached:
     def tanh_(self) -> Tensor:
         """`tanh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+    def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
-    def to_device(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+    def to_device(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
-    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ...) -> Tensor:
+    def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
     def to_scalar(self) -> Any:

@@ -163,5 +163,6 @@ def is_hashable(value: Any) -> bool:
 
 
 def forget_numbers() -> None:
-    """Drop the numbers that were fitted to dtypes."""
+    """Drop the numbers that were fitted to dtypes, and those in memory of a backend that may be another now."""
     _weak.clear()
+    _numbers.clear()

@@ -121,9 +121,13 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     shapes = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     outs = result_specs(op, dtypes, shapes)
     target = device if op.target is None else params[op.target]
-    backend = backend_of(target)
-    launch = launchable(op, op.prepare(backend, *outs, *specs, **params))  # type: ignore[misc]
-    launch = launch if target is device else backend_of(device).sending(backend.receiving(launch))
+    if target is device:
+        launch = launchable(op, op.prepare(backend, *outs, *specs, **params))  # type: ignore[misc]
+    else:
+        source, backend = backend, backend_of(target)
+        hosted = tuple(map(source.sent, specs))
+        launch = launchable(op, op.prepare(backend, *outs, *map(backend.taken, hosted), **params))  # type: ignore[misc]
+        launch = source.sending(backend.receiving(launch, hosted), specs)
     plan = CallPlan(backend, target, specs, launch, *outs)
     plan.source = device
     return plan

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +105,21 @@ def test_the_simulator_needs_no_compiler():
     modules = imported(program)
     assert "minigrad.backends.cuda.simulator" in modules
     assert not {m for m in modules if m.split(".")[0] in ("numba", "cuda")}
+
+
+# Who mentions it besides the registry, the backend, its kernels and `mg.cuda`: the doctor, what settings and devices are
+# called, names that other libraries ask a tensor for, and remarks.
+MENTIONS = {
+    "__init__.py", "__main__.py", "backends/registry.py", "cli/doctor.py", "config.py", "core/device.py",
+    "core/storage.py", "cuda.py", "face/interop.py", "face/pytorch.py", "kernels/objects.py", "kernels/scalar.py",
+}  # fmt: skip
+
+
+def test_nothing_else_of_the_package_mentions_it():
+    package = Path(mg.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "cuda" in path.read_text(encoding="utf-8").lower()
+    }
+    assert {name for name in found if not name.startswith(("backends/cuda/", "kernels/cuda/"))} == MENTIONS

@@ -1,27 +1,43 @@
 """A real CUDA device: memory, copies and launches by cuda-core, which only this module touches.
 
-Everything is in the order of one stream, the legacy default one, so work of other libraries on their default stream is
-in order with ours.  Memory comes from the driver's pool, in the order of that stream: a buffer that is dropped after a
-launch is used again only by what comes later.  Copies between host and device wait; launches do not.
+Work goes to the legacy default stream unless a thread says otherwise, so that of other libraries on theirs is in order
+with ours.  Memory comes from the driver's pool, in the order of that stream, which our other streams wait
+for and which waits for them: a buffer that is dropped after a launch is used again only by what comes later.  Copies
+between host and device wait, but for those from pinned memory that were told not to; launches do not.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
-from cuda.core import LEGACY_DEFAULT_STREAM, Device, LaunchConfig, ObjectCode, launch
+from cuda.core import (
+    LEGACY_DEFAULT_STREAM,
+    PER_THREAD_DEFAULT_STREAM,
+    Device,
+    EventOptions,
+    LaunchConfig,
+    LegacyPinnedMemoryResource,
+    ObjectCode,
+    Stream,
+    StreamOptions,
+    launch,
+)
 from numpy.typing import NDArray
 
 from minigrad.backends.cuda import compile as compiler
 from minigrad.backends.cuda.blas import Blas
-from minigrad.backends.cuda.runtime import DeviceBuffer, Program, Properties, Runtime, Size
-from minigrad.errors import DeviceError, StorageError
+from minigrad.backends.cuda.pinning import Pins
+from minigrad.backends.cuda.presence import FORKED
+from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
+from minigrad.errors import DeviceError
 from minigrad.kernels.store import cache_folder
 
 
@@ -41,25 +57,34 @@ class CudaRuntime(Runtime):
     def __init__(self) -> None:
         self.device = Device(0)
         self.threads = threading.local()
-        self.stream = LEGACY_DEFAULT_STREAM
+        self.forked = False
+        self.pins = Pins()
         self.enter()
         self.pool = self.device.memory_resource
+        self.host = LegacyPinnedMemoryResource()
         said = self.device.properties
         free_and_all = checked(driver.cuMemGetInfo(), "its memory")
         capability = self.device.compute_capability
         self._properties = Properties(
             self.device.name, (capability.major, capability.minor), said.multiprocessor_count, int(free_and_all[1])
         )
+        forget_at_forks(self)
 
     @property
     def properties(self) -> Properties:
         return self._properties
 
-    def enter(self) -> None:
-        """Make the device that of this thread, once."""
-        if not getattr(self.threads, "entered", False):
-            self.device.set_current()
-            self.threads.entered = True
+    def enter(self) -> Stream:
+        """Make the device that of this thread, once; the stream of the thread.  Raises DeviceError in a forked process,
+        to which the driver gives nothing."""
+        found: Stream | None = getattr(self.threads, "stream", None)
+        if found is not None:
+            return found
+        if self.forked:
+            raise DeviceError(FORKED, device="cuda:0")
+        self.device.set_current()
+        self.threads.stream = LEGACY_DEFAULT_STREAM
+        return LEGACY_DEFAULT_STREAM
 
     @cached_property
     def blas(self) -> Any:
@@ -73,41 +98,88 @@ class CudaRuntime(Runtime):
 
     # ---- memory
 
-    def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+    def take(self, nbytes: int) -> tuple[Any, int] | None:
         self.enter()
-        wanted = max(1, size * dtype.itemsize)
         try:
-            owner = self.pool.allocate(wanted, stream=self.stream)
-        except Exception:
-            self.synchronize()  # what was dropped meanwhile is free now
-            owner = self.allocate_again(wanted)
-        return DeviceBuffer(owner, int(owner.handle), size, dtype)
-
-    def allocate_again(self, wanted: int) -> Any:
-        """A second attempt.  Raises StorageError with what was asked for, held and free."""
-        try:
-            return self.pool.allocate(wanted, stream=self.stream)
+            owner = self.pool.allocate(max(1, nbytes), stream=LEGACY_DEFAULT_STREAM)
         except Exception as error:
-            free, whole = checked(driver.cuMemGetInfo(), "its memory")
-            held = self.pool.attributes.used_mem_current
-            raise StorageError(
-                f"cuda:0 has no memory for {wanted:,} bytes: {held:,} are in use here, {int(free):,} of {int(whole):,} "
-                f"are free",
-                nbytes=wanted,
-            ) from error
+            if "OUT_OF_MEMORY" in str(error):
+                return None
+            raise DeviceError(f"cuda:0: {nbytes:,} bytes of memory were asked for: {error}", device="cuda:0") from error
+        return owner, int(owner.handle)
 
-    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any]) -> None:
+    def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        return DeviceBuffer(owner, address, size, dtype)
+
+    def memory(self) -> DeviceMemory:
         self.enter()
+        free, whole = checked(driver.cuMemGetInfo(), "its memory")
+        told = self.pool.attributes
+        return DeviceMemory(
+            told.used_mem_current, told.used_mem_high, told.reserved_mem_current, told.reserved_mem_high, int(free),
+            int(whole),
+        )  # fmt: skip
+
+    def empty_cache(self) -> None:
+        self.synchronize()  # what was dropped meanwhile is free then
+        checked(driver.cuMemPoolTrimTo(self.pool.handle, 0), "giving memory back")
+
+    def reset_peak(self) -> None:
+        self.enter()
+        for name in ("CU_MEMPOOL_ATTR_USED_MEM_HIGH", "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH"):
+            attribute = getattr(driver.CUmemPool_attribute, name)
+            checked(driver.cuMemPoolSetAttribute(self.pool.handle, attribute, driver.cuuint64_t(0)), "a new peak")
+
+    def pinned(self, nbytes: int) -> NDArray[np.uint8]:
+        self.enter()
+        owner = self.host.allocate(max(1, nbytes))
+        return self.pins.array(owner, int(owner.handle), nbytes)
+
+    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any], waits: bool = True) -> None:
+        stream = self.enter()
         data = np.ascontiguousarray(values, buffer.dtype)
-        if data.nbytes:
-            checked(driver.cuMemcpyHtoD(buffer.address, data.ctypes.data, data.nbytes), "a copy to the device")
+        if not data.nbytes:
+            return
+        place = data.ctypes.data
+        checked(driver.cuMemcpyHtoDAsync(buffer.address, place, data.nbytes, stream.handle), "a copy to the device")
+        if self.pins.holds(data):  # other memory has been read when the driver returns
+            if waits:
+                stream.sync()
+            else:
+                self.pins.keep(stream.record(), data)
 
-    def copy_to_host(self, buffer: DeviceBuffer) -> NDArray[Any]:
-        self.enter()
-        data = np.empty(buffer.size, buffer.dtype)
+    def copy_to_host(self, buffer: DeviceBuffer, start: int = 0, end: int | None = None) -> NDArray[Any]:
+        stream = self.enter()
+        data = np.empty((buffer.size if end is None else end) - start, buffer.dtype)
         if data.nbytes:
-            checked(driver.cuMemcpyDtoH(data.ctypes.data, buffer.address, data.nbytes), "a copy from the device")
+            address = buffer.address + start * buffer.itemsize
+            copied = driver.cuMemcpyDtoHAsync(data.ctypes.data, address, data.nbytes, stream.handle)
+            checked(copied, "a copy from the device")
+            stream.sync()
         return data
+
+    # ---- streams
+
+    @property
+    def stream(self) -> Stream:
+        return self.enter()
+
+    def use(self, stream: Any) -> None:
+        self.enter()
+        self.threads.stream = stream
+
+    def new_stream(self, priority: int) -> Stream:
+        self.enter()
+        return self.device.create_stream(options=StreamOptions(nonblocking=False, priority=priority))
+
+    def foreign_stream(self, number: int) -> Stream:
+        self.enter()
+        known = {1: LEGACY_DEFAULT_STREAM, 2: PER_THREAD_DEFAULT_STREAM}
+        return known[number] if number in known else Stream.from_handle(number)
+
+    def timed(self, stream: Any, timing: bool) -> Any:
+        self.enter()
+        return stream.record(options=EventOptions(timing))
 
     # ---- launches
 
@@ -116,24 +188,36 @@ class CudaRuntime(Runtime):
         return Loaded(program, self._properties.capability)
 
     def launcher(self, kernel: Loaded, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
-        config, function, stream, told = (
-            LaunchConfig(grid=grid, block=block),
-            kernel.kernel,
-            self.stream,
-            tuple(numbers),
-        )
+        config, function, told = LaunchConfig(grid=grid, block=block), kernel.kernel, tuple(numbers)
         threads, enter = self.threads, self.enter
 
         def run(*addresses: int) -> None:
-            if not getattr(threads, "entered", False):
-                enter()
+            try:
+                stream = threads.stream
+            except AttributeError:  # the first launch of this thread
+                stream = enter()
             launch(stream, config, function, *addresses, *told)
 
         return run
 
     def synchronize(self) -> None:
         self.enter()
-        self.stream.sync()
+        checked(driver.cuCtxSynchronize(), "the work of the device")
+
+
+def forget_at_forks(runtime: CudaRuntime) -> None:
+    """In a forked process the runtime knows that it is one; what it has of threads is gone."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    found = weakref.ref(runtime)
+
+    def forget() -> None:
+        runtime = found()
+        if runtime is not None:
+            runtime.forked = True
+            runtime.threads.__dict__.clear()
+
+    os.register_at_fork(after_in_child=forget)
 
 
 def checked(answer: Any, what: str) -> Any:

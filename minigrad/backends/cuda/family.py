@@ -1,4 +1,4 @@
-"""What every kernel family of the CUDA backend shares: memory, the kernels loaded so far, binding numbers to them.
+"""What every kernel family of the CUDA backend shares: the kernels loaded so far, binding numbers to them.
 
 A family is a class with preparers, as on the CPU; `CudaBackend` inherits them all.  Each asks `kernel` for what a
 writer writes, and `bind` for a launch on a grid.
@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Launch
+from minigrad.backends.cuda.memory import Memory
 from minigrad.backends.cuda.runtime import THREADS, DeviceBuffer, Program, Runtime, Size, choose
-from minigrad.core.device import Device
-from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import Request
-from minigrad.core.storage import Storage
-from minigrad.errors import DeviceError
+from minigrad.core.requests import Copy, Request
 from minigrad.kernels.store import watchers
 
 WAVES = 8  # blocks a multiprocessor: as many as it holds at once, and more would only be started later
 
 
-class Family(Backend):
+class Family(Memory):
     """Base of the kernel families.
 
     kernels: what the runtime has loaded, by the writer and its arguments.
@@ -35,50 +31,15 @@ class Family(Backend):
         self.kernels: dict[Any, Any] = {}
         self.most = WAVES * self.runtime.properties.multiprocessors
 
-    # ---- memory
-
-    def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
-        if device.kind == "cuda" and device.index:
-            raise DeviceError(f"{device} cannot be used: only the first device is, cuda:0", device=str(device))
-        return Storage(self.runtime.allocate(numel, dtype.storage), dtype, device)
-
-    def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        storage = self.allocate(values.size, dtype, device)
-        self.runtime.copy_to_device(storage.buffer, values)
-        return storage
-
-    def to_host(self, storage: Storage) -> NDArray[Any]:
-        return self.runtime.copy_to_host(storage.buffer)
-
-    def synchronize(self) -> None:
-        self.runtime.synchronize()
-
-    def sending(self, launch: Launch) -> Launch:
-        """Operands are brought to the host."""
-
-        def run(*buffers: Any) -> Any:
-            *operands, out = buffers
-            return launch(*[self.runtime.copy_to_host(buffer) for buffer in operands], out)
-
-        return run
-
-    def receiving(self, launch: Launch) -> Launch:
-        """Operands come from the host."""
-
-        def run(*buffers: Any) -> Any:
-            *operands, out = buffers
-            moved = [self.runtime.allocate(array.size, array.dtype) for array in operands]
-            for buffer, array in zip(moved, operands, strict=True):
-                self.runtime.copy_to_device(buffer, array)
-            return launch(*moved, out)
-
-        return run
-
     # ---- launches
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         launch = super().prepare(request, outs, *operands)
-        return self.runtime.watched(launch, outs if isinstance(outs, tuple) else (outs,))
+        results = outs if isinstance(outs, tuple) else (outs,)
+        launch = self.runtime.watched(launch, results)
+        if isinstance(request, Copy) and is_plain(results[0], operands[0]):
+            launch.plain = True  # type: ignore[attr-defined]
+        return launch
 
     def kernel(self, writer: Callable[..., Program], *args: Any) -> Any:
         """What the runtime makes of the kernel that `writer(*args)` writes; once a process."""
@@ -101,6 +62,11 @@ class Family(Backend):
             run(*[buffer.address for buffer in buffers])
 
         return launch
+
+
+def is_plain(out: Spec, a: Spec) -> bool:
+    """Whether a copy is one of bytes, from the beginning of a buffer to that of another."""
+    return a.dtype is out.dtype and a.layout is out.layout is Layout.contiguous(out.shape)
 
 
 def nothing(*buffers: Any) -> None:

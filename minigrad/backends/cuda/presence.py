@@ -6,6 +6,7 @@ Nothing of CUDA is imported here: packages are looked for by their files, the dr
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
 from importlib import metadata, util
 from typing import NamedTuple
@@ -15,6 +16,10 @@ from minigrad.errors import DeviceError
 OLDEST = 12  # the first major version of CUDA that is supported
 PACKAGES = {"numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
 LIBRARY = "libcuda.so.1"
+FORKED = (
+    "cuda:0 cannot be used in this process: CUDA had been started when it was forked; start processes by 'spawn' or "
+    "'forkserver', or use CUDA in them only"
+)
 INSTEAD = "MINIGRAD_CUDA=simulator runs the same kernels without a GPU"
 
 
@@ -57,6 +62,9 @@ def needed() -> int:
         return OLDEST
 
 
+started: list[int] = []  # the process that has started CUDA
+
+
 @cache
 def driver() -> Driver:
     """Ask the driver, once; that initialises CUDA in this process where there is one."""
@@ -71,6 +79,7 @@ def driver() -> Driver:
         told = f"the NVIDIA driver is too old: it supports CUDA {found.text}, {needed()}.0 is needed"
         more = "; minigrad[cuda12] would do" if needed() > OLDEST <= version.value // 1000 else ""
         return found._replace(fault=told + more)
+    started.append(os.getpid())
     status = library.cuInit(0)
     if status == 0:
         library.cuDeviceGetCount(ctypes.byref(devices))
@@ -93,5 +102,7 @@ def fault() -> str:
 def require() -> None:
     """Raise DeviceError with what is missing."""
     reason = fault()
+    if started and started[-1] != os.getpid():
+        raise DeviceError(FORKED, device="cuda:0")
     if reason:
         raise DeviceError(f"device='cuda' cannot be used: {reason}; {INSTEAD}", device="cuda")

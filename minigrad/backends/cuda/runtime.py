@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch
+from minigrad.backends.cuda.pinning import Pins
+from minigrad.backends.cuda.streams import LEGACY, RuntimeEvent, RuntimeStream
 from minigrad.config import settings
 from minigrad.core.op import Spec
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, StorageError
 from minigrad.kernels.store import file_of
 
 Size = tuple[int, int, int]
@@ -48,10 +50,33 @@ class Properties:
     memory: int
 
 
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Bytes of a device's memory.
+
+    allocated_bytes, peak_bytes: in use by tensors now, and at most so far.
+    reserved_bytes, peak_reserved_bytes: taken from the device, with what is kept for reuse.
+    free_bytes, total_bytes: of the device, whoever has the rest.
+    """
+
+    allocated_bytes: int
+    peak_bytes: int
+    reserved_bytes: int
+    peak_reserved_bytes: int
+    free_bytes: int
+    total_bytes: int
+
+    @property
+    def cached_bytes(self) -> int:
+        """Given back and kept for reuse."""
+        return self.reserved_bytes - self.allocated_bytes
+
+
 class DeviceBuffer:
     """A flat piece of a device's memory: what a storage holds.
 
-    owner: what frees the memory when nobody refers to it.  address: of the first element, a multiple of 256.
+    owner: what frees the memory when nobody refers to it.  address: of the first element, a multiple of 256, or of 16
+    where the memory is that of others.
     """
 
     __slots__ = ("__weakref__", "address", "dtype", "owner", "size")
@@ -70,28 +95,110 @@ class DeviceBuffer:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {"shape": (self.size,), "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
-                "strides": None, "stream": 1}  # fmt: skip
+                "strides": None, "stream": LEGACY}  # fmt: skip
 
 
 class Runtime(ABC):
-    """One device."""
+    """One device.  pins: the memory of the host that it has given out."""
+
+    pins: Pins
 
     @property
     @abstractmethod
     def properties(self) -> Properties:
         """What the device is."""
 
-    @abstractmethod
+    # ---- memory
+
     def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        """Uninitialised memory for so many elements; it is free again when nobody refers to it."""
+        """Uninitialised memory for so many elements; it is free again when nobody refers to it.
+
+        Raises StorageError if there is none, after the cache was given back.
+        """
+        wanted = size * dtype.itemsize
+        found = self.take(wanted)
+        if found is None:
+            self.empty_cache()
+            found = self.take(wanted)
+        if found is None:
+            raise self.exhausted(wanted)
+        owner, address = found
+        return DeviceBuffer(owner, address, size, dtype)
+
+    def exhausted(self, wanted: int) -> StorageError:
+        """The error for memory that is not there."""
+        now = self.memory()
+        return StorageError(
+            f"cuda:0 has no memory for {wanted:,} bytes: {now.allocated_bytes:,} are in use here, {now.cached_bytes:,} "
+            f"kept for reuse, {now.free_bytes:,} of {now.total_bytes:,} are free; let go of tensors, or use smaller "
+            f"ones",
+            op="allocate", nbytes=wanted, held=now.allocated_bytes, free=now.free_bytes,
+        )  # fmt: skip
 
     @abstractmethod
-    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any]) -> None:
-        """Fill the beginning of a buffer with the elements of a flat array, in order with the launches."""
+    def take(self, nbytes: int) -> tuple[Any, int] | None:
+        """Memory and its address, a multiple of 256; it goes back when nobody refers to the first.  None: there is
+        not enough."""
 
     @abstractmethod
-    def copy_to_host(self, buffer: DeviceBuffer) -> NDArray[Any]:
-        """The elements of a buffer, after all launches so far."""
+    def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        """A buffer over memory of somebody else."""
+
+    @abstractmethod
+    def memory(self) -> DeviceMemory:
+        """What is in use, kept and free."""
+
+    @abstractmethod
+    def empty_cache(self) -> None:
+        """Give what is kept for reuse back to the device, after all work so far."""
+
+    @abstractmethod
+    def reset_peak(self) -> None:
+        """Let the peaks begin with what is in use now."""
+
+    @abstractmethod
+    def pinned(self, nbytes: int) -> NDArray[np.uint8]:
+        """Memory of the host that the device copies by itself."""
+
+    @abstractmethod
+    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any], waits: bool = True) -> None:
+        """Fill the beginning of a buffer with the elements of a flat array, in order with the launches.
+
+        waits: whether the array may be written when this returns, also where it is pinned.
+        """
+
+    @abstractmethod
+    def copy_to_host(self, buffer: DeviceBuffer, start: int = 0, end: int | None = None) -> NDArray[Any]:
+        """The elements of a buffer, or those from `start` to `end`, after all launches so far."""
+
+    # ---- streams
+
+    @property
+    @abstractmethod
+    def stream(self) -> RuntimeStream:
+        """The stream that launches and copies of this thread go to; the legacy default one at first."""
+
+    @abstractmethod
+    def use(self, stream: RuntimeStream) -> None:
+        """Let launches and copies of this thread go to a stream."""
+
+    @abstractmethod
+    def new_stream(self, priority: int) -> RuntimeStream:
+        """A stream that waits for the legacy default one, and is waited for by it."""
+
+    @abstractmethod
+    def foreign_stream(self, number: int) -> RuntimeStream:
+        """The stream of another library."""
+
+    @abstractmethod
+    def timed(self, stream: RuntimeStream, timing: bool) -> RuntimeEvent:
+        """The place where the work of a stream ends now; with `timing`, it subtracts."""
+
+    def is_done(self, stream: RuntimeStream) -> bool:
+        """Whether the work of a stream so far has ended."""
+        return self.timed(stream, False).is_done
+
+    # ---- launches
 
     @abstractmethod
     def load(self, program: Program) -> Any:

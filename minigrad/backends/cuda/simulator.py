@@ -11,6 +11,7 @@ import itertools
 import linecache
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 
 from minigrad.backends.base import Launch
 from minigrad.backends.cuda.block import Block, Order
-from minigrad.backends.cuda.runtime import DeviceBuffer, Program, Properties, Runtime, Size
+from minigrad.backends.cuda.pinning import Pins
+from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
+from minigrad.backends.cuda.streams import LEGACY, SimulatedEvent, SimulatedStream
 from minigrad.backends.cuda.watched import Cells, Notice, Room
 from minigrad.backends.cuda.words import WAITING, Point, Words
 from minigrad.core.op import Spec
@@ -61,14 +64,36 @@ def names_in(code: CodeType) -> set[str]:
     return found
 
 
+class Lent(DeviceBuffer):
+    """Memory of somebody else.  lender: what keeps it alive."""
+
+    __slots__ = ("lender",)
+
+    def __init__(self, owner: Any, address: int, size: int, dtype: np.dtype[Any], lender: Any) -> None:
+        super().__init__(owner, address, size, dtype)
+        self.lender = lender
+
+
 class Simulator(Runtime):
-    """The runtime in Python.  order: of blocks, warps and lanes; see `ordered`."""
+    """The runtime in Python.
+
+    order: of blocks, warps and lanes; see `ordered`.  limit: bytes of memory that there are.
+    """
 
     def __init__(self) -> None:
         self.order = Order()
         self.rooms: weakref.WeakValueDictionary[int, Room] = weakref.WeakValueDictionary()
+        self.lent: weakref.WeakSet[Room] = weakref.WeakSet()
         self.launches = 1
         self.lock = threading.RLock()  # kernels of two threads would see each other's places
+        self.limit = self.properties.memory
+        self.allocated = self.reserved = self.peak = self.peak_reserved = 0
+        self.kept: dict[int, int] = {}  # how many pieces of a size wait for reuse
+        self.dropped: deque[int] = deque()  # the sizes of pieces that are not counted as such yet
+        self.pins = Pins()
+        self.legacy = SimulatedStream(LEGACY)
+        self.foreign: dict[int, SimulatedStream] = {}
+        self.threads = threading.local()
 
     @property
     def properties(self) -> Properties:
@@ -85,17 +110,89 @@ class Simulator(Runtime):
 
     # ---- memory
 
-    def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        room = Room(size * dtype.itemsize, f"memory of {size} {dtype}")
+    def take(self, nbytes: int) -> tuple[Any, int] | None:
+        used = -(-nbytes // 256) * 256
+        with self.lock:
+            self.settle()
+            if self.kept.get(used):
+                self.kept[used] -= 1
+            elif self.reserved + used > self.limit:
+                return None
+            else:
+                self.reserved += used
+            self.allocated += used
+            self.peak, self.peak_reserved = max(self.peak, self.allocated), max(self.peak_reserved, self.reserved)
+        room = Room(nbytes, "memory")
+        # Not settled at once: what is dropped by a thread of a kernel is dropped while that kernel holds the lock.
+        weakref.finalize(room, self.dropped.append, used).atexit = False
         self.rooms[room.address] = room
-        return DeviceBuffer(room, room.address, size, dtype)
+        return room, room.address
 
-    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any]) -> None:
+    def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        buffer = super().allocate(size, dtype)
+        buffer.owner.name = f"memory of {size} {dtype}"
+        return buffer
+
+    def settle(self) -> None:
+        """Memory that nobody refers to is kept for the next that is as large, as a driver's pool does."""
+        while self.dropped:
+            used = self.dropped.popleft()
+            self.allocated -= used
+            self.kept[used] = self.kept.get(used, 0) + 1
+
+    def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
+        room = self.rooms.get(address)  # ours, which comes back
+        if room is None or room.bytes.size < size * dtype.itemsize:
+            room = Room(size * dtype.itemsize, "memory of another library", address)
+            self.lent.add(room)
+        return Lent(room, address, size, dtype, owner)
+
+    def memory(self) -> DeviceMemory:
+        with self.lock:
+            self.settle()
+            free = self.limit - self.reserved
+            return DeviceMemory(self.allocated, self.peak, self.reserved, self.peak_reserved, free, self.limit)
+
+    def empty_cache(self) -> None:
+        with self.lock:
+            self.settle()
+            self.kept.clear()
+            self.reserved = self.allocated
+
+    def reset_peak(self) -> None:
+        with self.lock:
+            self.settle()
+            self.peak, self.peak_reserved = self.allocated, self.reserved
+
+    def pinned(self, nbytes: int) -> NDArray[np.uint8]:
+        block = np.empty(max(1, nbytes), np.uint8)
+        return self.pins.array(block, block.ctypes.data, nbytes)
+
+    def copy_to_device(self, buffer: DeviceBuffer, values: NDArray[Any], waits: bool = True) -> None:
         buffer.owner.fill(np.asarray(values, buffer.dtype), self.launches)
 
-    def copy_to_host(self, buffer: DeviceBuffer) -> NDArray[Any]:
+    def copy_to_host(self, buffer: DeviceBuffer, start: int = 0, end: int | None = None) -> NDArray[Any]:
         found: NDArray[Any] = buffer.owner.bytes[: buffer.nbytes].view(buffer.dtype)
-        return found.copy()
+        return found[start:end].copy()
+
+    # ---- streams
+
+    @property
+    def stream(self) -> SimulatedStream:
+        found: SimulatedStream = getattr(self.threads, "stream", self.legacy)
+        return found
+
+    def use(self, stream: Any) -> None:
+        self.threads.stream = stream
+
+    def new_stream(self, priority: int) -> SimulatedStream:
+        return SimulatedStream()
+
+    def foreign_stream(self, number: int) -> SimulatedStream:
+        return self.legacy if number == LEGACY else self.foreign.setdefault(number, SimulatedStream(number))
+
+    def timed(self, stream: Any, timing: bool) -> SimulatedEvent:
+        return SimulatedEvent()
 
     # ---- launches
 
@@ -133,6 +230,9 @@ class Simulator(Runtime):
     def room_at(self, address: int) -> Room:
         """The memory that begins at an address."""
         room = self.rooms.get(address)
+        if room is None:
+            lent = [room for room in self.lent if room.address == address]
+            room = max(lent, key=lambda room: room.bytes.size, default=None)
         if room is None:
             raise Notice(f"there is no memory at the address {address:#x}", kind="bounds")
         return room

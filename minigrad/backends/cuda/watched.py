@@ -7,6 +7,7 @@ barriers of the block and of the warp came before, the thread.
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,14 +57,20 @@ class Trace:
 
 
 class Room:
-    """Some bytes, which elements of them were written, and who was at them."""
+    """Some bytes, which elements of them were written, and who was at them.
 
-    def __init__(self, nbytes: int, name: str) -> None:
-        block = np.full(nbytes + 256, POISON, np.uint8)
-        start = -block.ctypes.data % 256
-        self.bytes = block[start : start + nbytes]
+    address: of memory that is somebody else's, who has written it.
+    """
+
+    def __init__(self, nbytes: int, name: str, address: int = 0) -> None:
+        if address:
+            self.bytes = np.frombuffer(memoryview((ctypes.c_uint8 * nbytes).from_address(address)), np.uint8)
+        else:
+            block = np.full(nbytes + 256, POISON, np.uint8)
+            start = -block.ctypes.data % 256
+            self.bytes = block[start : start + nbytes]
         self.address = int(self.bytes.ctypes.data)
-        self.stamps = np.zeros(nbytes, np.int64)  # the launch that wrote each byte, 1 for the host
+        self.stamps = np.full(nbytes, int(address != 0), np.int64)  # the launch that wrote each byte, 1 for the host
         self.traces: dict[int, Trace] = {}
         self.launch = 0  # whose traces these are
         self.name = name

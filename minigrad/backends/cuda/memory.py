@@ -1,0 +1,198 @@
+"""Memory of a device: tensors on it, what goes to the host and comes from there, and what other libraries share.
+
+Between host and device goes what a layout spans, and where it spans much more than it shows, only what it shows, in a
+row.  Foreign memory begins, for us, at the multiple of 16 before it, and its layout has the offset: so the width of a
+load is chosen by its address as it is by the offset of a view.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.backends.base import Backend, Launch
+from minigrad.backends.cuda.runtime import DeviceBuffer, Runtime
+from minigrad.backends.cuda.streams import LEGACY
+from minigrad.backends.dlpack import Foreign, capsule_of
+from minigrad.backends.pace import pace
+from minigrad.core.device import CPU, Device
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.requests import Copy
+from minigrad.core.storage import Storage
+from minigrad.errors import DeviceError, DTypeError, StorageError
+
+ALIGNMENT = 16  # bytes: of the widest load, which every storage begins at a multiple of
+SLACK = 4096  # elements that are copied with others rather than by a kernel of their own
+
+
+class Memory(Backend):
+    """Memory on a CUDA device."""
+
+    runtime: Runtime
+    dlpack_device = 2
+
+    def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
+        if device.kind == "cuda" and device.index:
+            raise DeviceError(f"{device} cannot be used: only the first device is, cuda:0", device=str(device))
+        return Storage(self.runtime.allocate(numel, dtype.storage), dtype, device)
+
+    def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        storage = self.allocate(values.size, dtype, device)
+        self.runtime.copy_to_device(storage.buffer, values)
+        return storage
+
+    def to_host(self, storage: Storage) -> NDArray[Any]:
+        return self.runtime.copy_to_host(storage.buffer)
+
+    def synchronize(self) -> None:
+        self.runtime.synchronize()
+
+    # ---- to the host and from there
+
+    def seen(self, storage: Storage, layout: Layout) -> tuple[NDArray[Any], Layout]:
+        spec = Spec(layout, storage.dtype)
+        return self.bring(storage.buffer, spec), self.sent(spec).layout
+
+    def sent(self, spec: Spec) -> Spec:
+        layout = spec.layout
+        if scattered(layout):
+            return Spec(Layout.contiguous(layout.shape), spec.dtype)
+        return Spec(Layout.make(layout.shape, layout.strides, layout.offset - layout.span()[0]), spec.dtype)
+
+    def taken(self, spec: Spec) -> Spec:
+        return self.sent(spec)
+
+    def bring(self, buffer: DeviceBuffer, spec: Spec) -> NDArray[Any]:
+        """The memory that `sent(spec)` is a layout of."""
+        if not scattered(spec.layout):
+            return self.runtime.copy_to_host(buffer, *spec.layout.span())
+        row = self.runtime.allocate(spec.layout.numel, spec.dtype.storage)
+        self.prepare(Copy(), self.sent(spec), spec)(buffer, row)
+        return self.runtime.copy_to_host(row)
+
+    def sending(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
+        """Operands are brought to the host."""
+
+        def run(*buffers: Any) -> Any:
+            *operands, out = buffers
+            return launch(*[self.bring(buffer, spec) for buffer, spec in zip(operands, specs, strict=True)], out)
+
+        return run
+
+    def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
+        """Operands come from the host; what is only copied comes to where it is to be."""
+
+        def place(array: NDArray[Any], out: Any) -> None:
+            self.runtime.copy_to_device(out, part_of(array, specs[0].layout), pace.waits)
+
+        if getattr(launch, "plain", False):
+            return place
+
+        def run(*buffers: Any) -> Any:
+            *operands, out = buffers
+            moved = []
+            for array, spec in zip(operands, specs, strict=True):
+                part = part_of(array, spec.layout)
+                buffer = self.runtime.allocate(part.size, part.dtype)
+                self.runtime.copy_to_device(buffer, part, pace.waits)
+                moved.append(buffer)
+            return launch(*moved, out)
+
+        return run
+
+    def pinned(self, numel: int, dtype: DType) -> Storage:
+        return Storage(self.runtime.pinned(numel * dtype.itemsize).view(dtype.storage), dtype, CPU)
+
+    def is_pinned(self, storage: Storage) -> bool:
+        pins = self.runtime.pins
+        return isinstance(storage.buffer, np.ndarray) and pins.holds(storage.buffer)
+
+    # ---- other libraries
+
+    def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
+        """stream: DLPack's number of the consumer's stream; None is the legacy default one, -1 asks for no order."""
+        if stream == 0:
+            raise StorageError("dlpack: stream=0 may mean two streams; give 1, the default one, or 2", op="dlpack")
+        ours = self.runtime.stream
+        if stream != -1 and (stream or LEGACY) != int(ours.handle):
+            self.runtime.foreign_stream(stream or LEGACY).wait(self.runtime.timed(ours, False))
+        buffer = storage.buffer
+        return capsule_of(
+            buffer, buffer.address, layout, storage.dtype, (self.dlpack_device, storage.device.index),
+            versioned=versioned, readonly=readonly,
+        )  # fmt: skip
+
+    def array_interface(self, storage: Storage, layout: Layout) -> dict[str, Any] | None:
+        dtype = storage.dtype
+        if dtype.name == "bfloat16":
+            return None  # the protocol has no name for it
+        size = dtype.itemsize
+        return {
+            "shape": layout.shape, "strides": tuple(s * size for s in layout.strides), "typestr": dtype.numpy.str,
+            "data": (storage.buffer.address + layout.offset * size, storage.tracked is True), "version": 3,
+            "stream": int(self.runtime.stream.handle),
+        }  # fmt: skip
+
+    def adopt(self, source: Any, device: Device) -> tuple[Storage, Layout]:
+        if hasattr(source, "__dlpack__"):
+            told = {"stream": int(self.runtime.stream.handle)}
+            try:
+                capsule = source.__dlpack__(max_version=(1, 0), **told)
+            except TypeError:  # of before version 1
+                capsule = source.__dlpack__(**told)
+            found = Foreign(capsule)
+            return self.shared(found, found.address, found.layout, found.dtype, found.readonly, device)
+        told = source.__cuda_array_interface__
+        stream = told.get("stream")
+        if stream is not None and stream != int(self.runtime.stream.handle):
+            theirs = self.runtime.foreign_stream(stream)
+            self.runtime.stream.wait(self.runtime.timed(theirs, False))
+        typed = np.dtype(told["typestr"])
+        if not typed.isnative or told.get("mask") is not None:
+            raise DTypeError("from_dlpack: byte-swapped or masked memory cannot be shared", op="from_dlpack")
+        dtype, shape = as_dtype(typed), tuple(told["shape"])
+        steps = told.get("strides")
+        if steps is not None and any(s % dtype.itemsize for s in steps):
+            raise StorageError(f"from_dlpack: byte strides {steps} are no multiples of {dtype.itemsize}")
+        strides = None if steps is None else tuple(s // dtype.itemsize for s in steps)
+        layout = Layout.contiguous(shape) if strides is None else Layout.make(shape, strides, 0)
+        address, readonly = told["data"]
+        return self.shared(source, address, layout, dtype, readonly, device)
+
+    def shared(
+        self, owner: Any, address: int, layout: Layout, dtype: DType, readonly: bool, device: Device
+    ) -> tuple[Storage, Layout]:
+        """Storage over foreign memory, and the layout of what is at the address."""
+        size = dtype.itemsize
+        if readonly:
+            raise StorageError("from_dlpack: the memory is read-only, and a storage is written; copy it", readonly=True)
+        if not layout.numel:
+            return self.allocate(0, dtype, device), Layout.contiguous(layout.shape)
+        low, end = layout.span()
+        first = address + low * size
+        before = first % ALIGNMENT
+        if before % size:
+            raise StorageError(f"from_dlpack: {dtype} at the address {address:#x} lies between two elements; copy it")
+        count = before // size + end - low
+        buffer = self.runtime.adopt(owner, first - before, count, dtype.storage)
+        return Storage(buffer, dtype, device), Layout.make(layout.shape, layout.strides, before // size - low)
+
+
+def scattered(layout: Layout) -> bool:
+    """Whether a layout spans so much more than it shows that what it shows is gathered first."""
+    low, end = layout.span()
+    return end - low > 2 * layout.numel + SLACK
+
+
+def part_of(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
+    """The memory of the host that a layout of another device's `taken` is of."""
+    low, end = layout.span()
+    if not scattered(layout):
+        return array[low:end]
+    steps = tuple(s * array.itemsize for s in layout.strides)
+    shown = np.lib.stride_tricks.as_strided(array[layout.offset :], layout.shape, steps)
+    return np.ascontiguousarray(shown).reshape(-1)

@@ -1,0 +1,47 @@
+"""Memory of the host that a device reads by itself: which memory is such, and what copies still read of it."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class HostBlock:
+    """A piece of pinned memory, which NumPy arrays refer to.  owner: what frees it."""
+
+    def __init__(self, owner: Any, address: int, nbytes: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+
+
+class Pins:
+    """The pinned memory of a runtime.
+
+    reads: copies that may still be under way, as the event of their end and the array that they read.
+    """
+
+    def __init__(self) -> None:
+        self.ends: dict[int, int] = {}  # by where a block begins
+        self.reads: deque[tuple[Any, NDArray[Any]]] = deque()
+
+    def array(self, owner: Any, address: int, nbytes: int) -> NDArray[np.uint8]:
+        """A block as an array, and from now on one of those that `holds` knows."""
+        block = HostBlock(owner, address, nbytes)
+        self.ends[address] = address + nbytes
+        weakref.finalize(block, self.ends.pop, address, None)
+        return np.asarray(block)
+
+    def holds(self, array: NDArray[Any]) -> bool:
+        """Whether all of an array is pinned."""
+        first = array.ctypes.data
+        return any(begin <= first and first + array.nbytes <= end for begin, end in list(self.ends.items()))
+
+    def keep(self, event: Any, array: NDArray[Any]) -> None:
+        """Keep an array until a copy has ended."""
+        self.reads.append((event, array))
+        while self.reads and self.reads[0][0].is_done:
+            self.reads.popleft()

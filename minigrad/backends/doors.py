@@ -1,0 +1,72 @@
+"""What passes between the memory of a device, that of the host and other libraries.
+
+Each has a meaning for memory of the host, where nothing has to be done; a device with memory of its own says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from minigrad.core.device import Device
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.storage import Storage
+from minigrad.errors import DeviceError
+
+Launch = Callable[..., Any]  # its result is true if an index was out of range
+
+
+class Doors:
+    """The part of a backend that others come through."""
+
+    to_host: Any  # of the backend
+
+    # ---- what goes to other devices, which goes through memory of the host
+
+    def sent(self, spec: Spec) -> Spec:
+        """What `sending` makes of an operand: the layout that it has in memory of the host."""
+        return spec
+
+    def taken(self, spec: Spec) -> Spec:
+        """What `receiving` makes of an operand that lies so in memory of the host."""
+        return spec
+
+    def sending(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
+        """A launch of another backend, which knows memory of the host, on operands of this one."""
+        return launch
+
+    def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
+        """A launch of this backend on operands in memory of the host; the result is its own."""
+        return launch
+
+    def seen(self, storage: Storage, layout: Layout) -> tuple[NDArray[Any], Layout]:
+        """Memory of the host with at least what a layout shows of a storage, and the layout that shows it there."""
+        return self.to_host(storage), layout
+
+    # ---- doors to other libraries; memory of the host needs none, since NumPy opens it
+
+    dlpack_device = 1  # DLPack's number of the kind of memory
+
+    def adopt(self, source: Any, device: Device) -> tuple[Storage, Layout]:
+        """Memory of another library, shared: of an object that speaks DLPack or this device's array protocol."""
+        raise DeviceError(f"from_dlpack: {device} takes no memory of other libraries; use mg.tensor", op="from_dlpack")
+
+    def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
+        """The DLPack capsule of memory that is not the host's, safe to use in the order of the consumer's stream."""
+        raise DeviceError(f"dlpack: memory on {storage.device} cannot be shared; use .cpu()", op="dlpack")
+
+    def array_interface(self, storage: Storage, layout: Layout) -> dict[str, Any] | None:
+        """The description of memory that this device's array protocol asks for, or None where there is no such."""
+        return None
+
+    def pinned(self, numel: int, dtype: DType) -> Storage:
+        """Storage in memory of the host that copies to and from this device are fastest with."""
+        raise DeviceError(f"pin_memory: copies of {type(self).__name__} need no pinned memory", op="pin_memory")
+
+    def is_pinned(self, storage: Storage) -> bool:
+        """Whether storage is what `pinned` gives."""
+        return False
