@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minigrad.backends.cuda import own
 from minigrad.backends.cuda.family import Family
 from minigrad.backends.cuda.presence import driver, fault
 from minigrad.backends.cuda.runtime import DeviceMemory, Properties, Runtime
 from minigrad.backends.registry import backend_of, started
 from minigrad.config import settings
 from minigrad.core.device import as_device
-from minigrad.errors import ArgumentError, DeviceError
+from minigrad.errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    KernelError,
+    ShapeError,
+    check,
+)
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def is_available() -> bool:
@@ -275,9 +285,86 @@ def set_stream(stream: Stream) -> None:
     stream.runtime.use(stream.native)
 
 
+# ---- kernels of one's own -------------------------------------------------------------------------------------------
+
+
+class Kernel:
+    """A function that runs once in each thread: `k[blocks, threads](x, y, out, n)`; made by `kernel`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.loaded: dict[Any, Any] = {}
+
+    def __getitem__(self, sizes: tuple[Any, Any]) -> Callable[..., None]:
+        """The kernel on a grid of blocks and a block of threads, each a number or up to three."""
+        if not isinstance(sizes, tuple) or len(sizes) != 2:
+            raise ArgumentError(f"{self.__name__}: write {self.__name__}[blocks, threads](...), not [{sizes!r}]")
+        grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
+        return lambda *given: self.launch(grid, block, given)
+
+    def launch(self, grid: Any, block: Any, given: tuple[Any, ...]) -> None:
+        """Run it; tensors become pointers to their first elements, which follow each other, and come before ints."""
+        tensors = [x for x in given if isinstance(x, Tensor)]
+        numbers = given[len(tensors) :]
+        if not tensors or any(x is not y for x, y in zip(given, tensors)) or any(type(n) is not int for n in numbers):
+            raise DTypeError(f"{self.__name__}: a kernel takes tensors and after them ints", op=self.__name__)
+        runtime = current_runtime(tensors[0].device)
+        for x in tensors:
+            check(x.device is tensors[0].device, DeviceError, f"{self.__name__}: {describe(x)} is on {x.device}")
+            check(x.is_contiguous() and not x.offset, ShapeError, f"{self.__name__}: {describe(x)} is a view; clone it")
+            if x.storage.tracked is True:
+                raise GradientError(f"{self.__name__}: a graph may need {describe(x)}; use x.detach().clone()")
+        program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(numbers))
+        loaded = self.loaded.get((runtime, program))
+        if loaded is None:
+            loaded = self.loaded[runtime, program] = runtime.load(program)
+        runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
+
+    def text(self, *given: Any) -> str:
+        """The module that is compiled for such arguments, or run by the simulator."""
+        tensors = [x for x in given if isinstance(x, Tensor)]
+        return own.own_program(self.function, tuple(x.dtype for x in tensors), len(given) - len(tensors)).text
+
+    def ptx(self, *given: Any) -> str:
+        """The machine language that it is compiled to for such arguments, which needs no device.
+
+        Raises KernelError with what is missing where the compiler is not installed.
+        """
+        from minigrad.backends.cuda import compile as compiler
+
+        check(not compiler.missing(), KernelError, f"{self.__name__} is not compiled: {compiler.missing()}")
+        tensors = [x for x in given if isinstance(x, Tensor)]
+        program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(given) - len(tensors))
+        return compiler.compiled(program).ptx
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make a function a CUDA kernel: it takes pointers to the elements of tensors, then integers.
+
+    In it, `cuda` has what numba.cuda has: threadIdx, blockIdx, blockDim, gridDim, shared.array, syncthreads, shuffles,
+    atomic; `np` and `math` are there, nothing else of its surroundings is.  The simulator runs it thread by thread and
+    raises a KernelError for what a device does in silence: a race, a barrier that some threads miss, an index beyond
+    the end, memory that nobody has written.
+
+    Example:
+        >>> @mg.cuda.kernel
+        ... def double(x, out, n):
+        ...     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+        ...     if i < n:
+        ...         out[i] = x[i] * np.float32(2)
+        >>> with mg.override(cuda="simulator"):
+        ...     x, out = mg.arange(5, dtype="float32", device="cuda"), mg.empty(5, dtype="float32", device="cuda")
+        ...     double[2, 4](x, out, 5)
+        ...     out.tolist()
+        [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
+    return Kernel(function)
+
+
 __all__ = [
-    "Event", "Stream", "current_stream", "default_stream", "device_count", "empty_cache", "get_device_capability",
-    "get_device_name", "get_device_properties", "is_available", "max_memory_allocated", "max_memory_reserved",
-    "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_stream",
-    "stream", "synchronize",
+    "Event", "Kernel", "Stream", "current_stream", "default_stream", "device_count", "empty_cache",
+    "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
+    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+    "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
 ]  # fmt: skip

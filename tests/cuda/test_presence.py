@@ -107,8 +107,8 @@ def test_the_simulator_needs_no_compiler():
     assert not {m for m in modules if m.split(".")[0] in ("numba", "cuda")}
 
 
-# Who mentions it besides the registry, the backend, its kernels and `mg.cuda`: the doctor, what settings and devices are
-# called, names that other libraries ask a tensor for, and remarks.
+# Who mentions it besides the registry, the backend, its kernels and `mg.cuda`: the doctor, what settings and devices
+# are called, names that other libraries ask a tensor for, and remarks.
 MENTIONS = {
     "__init__.py", "__main__.py", "backends/registry.py", "cli/doctor.py", "config.py", "core/device.py",
     "core/storage.py", "cuda.py", "face/interop.py", "face/pytorch.py", "kernels/objects.py", "kernels/scalar.py",

@@ -29,8 +29,8 @@ def run(name, *arguments):
 
 
 def test_every_example_is_run_here():
-    names = ["checkpoint_chain", "custom_op", "digits_mlp", "fixed_point", "gradient_penalty", "newton", "ode_fit",
-             "own_kernel", "per_example_gradients", "simple_grad",
+    names = ["checkpoint_chain", "cuda_saxpy", "custom_op", "digits_mlp", "fixed_point", "gradient_penalty", "newton",
+             "ode_fit", "own_kernel", "per_example_gradients", "simple_grad",
              "toy_device", "visualize_graph", "watch_launches"]  # fmt: skip
     assert [path.stem for path in EXAMPLES] == names
 
@@ -84,6 +84,15 @@ def test_custom_op_is_right_on_every_layout_and_its_broken_twin_is_caught():
     assert text.count("True") == 3
     assert re.search(r"z\[i\] = x \* tanh_(32|64)\(s\)", text)
     assert "gradcheck: the gradient of 'x' is worst at (1, 2)" in text
+
+
+def test_cuda_saxpy_agrees_with_the_cpu_and_goes_too_far_once():
+    text = run("cuda_saxpy.py")
+    lines = dict(line.split(":", 1) for line in text.splitlines())
+    assert all(lines[way].split()[0] == "True" for way in ("as two ops", "as one op", "by hand"))
+    if lines["device"].strip() == "simulator":
+        told = "memory of 1000 float32 has 1000 elements, and 1000 is not among them (thread 104 of block 7)"
+        assert told in text
 
 
 def test_gradient_penalty_tells_the_points_apart_by_a_slope_of_one():

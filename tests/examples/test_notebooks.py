@@ -1,7 +1,8 @@
-"""The tour runs from top to bottom, and its two files hold the same cells."""
+"""Notebooks run from top to bottom, and their two files hold the same cells."""
 
 import contextlib
 import io
+import re
 from pathlib import Path
 
 import jupytext
@@ -10,6 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import minigrad as mg
+from minigrad.backends import registry
+from minigrad.backends.cuda.compile import missing
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 SOURCES = sorted(NOTEBOOKS.glob("*.py"))
@@ -53,6 +56,31 @@ def test_the_tour_runs_and_shows_what_it_promises(schema, tmp_path):
     assert float(text.rsplit("loss", 1)[1].split(", ")[1].split("%")[0]) >= 95
     pictures = [value for value in values if isinstance(value, mg.viz.Graph)]
     assert len(pictures) == 2 and all("<svg" in p._repr_mimebundle_()["image/svg+xml"] for p in pictures)
+
+
+@pytest.fixture
+def simulator():
+    """The simulator as the device of a notebook; other tests see what they would see without it."""
+    with mg.override(cuda="simulator"):
+        registry.forget("cuda")
+        yield
+    registry.forget("cuda")
+
+
+def test_kernels_are_written_and_their_mistakes_found_without_a_gpu(simulator, tmp_path):
+    text, _ = run(NOTEBOOKS / "cuda_kernels.py", tmp_path)
+    assert "[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0, 64.0, 81.0]" in text
+    assert "has 10 elements, and 10 is not among them (thread 2 of block 2)" in text
+    assert text.count("[1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0]") == 3
+    assert "sum of 0 .. 59: 1770.0 and 1770.0" in text
+    assert "race: sum_with_a_race_f32_f32_1: a shared array is " in text and "since the last barrier" in text
+    assert "barrier: barrier_for_some_f32_f32_1: 6 threads have ended, and 10 wait at line" in text
+    assert "as the CPU's: True" in text and "gradient on cuda:0 is [7.0, 9.0, 11.0]" in text
+    if missing():
+        assert "matmul is not compiled: " in text
+    else:
+        found = dict(re.findall(r"^(\S+) +(\d+) times$", text, re.MULTILINE))
+        assert int(found["bar.sync"]) >= 2 and all(int(count) for count in found.values())
 
 
 @sources
