@@ -14,6 +14,7 @@ from minigrad.core.dtype import ALL, bf16, bool_, f16, f32, f64, i32, i64, u8
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError
+from minigrad.kernels import philox
 from minigrad.ops import rules
 from minigrad.ops.record import schema
 
@@ -178,8 +179,26 @@ def even(dtype, turned, n):
     return Spec(layout.transpose(0, 1) if turned else layout, dtype)
 
 
-FAMILIES = {"elementwise": elementwise, "casts": casts, "folds": folds, "indices": indices, "products": products,
-            "convolutions": convolutions, "pools": pools}  # fmt: skip
+def fillings(backend):
+    """Evenly spaced and random numbers."""
+    for dtype in (i32, i64, f16, f32, f64):
+        number = spec(f64 if dtype.is_float else i64, (1,))
+        backend.prepare(requests.Arange(), spec(dtype, (64,)), number, number)
+        for kind in ("uniform", "normal") if dtype.is_float else ("integer",):
+            limits = spec(philox.limit_dtype(kind, dtype), (3,))
+            backend.prepare(requests.Random(kind), spec(dtype), spec(i64, (2,)), limits)
+
+
+FAMILIES = {
+    "elementwise": elementwise,
+    "casts": casts,
+    "folds": folds,
+    "indices": indices,
+    "products": products,
+    "convolutions": convolutions,
+    "pools": pools,
+    "fillings": fillings,
+}
 
 
 def collected(family):

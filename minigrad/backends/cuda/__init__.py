@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from minigrad.backends.cuda.conv import Conv
 from minigrad.backends.cuda.elementwise import Elementwise
+from minigrad.backends.cuda.filling import Filling
 from minigrad.backends.cuda.indexing import Indexing
 from minigrad.backends.cuda.pool import Pool
 from minigrad.backends.cuda.reduction import Reduction
 
 
-class CudaBackend(Conv, Elementwise, Indexing, Pool, Reduction):
+class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

@@ -1,0 +1,100 @@
+"""Filling memory on CUDA: one number everywhere, evenly spaced numbers, random numbers with the CPU's values.
+
+The loops are in `kernels/cuda/filling.py`, the random numbers themselves in `kernels/philox.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.op import Spec
+from minigrad.kernels import philox
+from minigrad.kernels.cuda import filling
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.specialize import write_kernel
+
+
+class Filling(Family):
+    """The preparers of creation functions."""
+
+    @serves(requests.Fill)
+    def fill(self, out: Spec, a: Spec) -> Launch:
+        return self.prepare(requests.Copy(), out, Spec(a.layout.expand(out.layout.shape), a.dtype))
+
+    @serves(requests.Arange)
+    def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
+        n = out.layout.numel
+        if n == 0:
+            return nothing
+        kernel = self.kernel(write_arange, np.dtype(np.float64 if out.dtype.is_float else np.int64), out.dtype)
+        numbers = filling.ARANGE.pack(
+            n=n, offset=out.layout.offset, stride=out.layout.strides[0], start=start.layout.offset,
+            step=step.layout.offset,
+        )  # fmt: skip
+        return self.bind(kernel, *line(self.blocks(n)), numbers)
+
+    @serves(requests.Random)
+    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Launch:
+        layout, dtype = out.layout, out.dtype
+        n = layout.numel
+        if n == 0:
+            return nothing
+        if not layout.is_contiguous:
+            steps = Steps(self, (out,), (state, limits))
+            dense = steps.work(layout.shape, dtype)
+            steps.ask(requests.Random(kind), dense, *steps.operands)
+            steps.copy(steps.outs[0], dense)
+            return steps.launch
+        blocks = philox.blocks(kind, dtype, n)
+        kernel = self.kernel(write_random, kind, dtype)
+        numbers = filling.RANDOM.pack(
+            n=n, blocks=blocks, offset=layout.offset, state=state.layout.offset, limits=limits.layout.offset
+        )
+        return self.bind(kernel, *line(self.blocks(blocks)), numbers)
+
+
+def write_arange(compute: np.dtype[Any], out: DType) -> Program:
+    """Write the loop of `arange`."""
+    text = write_kernel(
+        f"arange of {out}.",
+        filling.arange,
+        out=out,
+        compute=compute,
+        arrays=(as_dtype(compute), as_dtype(compute), out),
+        fields=filling.ARANGE,
+        target=CUDA,
+    )
+    return Program(f"arange_{out.short}", text)
+
+
+def write_random(kind: str, out: DType) -> Program:
+    """Write the loop of one kind of random numbers."""
+    values = philox.value_function(kind, out)
+    limits = philox.limit_dtype(kind, out)
+    text = write_kernel(
+        f"{kind} random numbers of {out}.",
+        filling.random,
+        out=out,
+        compute=limits.compute,
+        constants={
+            "VALUES": values.__name__,
+            "PER": str(philox.per_block(kind, out)),
+            "FOUR": str(int(philox.per_block(kind, out) == 4)),
+            "LIMIT": "np.uint64" if kind == "integer" else "T",
+        },
+        helpers=(philox.philox, values),
+        arrays=(int64, limits, out),
+        fields=filling.RANDOM,
+        target=CUDA,
+    )
+    if kind == "normal":  # its logarithms and angles
+        text = text.replace("import numpy as np\n", "import math\n\nimport numpy as np\n", 1)
+    return Program(f"random_{kind}_{out.short}", text)

@@ -1,0 +1,76 @@
+"""Numbers out of nothing on CUDA: the CPU's, at odd lengths, in every order of threads, in any place."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.backends.cuda import filling
+from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.simulator import Simulator
+from minigrad.backends.cuda.watched import Notice
+
+ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
+KINDS = {
+    "rand": ("float16", "bfloat16", "float32", "float64"),
+    "randn": ("float16", "bfloat16", "float32", "float64"),
+    "randint": ("uint8", "int8", "int16", "uint32", "int32", "int64"),
+}
+ROUNDED = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-6}
+
+
+def drawn(name, dtype, n, device):
+    mg.manual_seed(7)
+    more = (0, 100, (n,)) if name == "randint" else (n,)
+    return [getattr(mg, name)(*more, dtype=dtype, device=device).tolist() for _ in range(2)]
+
+
+@pytest.mark.parametrize(("name", "dtype"), [(name, dtype) for name in KINDS for dtype in KINDS[name]])
+def test_random_numbers_are_those_of_the_cpu(cuda, name, dtype):
+    for n in (1, 3, 4, 5, 18):
+        wanted, found = drawn(name, dtype, n, "cpu"), drawn(name, dtype, n, "cuda")
+        if name == "randn":  # cosines and logarithms of two libraries
+            np.testing.assert_allclose(found, wanted, atol=ROUNDED.get(dtype, 1e-14))
+        else:
+            assert found == wanted
+
+
+def test_a_second_turn_of_the_blocks_goes_on_where_the_first_ended(cuda, monkeypatch):
+    monkeypatch.setattr(cuda, "most", 1)
+    wanted = drawn("rand", "float32", 2_100, "cpu")
+    cuda.kernels.clear()
+    assert drawn("rand", "float32", 2_100, "cuda") == wanted
+
+
+@pytest.mark.parametrize(("order", "seed"), ORDERS)
+def test_threads_may_come_in_any_order(simulator, order, seed):
+    with simulator.ordered(order, seed):
+        assert drawn("rand", "float32", 301, "cuda") == drawn("rand", "float32", 301, "cpu")
+        assert mg.arange(301, dtype="int32", device="cuda").tolist() == list(range(301))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float16", "float32", "float64"])
+def test_evenly_spaced_numbers_are_those_of_the_cpu(dtype):
+    for given in ((7,), (3, 30, 4), (0,)):
+        assert mg.arange(*given, dtype=dtype, device="cuda").tolist() == mg.arange(*given, dtype=dtype).tolist()
+
+
+MISTAKES = [
+    ("if start + 1 < n", "if start + 1 <= n", "bounds"),
+    ("while block < numbers[1]", "while block < numbers[1] - 1", "unwritten"),
+    ("out[at + 2] =", "out[at + 1] =", "unwritten"),
+    ("start = block * 4", "start = block * 3", "race"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "kind"), MISTAKES, ids=[kind + str(k) for k, (_, _, kind) in
+                                                                    enumerate(MISTAKES)])  # fmt: skip
+def test_the_simulator_notices_each_mistake_in_the_loop(monkeypatch, cuda, right, wrong, kind):
+    if not isinstance(cuda.runtime, Simulator):
+        pytest.skip("this is about the simulator")
+    written = filling.write_random("uniform", mg.float32)
+    assert right in written.text
+    broken = Program("broken", written.text.replace(right, wrong))
+    monkeypatch.setattr(filling, "write_random", lambda kind, out: broken)
+    with pytest.raises(Notice) as caught, mg.override(parallel_threshold=mg.settings.parallel_threshold + 1):
+        mg.rand(41, dtype="float32", device="cuda")
+    assert caught.value.kind == kind
