@@ -118,6 +118,7 @@ def indices(backend):
         if dtype is not bool_:
             x = spec(dtype, (4, 8))
             backend.prepare(requests.ScatterAdd(1), x, x, spec(index, (4, 3)), spec(dtype, (4, 3)))
+        backend.prepare(requests.SelectPut(1), spec(dtype, (4, 8)), spec(index, (3,)), spec(dtype, (4, 3)))
 
 
 def products(backend):

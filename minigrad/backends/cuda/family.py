@@ -14,7 +14,7 @@ from minigrad.backends.cuda.memory import Memory
 from minigrad.backends.cuda.runtime import THREADS, DeviceBuffer, Program, Runtime, Size, choose
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.core.requests import Copy, Request
+from minigrad.core.requests import Copy, Request, SelectPut
 from minigrad.kernels.store import watchers
 
 WAVES = 8  # blocks a multiprocessor: as many as it holds at once, and more would only be started later
@@ -36,6 +36,8 @@ class Family(Memory):
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         launch = super().prepare(request, outs, *operands)
         results = outs if isinstance(outs, tuple) else (outs,)
+        if isinstance(request, SelectPut):  # which leaves the rest of its result as it is
+            return launch
         launch = self.runtime.watched(launch, results)
         if isinstance(request, Copy) and is_plain(results[0], operands[0]):
             launch.plain = True  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int32
+from minigrad.core.dtype import DType, as_dtype, int32, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda import indexing
@@ -55,6 +55,30 @@ class Indexing(Family):
             steps.then(self.raised, flag)
         if total is not steps.outs[0]:
             steps.copy(steps.outs[0], total)
+        return steps.launch
+
+    @serves(requests.SelectPut)
+    def select_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+        steps = Steps(self, (out,), (index, src))
+        count, size, rank = src.layout.numel, out.shape[dim], len(out.shape)
+        if count:
+            last, flag = steps.work((size,), int64), self.flag(steps)
+            steps.fill(last, -1)
+            place, by = index.layout.offset, index.layout.strides[0]
+            length = index.shape[0]
+            numbers = indexing.LAST.pack(count=length, size=size, index_offset=place, index_step=by)
+            kernel = self.kernel(write_last_at, index.dtype)
+            steps.then(self.bind(kernel, *line(self.blocks(length)), numbers), steps.operands[0], flag, last)
+            numbers = indexing.put_fields(rank).pack(
+                count=count, size=size, to_step=out.layout.strides[dim], index_offset=place, index_step=by,
+                offset=src.layout.offset, to=out.layout.offset, sizes=src.shape,
+                along=tuple(int(d == dim) for d in range(rank)), steps=src.layout.strides,
+                to_steps=without(out.layout.strides, dim, 0),
+            )  # fmt: skip
+            kernel = self.kernel(write_select_put, index.dtype, src.dtype, rank)
+            put = self.bind(kernel, *line(self.blocks(count)), numbers)
+            steps.then(put, steps.operands[0], last, steps.operands[1], steps.outs[0])
+            steps.then(self.raised, flag)
         return steps.launch
 
     def additions(self, total: Layout, index: Spec, src: Spec, compute: DType, dim: int) -> Launch:
@@ -114,3 +138,33 @@ def write_scatter_add(index: DType, src: DType, out: DType, rank: int) -> Progra
         target=CUDA,
     )
     return Program(f"scatter_add_{index.short}_{src.short}_{out.short}_{rank}", text)
+
+
+def write_last_at(index: DType) -> Program:
+    """Write the search for the last of equal indices."""
+    text = write_kernel(
+        f"last_at: of equal ones in {index}.",
+        indexing.last_at,
+        operands=(index,),
+        out=int64,
+        compute=int64.compute,
+        arrays=(index, int32, int64),
+        fields=indexing.LAST,
+        target=CUDA,
+    )
+    return Program(f"last_at_{index.short}", text)
+
+
+def write_select_put(index: DType, src: DType, rank: int) -> Program:
+    """Write one writing by index, which moves elements as they are."""
+    text = write_kernel(
+        f"select_put: {src} by {index}; {rank} dims.",
+        indexing.select_put,
+        operands=(index, int64, src),
+        out=src,
+        compute=src.compute,
+        arrays=(index, int64, src, src),
+        fields=indexing.put_fields(rank),
+        target=CUDA,
+    )
+    return Program(f"select_put_{index.short}_{src.short}_{rank}", text)

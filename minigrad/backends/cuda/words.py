@@ -49,6 +49,7 @@ class Words:
             found[f"store_{width}"] = lambda p, i, values: p.store(i, values)
         found |= {"half_to_float": half.half_to_float, "float_to_half": half.float_to_half}
         found |= instructions(self)
+        found["atomic_max"] = lambda p, i, x: p.update(i, lambda old: max(old, x))
         return found | {"atomic_add": lambda p, i, x: p.add(i, x)}
 
 

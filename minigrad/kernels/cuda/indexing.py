@@ -65,3 +65,44 @@ def scatter_add(in_0, in_1, flag, out, N):
             at += N.step
             j += 1
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+LAST = Fields("count size index_offset index_step")
+
+
+def last_at(in_0, flag, out, N):
+    """out at in_0[j] = the largest j that names it; what is largest does not depend on who comes first."""
+    j = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while j < N.count:
+        k = np.int64(in_0[N.index_offset + j * N.index_step])
+        if k < 0:
+            k += N.size
+        if 0 <= k and k < N.size:
+            atomic_max(out, k, j)
+        else:
+            atomic_add(flag, 0, np.int32(1))
+        j += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+def put_fields(rank):
+    """The numbers of `select_put`: of the index, what is written and the result."""
+    lists = f"sizes[{rank}] along[{rank}] steps[{rank}] to_steps[{rank}]"
+    return Fields("count size to_step index_offset index_step offset to", lists)
+
+
+def select_put(in_0, in_1, in_2, out, N):
+    """out at in_0[j] along one dim = in_2 at j, where in_1 says that no later one is written there."""
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.count:
+        place = i
+        j = np.int64(0)
+        at = N.offset
+        to = N.to
+        walk(place, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
+        k = np.int64(in_0[N.index_offset + j * N.index_step])
+        if k < 0:
+            k += N.size
+        if 0 <= k and k < N.size:
+            if in_1[k] == j:
+                out[to + k * N.to_step] = in_2[at]
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x

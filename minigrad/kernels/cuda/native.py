@@ -25,6 +25,7 @@ def natives() -> dict[str, Any]:
     store_W(p, i, values): the same the other way.
     half_to_float(h), float_to_half(x): the machine's own conversions of the bits of a float16.
     atomic_add(p, i, x): p[i] += x in one step, whoever else does so.
+    atomic_max(p, i, x): p[i] = max(p[i], x) likewise, of signed integers.
     copy_async(a, to, p, i, n): the 8 elements at p[i], of 16 bits, on their way to a[to] of shared memory; n of them, 8
         or 0, else zeros.  copies_sent() ends a group of them; copies_landed_N() waits until at most N groups are under
         way.
@@ -40,7 +41,7 @@ def natives() -> dict[str, Any]:
     found |= {f"copies_landed_{n}": assembled(f"cp.async.wait_group {n};") for n in (0, 1)}
     found |= {"ldmatrix": matrices(""), "ldmatrix_turned": matrices(".trans")}
     found |= {"mma_float16": multiplier("f16"), "mma_bfloat16": multiplier("bf16")}
-    return found | {"atomic_add": intrinsic(_atomic_add)}
+    return found | {"atomic_add": intrinsic(_atomic_add), "atomic_max": intrinsic(_atomic_max)}
 
 
 def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
@@ -132,6 +133,15 @@ def _atomic_add(typingctx, p, i, x):
         whole = builder.ptrtoint(place, ir.IntType(64))
         call = ir.FunctionType(ir.VoidType(), [whole.type, args[2].type])
         builder.asm(call, f"red.add.{kind} [$0], $1;", f"l,{letter},~{{memory}}", [whole, args[2]], True)
+        return context.get_dummy_value()
+
+    return types.void(p, types.int64, p.dtype), codegen
+
+
+def _atomic_max(typingctx, p, i, x):
+    def codegen(context, builder, sig, args):
+        place = address(context, builder, p, args[0], args[1])
+        builder.atomic_rmw("max", place, args[2], "monotonic")
         return context.get_dummy_value()
 
     return types.void(p, types.int64, p.dtype), codegen
