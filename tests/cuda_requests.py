@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 from strided import layout_of
@@ -17,6 +18,7 @@ from minigrad.errors import DTypeError
 from minigrad.kernels import philox
 from minigrad.ops import rules
 from minigrad.ops.record import schema
+from minigrad.ops.reduce import GREATER
 
 
 class Collector(Runtime):
@@ -99,16 +101,31 @@ def casts(backend):
 
 
 def folds(backend):
-    """A fold of each kind, in dtypes that differ in a conversion."""
-    for name, dtype in itertools.product(("sum", "mean", "amax", "any"), (f16, bf16, f32, i32, bool_)):
+    """A fold of each kind, in dtypes that differ in a conversion, along and across memory, whole and in pieces."""
+    for name, dtype in itertools.product(("sum", "mean", "amax", "any"), (f16, bf16, f32, i32, u8, bool_)):
         if name == "mean" and not dtype.is_float:
             continue
         op, a = schema[name], spec(dtype, (4, 8, 16))
         rule = {"amax": rules.promote, "any": rules.logical}.get(name, rules.widen)
         compute, result = rule(op, (a,))
-        for dims in ((0,), (2,), (0, 2), (0, 1, 2)):
+        for dims in ((0,), (2,), (0, 2), (0, 1, 2)) if dtype is f32 else ((0,), (2,)):
             out = tuple(1 if d in dims else n for d, n in enumerate(a.shape))
             backend.prepare(requests.Reduce(op.fold, compute, dims), spec(result, out), a)
+    total, long = schema["sum"].fold, spec(f32, (1 << 20, 3))
+    for dims, out in (((0,), (1, 3)), ((0, 1), (1, 1)), ((1,), (1 << 20, 1))):
+        backend.prepare(requests.Reduce(total, f64.compute, dims), spec(f32, out), long)
+        ordered = replace(total, order="sequential", combine=None)
+        backend.prepare(requests.Reduce(ordered, f64.compute, dims), spec(f32, out), long)
+
+
+def searches(backend):
+    """Positions of extremes, with and without what they are, whole and in pieces."""
+    for dtype, shape, dim in itertools.product((bool_, f16, f32, i64), ((8, 64), (1 << 20, 2)), (0, 1)):
+        out = tuple(1 if d == dim else n for d, n in enumerate(shape))
+        backend.prepare(requests.ArgReduce(GREATER, dim), spec(i64, out), spec(dtype, shape))
+        places = spec(i64, out)
+        values = Spec(places.layout, dtype)
+        backend.prepare(requests.Extreme(GREATER, dim), (values, places), spec(dtype, shape))
 
 
 def indices(backend):
@@ -199,6 +216,7 @@ FAMILIES = {
     "convolutions": convolutions,
     "pools": pools,
     "fillings": fillings,
+    "searches": searches,
 }
 
 

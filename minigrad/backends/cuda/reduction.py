@@ -1,10 +1,17 @@
-"""Folds on CUDA: from specs to a kernel and a launch.
+"""Folds and positions of extremes on CUDA: from specs to the launches of a plan.
 
-The loop is in `kernels/cuda/reduction.py`: a thread an output, in the order of the elements.
+The loops are in `kernels/cuda/reduction.py`, the plans in `folding.py`.  A fold that is cut into pieces writes their
+results into a workspace, in the dtype that it accumulates in, and folds them by a second launch.
+
+Accuracy: a lane adds up to four float32 as such, then goes on in the fold's compute dtype: for a sum of float32 that is
+float64, so before it is rounded at most 2 * 2**-24 times the sum of magnitudes is lost, whatever the length.
 """
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,27 +19,64 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.folding import Share, plan_search, plan_spread
 from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.texts import keep_macro, parsed, wire
+from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold, axes, kept_axes
-from minigrad.core.op import Spec
+from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import expression_macro, scalar_macro
-from minigrad.kernels.specialize import neutral_text, write_kernel
+from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
+from minigrad.kernels.scalar import fresh
+from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
+
+ALONG = {
+    "LANE": "cuda.threadIdx.x", "LANES": "cuda.blockDim.x", "GROUP": "cuda.threadIdx.y", "GROUPS": "cuda.blockDim.y",
+}  # fmt: skip
+ACROSS = {
+    "LANE": "cuda.threadIdx.y", "LANES": "cuda.blockDim.y", "GROUP": "cuda.threadIdx.x", "GROUPS": "cuda.blockDim.x",
+}  # fmt: skip
 
 
 class Reduction(Family):
-    """The preparer of folds."""
+    """The preparers of folds and of positions of extremes."""
 
     @serves(requests.Reduce)
     def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
         if out.layout.numel == 0:
             return nothing
+        count = prod(a.shape[d] for d in dims)
+        if fold.combine is None:
+            return self.one_after_another(out, a, fold, compute, dims, count)
+        steps, step = Steps(self, (out,), (a,)), replace(fold, mean=False)
+        (goal,), (source,) = steps.outs, steps.operands
+        share = plan_spread(out.layout, a.layout, dims, a.dtype.itemsize)
+        while share.pieces > 1:
+            parts = steps.work((share.pieces, *out.shape), as_dtype(compute))
+            self.stage(steps, step, compute, source, parts, share, count)
+            step, source = replace(step, scalar=fold.combine), parts
+            share = plan_spread(out.layout.unsqueeze(0), parts.layout, [0], parts.dtype.itemsize)
+        self.stage(steps, replace(step, mean=fold.mean), compute, source, goal, share, count)
+        return steps.launch
+
+    def stage(
+        self, steps: Steps, fold: Fold, compute: np.dtype[Any], a: Value, out: Value, share: Share, count: int
+    ) -> None:
+        """One launch of a fold of `count` elements to one."""
+        lists = len(share.values["sizes"]), len(share.values["fold_sizes"])
+        kernel = self.kernel(write_spread, fold, compute, a.dtype, out.dtype, share.along, share.width, *lists)
+        numbers = reduction.spread_fields(*lists).pack(count=count, **share.values)
+        steps.then(self.shared(kernel, share, numbers), a, out)
+
+    def one_after_another(
+        self, out: Spec, a: Spec, fold: Fold, compute: np.dtype[Any], dims: Sequence[int], count: int
+    ) -> Launch:
+        """A fold whose elements come in their order."""
         kept = kept_axes(out.layout, a.layout, dims)
         folded = axes([a.layout], list(dims), flip=False, sort=False)
-        count = prod(a.shape[d] for d in dims)
         kernel = self.kernel(write_fold, fold, compute, a.dtype, out.dtype, len(kept.dims), len(folded.dims))
         numbers = reduction.fold_fields(len(kept.dims), len(folded.dims)).pack(
             outputs=out.layout.numel, count=count, offset=a.layout.offset + kept.shifts[0],
@@ -41,9 +85,51 @@ class Reduction(Family):
         )  # fmt: skip
         return self.bind(kernel, *line(self.blocks(out.layout.numel)), numbers)
 
+    def shared(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Launch:
+        """The launch of a kernel on a grid of groups and pieces."""
+        blocks = self.blocks(share.values["outputs"], share.groups)
+        return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
+
+    @serves(requests.ArgReduce)
+    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        steps = Steps(self, (out,), (a,))
+        self.find(steps, steps.outs[0], None, better, dim)
+        return steps.launch
+
+    @serves(requests.Extreme)
+    def extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if values.layout is not places.layout:
+            return self.lower(requests.Extreme(better, dim), (values, places), (a,))
+        if values.layout.numel == 0:
+            return nothing
+        steps = Steps(self, (values, places), (a,))
+        self.find(steps, steps.outs[1], steps.outs[0], better, dim)
+        return steps.launch
+
+    def find(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
+        """Where the best elements are, and what they are if it is asked for."""
+        a = steps.operands[0]
+        first, then = plan_search(places.layout, a.layout, dim)
+        found = steps.work((first.partial,), int64) if then else places
+        goals = [] if values is None else [values]
+        self.ask_search(steps, first, better, [a], goals if then is None else [], found)
+        if then is not None:
+            self.ask_search(steps, then, better, [a, found], goals, places)
+
+    def ask_search(
+        self, steps: Steps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
+    ) -> None:
+        """One launch of a search."""
+        dtypes, rank = tuple(x.dtype for x in operands), len(share.values["sizes"])
+        kernel = self.kernel(write_search, better, dtypes, bool(values), share.along, rank)
+        numbers = reduction.search_fields(rank).pack(**share.values)
+        steps.then(self.shared(kernel, share, numbers), *operands, *values, out)
+
 
 def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, kept: int, folded: int) -> Program:
-    """Write one fold over so many dims."""
+    """Write one fold over so many dims, element after element."""
     scalar, label = fold.scalar, f"fold{kept}_{folded}{'_mean' if fold.mean else ''}"
     text = write_kernel(
         f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
@@ -60,3 +146,103 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, kept: i
         target=CUDA,
     )
     return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+
+
+def write_spread(
+    fold: Fold, compute: np.dtype[Any], a: DType, out: DType, along: bool, width: int, kept: int, folded: int
+) -> Program:
+    """Write one fold by groups of threads."""
+    scalar, way = fold.scalar, "along" if along else "across"
+    label = f"{way}{kept}_{folded}{'_mean' if fold.mean else ''}" + (f"_by{width}" if width > 1 else "")
+    macros, constants = wire(compute)
+    assert fold.combine is not None
+    text = write_kernel(
+        f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
+        reduction.spread,
+        operands=(a,),
+        out=out,
+        compute=compute,
+        macros=macros | {
+            "F": scalar_macro(scalar, compute, CUDA), "COMBINE": scalar_macro(fold.combine, compute, CUDA),
+            "FINISH": expression_macro("{} / T({})" if fold.mean else "{}"),
+            "WIDELY": widely(fold, compute, a, width), "FOURS": together(fold, compute, a),
+        },
+        constants=constants | (ALONG if along else ACROSS) | {
+            "IDENTITY": neutral_text(fold.identity, compute), "WIDE": str(int(width > 1)), "WIDTH": str(width),
+            "LOAD_ALL": f"load_{width}", "JOINED": "by_lanes" if along else "by_rows",
+        },
+        helpers=[reduction.by_lanes if along else reduction.by_rows],
+        fields=reduction.spread_fields(kept, folded),
+        target=CUDA,
+    )  # fmt: skip
+    return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+
+
+def together(fold: Fold, compute: np.dtype[Any], a: DType) -> Expand:
+    """The macro of an accumulator and some elements: float32 that are summed in float64 are added up first, unless that
+    overflows."""
+    plain, load = scalar_macro(fold.scalar, compute, CUDA), load_text(a, compute, CUDA)[0]
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        acc, *xs = map(ast.unparse, args)
+        names = [fresh("x", used) for _ in xs]
+        lines = [f"{name} = {x}" for name, x in zip(names, xs, strict=True)]
+        if fold.order == "sum" and fold.linear and a.name == "float32" and compute.itemsize == 8:
+            part = fresh("part", used)
+            pairs = [f"({' + '.join(names[k : k + 2])})" for k in range(0, len(names), 2)]
+            each = " + ".join(f"T({name})" for name in names)
+            zero = "np.float32(0)"
+            return [*lines, f"{part} = {' + '.join(pairs)}"], parsed(
+                f"{acc} + (T({part}) if {part} - {part} == {zero} else {each})"
+            )
+        for name in names:
+            more, last = plain([parsed(acc), parsed(load.format(name))], used)
+            acc = fresh("acc", used)
+            lines += [*more, f"{acc} = T({ast.unparse(last)})"]
+        return lines, parsed(acc)
+
+    return expand
+
+
+def widely(fold: Fold, compute: np.dtype[Any], a: DType, width: int) -> Expand:
+    """The macro of an accumulator and the elements of one load, by fours."""
+    some = together(fold, compute, a)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        acc, x = args
+        lines: list[str] = []
+        for k in range(0, width, 4):
+            more, result = some([acc, *[parsed(f"{ast.unparse(x)}[{j}]") for j in range(k, min(width, k + 4))]], used)
+            name = fresh("acc", used)
+            lines += [*more, f"{name} = T({ast.unparse(result)})"]
+            acc = parsed(name)
+        return lines, acc
+
+    return expand
+
+
+def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, along: bool, rank: int) -> Program:
+    """Write one search for the places of extremes; kept: and for what they are.  A second operand has places."""
+    a, way = operands[0], "along" if along else "across"
+    macros, constants = wire(a.compute)
+    helper = reduction.best_by_lanes if along else reduction.best_by_rows
+    candidate = "np.int64(in_1[found + i * numbers[{}]])".format(reduction.search_fields(rank).place("copy"))
+    label = f"{way}{rank}{'_chosen' if len(operands) > 1 else ''}{'_kept' if kept else ''}"
+    text = write_kernel(
+        f"{'Value and place' if kept else 'Place'} of the first {better.name} of {a}; {label}.",
+        reduction.search,
+        operands=operands,
+        out=int64,
+        compute=a.compute,
+        macros=macros | {"F": scalar_macro(better, a.compute, CUDA), "KEEP": keep_macro(kept)},
+        constants=constants | (ALONG if along else ACROSS) | {
+            "JOINED": helper.__name__, "CANDIDATE": candidate if len(operands) > 1 else "i",
+        },
+        helpers=[helper],
+        arrays=(*operands, a, int64) if kept else (*operands, int64),
+        fields=reduction.search_fields(rank),
+        target=CUDA,
+    )  # fmt: skip
+    if not kept:
+        text = text.replace(", values, out, numbers):", ", out, numbers):")
+    return Program(f"{better.name}_{a.short}_{label}", text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 
 try:
@@ -64,7 +65,8 @@ class ThreadStrand:
 
     def resume(self) -> bool:
         if self.thread is None:
-            self.thread = threading.Thread(target=self.run, daemon=True)
+            # In a copy of the context: NumPy keeps there which warnings are wanted.
+            self.thread = threading.Thread(target=copy_context().run, args=(self.run,), daemon=True)
             self.thread.start()
         else:
             self.turn.release()

@@ -1,10 +1,15 @@
-"""Folds: a thread walks the elements of its own output, one after the other.
+"""Folds and positions of extremes: an output is made by a group of threads, whose accumulators meet in a tree.
 
-Free names: `F` a step of the fold from (acc, x), `LOAD_0` and `STORE` the conversions, `IDENTITY` the first
-accumulator, `FINISH` the last step, from the accumulator and the count.
+Free names: `F` a step of the fold from (acc, x), or whether x beats the best; `COMBINE` joins two accumulators,
+`LOAD_K` and `STORE` are the conversions, `IDENTITY` the first accumulator, `FINISH` the last step, from the accumulator
+and the count.  `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block:
+along memory the lanes of a group are neighbours and `JOINED` is `by_lanes`, across it the groups are and it is
+`by_rows`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.  A thread adds WIDTH neighbours
+that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y fold a piece each, whose results a
+second launch folds: in which order anything is added depends on the shape alone.
 """
 
-# ruff: noqa: F821
+# ruff: noqa: F821, F841
 import numpy as np
 
 from minigrad.kernels.fields import Fields
@@ -16,8 +21,22 @@ def fold_fields(kept, folded):
     return Fields("outputs count offset to", lists)
 
 
+def spread_fields(kept, folded):
+    """The numbers of `spread`: a unit is a block of some of the rows of one stretch, a piece some units.  copy: from
+    the result of one piece to that of the next."""
+    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] fold_sizes[{folded}] fold_steps[{folded}]"
+    return Fields("outputs count units piece rows block blocks row_step offset to copy", lists)
+
+
+def search_fields(kept):
+    """The numbers of `search`; found: where the places begin that are chosen among, whose dense copies lie `outputs`
+    apart."""
+    lists = f"sizes[{kept}] steps[{kept}] found_steps[{kept}] to_steps[{kept}]"
+    return Fields("outputs rows piece row_step offset found to copy", lists)
+
+
 def fold(in_0, out, N):
-    """One output at a time, its elements in row-major order."""
+    """Elements one after the other: one thread an output, in row-major order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.outputs:
         place = i
@@ -34,3 +53,170 @@ def fold(in_0, out, N):
             j += 1
         out[to] = STORE(FINISH(acc, N.count))
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+def by_lanes(acc):
+    """What the lanes of a group have together: within a warp by shuffles, of several warps through shared memory."""
+    lanes = min(cuda.blockDim.x, 32) // 2
+    while lanes > 0:
+        acc = T(COMBINE(acc, RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc), lanes))))
+        lanes //= 2
+    if cuda.blockDim.x > 32:
+        parts = cuda.shared.array(8, WIRE)
+        cuda.syncthreads()
+        if cuda.threadIdx.x % 32 == 0:
+            parts[cuda.threadIdx.x // 32] = SEND(acc)
+        cuda.syncthreads()
+        acc = RECEIVE(parts[0])
+        k = 1
+        while k < cuda.blockDim.x // 32:
+            acc = T(COMBINE(acc, RECEIVE(parts[k])))
+            k += 1
+    return acc
+
+
+def by_rows(acc):
+    """What the lanes of a group have together, where the lanes of a warp are of different groups; the first lane is
+    told."""
+    if cuda.blockDim.y > 1:
+        parts = cuda.shared.array(256, WIRE)
+        mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+        cuda.syncthreads()
+        parts[mine] = SEND(acc)
+        half = cuda.blockDim.y // 2
+        while half > 0:
+            cuda.syncthreads()
+            if cuda.threadIdx.y < half:
+                acc = T(COMBINE(acc, RECEIVE(parts[mine + half * cuda.blockDim.x])))
+                parts[mine] = SEND(acc)
+            half //= 2
+    return acc
+
+
+def spread(in_0, out, N):
+    """Elements in any order: a group of threads an output."""
+    lane = np.int64(LANE)
+    p = np.int64(cuda.blockIdx.y)
+    first = np.int64(cuda.blockIdx.x) * GROUPS
+    while first < N.outputs:
+        inside = first + GROUP < N.outputs
+        place = first + GROUP if inside else np.int64(0)
+        base = N.offset
+        to = N.to + p * N.copy
+        walk(place, N.sizes, base=N.steps, to=N.to_steps)
+        acc = IDENTITY
+        u = p * N.piece
+        stop = min(N.units, u + N.piece) if inside else u
+        while u < stop:
+            stretch = u // N.blocks
+            start = (u - stretch * N.blocks) * N.block
+            length = min(N.block, N.rows - start)
+            at = base + start * N.row_step
+            walk(stretch, N.fold_sizes, at=N.fold_steps)
+            i = lane
+            if WIDE:
+                while i < length // WIDTH:
+                    x = LOAD_ALL(in_0, at + i * WIDTH)
+                    acc = T(WIDELY(acc, x))
+                    i += LANES
+                i = length // WIDTH * WIDTH + lane
+            else:
+                while i + 3 * LANES < length:
+                    q = at + i * N.row_step
+                    far = LANES * N.row_step
+                    acc = T(FOURS(acc, in_0[q], in_0[q + far], in_0[q + 2 * far], in_0[q + 3 * far]))
+                    i += 4 * LANES
+            while i < length:
+                acc = T(F(acc, LOAD_0(in_0[at + i * N.row_step])))
+                i += LANES
+            u += 1
+        acc = JOINED(acc)
+        if lane == 0 and inside:
+            out[to] = STORE(FINISH(acc, N.count))
+        first += np.int64(cuda.gridDim.x) * GROUPS
+
+
+def best_by_lanes(best, winner):
+    """`by_lanes` of the best elements and their places, -1 where there is none; of equals the first one wins."""
+    lanes = min(cuda.blockDim.x, 32) // 2
+    while lanes > 0:
+        other = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(best), lanes))
+        there = cuda.shfl_xor_sync(0xFFFFFFFF, winner, lanes)
+        earlier = there < winner and not F(other, best)
+        if there >= 0 and (winner < 0 or earlier or F(best, other)):
+            best = other
+            winner = there
+        lanes //= 2
+    if cuda.blockDim.x > 32:
+        parts = cuda.shared.array(8, WIRE)
+        places = cuda.shared.array(8, np.int64)
+        cuda.syncthreads()
+        if cuda.threadIdx.x % 32 == 0:
+            parts[cuda.threadIdx.x // 32] = SEND(best)
+            places[cuda.threadIdx.x // 32] = winner
+        cuda.syncthreads()
+        k = 0
+        while k < cuda.blockDim.x // 32:
+            other = RECEIVE(parts[k])
+            there = places[k]
+            earlier = there < winner and not F(other, best)
+            if there >= 0 and (winner < 0 or earlier or F(best, other)):
+                best = other
+                winner = there
+            k += 1
+    return winner
+
+
+def best_by_rows(best, winner):
+    """`by_rows` of the best elements and their places."""
+    if cuda.blockDim.y > 1:
+        parts = cuda.shared.array(256, WIRE)
+        places = cuda.shared.array(256, np.int64)
+        mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+        cuda.syncthreads()
+        parts[mine] = SEND(best)
+        places[mine] = winner
+        half = cuda.blockDim.y // 2
+        while half > 0:
+            cuda.syncthreads()
+            if cuda.threadIdx.y < half:
+                other = RECEIVE(parts[mine + half * cuda.blockDim.x])
+                there = places[mine + half * cuda.blockDim.x]
+                earlier = there < winner and not F(other, best)
+                if there >= 0 and (winner < 0 or earlier or F(best, other)):
+                    best = other
+                    winner = there
+                parts[mine] = SEND(best)
+                places[mine] = winner
+            half //= 2
+    return winner
+
+
+def search(in_K, values, out, N):
+    """The place of the best element of each output among `rows`, or among those that an earlier launch has found."""
+    lane = np.int64(LANE)
+    p = np.int64(cuda.blockIdx.y)
+    first = np.int64(cuda.blockIdx.x) * GROUPS
+    while first < N.outputs:
+        inside = first + GROUP < N.outputs
+        place = first + GROUP if inside else np.int64(0)
+        base = N.offset
+        found = N.found
+        to = N.to + p * N.copy
+        walk(place, N.sizes, base=N.steps, found=N.found_steps, to=N.to_steps)
+        best = T(0)
+        winner = np.int64(-1)
+        i = p * N.piece + lane
+        stop = min(N.rows, p * N.piece + N.piece) if inside else np.int64(0)
+        while i < stop:
+            k = CANDIDATE
+            x = LOAD_0(in_0[base + k * N.row_step])
+            if winner < 0 or F(best, x):
+                best = x
+                winner = k
+            i += LANES
+        winner = JOINED(best, winner)
+        if lane == 0 and inside:
+            out[to] = winner
+            KEEP(to, in_0[base + winner * N.row_step])
+        first += np.int64(cuda.gridDim.x) * GROUPS

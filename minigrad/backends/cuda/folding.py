@@ -1,0 +1,129 @@
+"""How folds are shared among threads: along or across memory, how many threads an output has, how long folds are cut.
+
+From shapes and layouts alone, so the order of additions is the same on every device.  `backends/cpu/folding.py` is the
+same for threads of a processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Any
+
+from minigrad.backends.cuda.runtime import THREADS, Size
+from minigrad.core.fold import Axes, axes, kept_axes
+from minigrad.core.layout import Layout
+
+WIDEST = 16  # bytes of one load
+WARP = 32
+EACH = 4  # loads of a lane before its group becomes larger
+BLOCKS = 1024  # that a long fold of few outputs is cut for: about as many as a large device runs at once
+LEAST = 32  # elements a lane has at least in a piece
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """How outputs are given to groups of threads.
+
+    along: the lanes of a group are neighbours in memory; else the groups are.
+    width: elements of one load.  lanes, groups: of a block.  pieces: that each output is cut into.
+    partial: elements of the workspace that is written, 0 if it is the output itself.
+    values: the numbers by name, but for the count of the whole fold.
+    """
+
+    along: bool
+    width: int
+    lanes: int
+    groups: int
+    pieces: int
+    partial: int
+    values: dict[str, Any]
+
+    @property
+    def block(self) -> Size:
+        """The threads of a block."""
+        return (self.lanes, self.groups, 1) if self.along else (self.groups, self.lanes, 1)
+
+
+def power_above(n: int) -> int:
+    """The smallest power of two that is not less."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def group_of(along: bool, outputs: int, cols: int, rows: int, width: int) -> tuple[int, int]:
+    """How many lanes a group has, and how many groups a block."""
+    loads = -(-rows // width)
+    if along:
+        lanes = min(power_above(loads), WARP if loads <= WARP * EACH else THREADS, power_above(-(-loads // EACH)) * 2)
+        groups = 1 if lanes > WARP else min(THREADS // lanes, power_above(outputs))
+        return lanes, groups
+    groups = min(WARP, power_above(cols))
+    return min(THREADS // groups, power_above(-(-loads // EACH))), groups
+
+
+def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int) -> Share:
+    """How a fold of `a` over `dims` into `out` is shared; itemsize: of a."""
+    kept, folded = kept_axes(out, a, dims), axes([a], list(dims))
+    along, count = lies_along(kept, folded), prod(a.shape[d] for d in dims)
+    cols = 1 if along else innermost(kept)
+    rows, (row_step,) = folded.take(folded.pick())
+    if not count:
+        rows, row_step, folded = 0, 0, Axes((), [()], [0])
+    offset = a.offset + kept.shifts[0] + folded.shifts[0]
+    width = WIDEST // itemsize if along and row_step == 1 else 1
+    while width > 1 and any(n % width for n in (offset, *kept.strides[0], *folded.strides[0])):
+        width //= 2
+    lanes, groups = group_of(along, out.numel, cols, rows, width)
+    wanted = min(BLOCKS // -(-out.numel // groups), count // (lanes * LEAST))
+    block = rows if wanted < 2 else min(rows, -(-count // (wanted * WIDEST)) * WIDEST)
+    blocks = max(1, -(-rows // max(1, block)))
+    units = prod(folded.dims) * blocks
+    piece = units if wanted < 2 else -(-units // wanted)
+    parts = max(1, -(-units // max(1, piece)))
+    to, at = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])
+    values = {
+        "outputs": out.numel, "units": units, "piece": piece, "rows": rows, "block": block, "blocks": blocks,
+        "row_step": row_step, "offset": offset, "to": at, "copy": out.numel, "sizes": kept.dims,
+        "steps": kept.strides[0], "to_steps": kept.strides[to], "fold_sizes": folded.dims,
+        "fold_steps": folded.strides[0],
+    }  # fmt: skip
+    return Share(along, width, lanes, groups, parts, parts * out.numel if parts > 1 else 0, values)
+
+
+def plan_search(out: Layout, a: Layout, dim: int) -> tuple[Share, Share | None]:
+    """How the places of extremes along `dim` are found: by one launch, or by two of which the second chooses among what
+    the pieces of the first have found."""
+    kept, rows = kept_axes(out, a, [dim]), a.shape[dim]
+    along = lies_along(kept, axes([a], [dim], flip=False))
+    cols = 1 if along else innermost(kept)
+    lanes, groups = group_of(along, out.numel, cols, rows, 1)
+    wanted = min(BLOCKS // -(-out.numel // groups), rows // (lanes * LEAST))
+    piece = rows if wanted < 2 else -(-rows // wanted)
+    parts = -(-rows // piece)
+    values = {
+        "outputs": out.numel, "row_step": a.strides[dim], "offset": a.offset + kept.shifts[0],
+        "found": kept.shifts[1], "copy": out.numel, "sizes": kept.dims, "steps": kept.strides[0],
+        "found_steps": kept.strides[1],
+    }  # fmt: skip
+    last = {"to": out.offset + kept.shifts[2], "to_steps": kept.strides[2]}
+    if parts == 1:
+        return Share(along, 1, lanes, groups, 1, 0, {**values, **last, "rows": rows, "piece": rows}), None
+    first = {**values, "to": kept.shifts[1], "to_steps": kept.strides[1], "rows": rows, "piece": piece}
+    then = {**values, **last, "rows": parts, "piece": parts}
+    chosen = Share(along, 1, *group_of(along, out.numel, cols, parts, 1), 1, 0, then)
+    return Share(along, 1, lanes, groups, parts, parts * out.numel, first), chosen
+
+
+def lies_along(kept: Axes, folded: Axes) -> bool:
+    """Whether neighbours in memory belong to one output."""
+    shortest = [min((abs(s) for s in each.strides[0] if s), default=inf) for each in (folded, kept)]
+    return not kept.dims or shortest[0] < shortest[1]
+
+
+def innermost(kept: Axes) -> int:
+    """Put the kept dim with the shortest step last, where neighbouring outputs come from; its size."""
+    cols, steps = kept.take(kept.pick())
+    kept.dims = (*kept.dims, cols)
+    kept.strides = [(*each, step) for each, step in zip(kept.strides, steps, strict=True)]
+    return cols

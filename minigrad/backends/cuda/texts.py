@@ -1,0 +1,35 @@
+"""Pieces of kernel texts that several families paste: what travels between threads, loads of neighbours, what is
+kept."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels.pasting import Expand, expression_macro
+
+
+def wire(compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
+    """The macros SEND and RECEIVE and the type WIRE: shuffles move integers of 32 and 64 bits, and floats of both."""
+    if compute.kind == "f":
+        plain = expression_macro("{}")
+        return {"SEND": plain, "RECEIVE": plain}, {"WIRE": "T"}
+    kind = "np.int32" if compute.kind == "b" or compute.itemsize < 4 or compute.name == "int32" else "np.int64"
+    return {"SEND": expression_macro(f"{kind}({{}})"), "RECEIVE": expression_macro("T({})")}, {"WIRE": kind}
+
+
+def keep_macro(kept: bool) -> Expand:
+    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        place, x = map(ast.unparse, args)
+        return [f"values[{place}] = {x}"] if kept else [], ast.Constant(0)
+
+    return expand
+
+
+def parsed(text: str) -> ast.expr:
+    """An expression."""
+    return ast.parse(text, mode="eval").body
