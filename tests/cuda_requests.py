@@ -17,6 +17,7 @@ from minigrad.core.op import Spec
 from minigrad.errors import DTypeError
 from minigrad.kernels import philox
 from minigrad.ops import rules
+from minigrad.ops import norm_rows, rules, softmax
 from minigrad.ops.record import schema
 from minigrad.ops.reduce import GREATER
 
@@ -207,6 +208,29 @@ def fillings(backend):
             backend.prepare(requests.Random(kind), spec(dtype), spec(i64, (2,)), limits)
 
 
+def rows(backend):
+    """Each row function in registers of some lanes, a warp and a block, read again, and across memory."""
+    fns = [softmax.SOFTMAX, softmax.LOG_SOFTMAX, softmax.SOFTMAX_SLOPE, softmax.LOG_SOFTMAX_SLOPE, norm_rows.LAYER_NORM,
+           norm_rows.RMS_NORM]  # fmt: skip
+    for fn, dtype in itertools.product(fns, (f16, f32, f64)):
+        for n in (32, 512, 8192, 60_000) if dtype is f32 else (512,):
+            x = spec(dtype, (64, n))
+            backend.prepare(requests.MapRows(fn, 1, 1e-5), x, *[x] * len(fn.operands))
+        if dtype is f32:
+            backend.prepare(requests.MapRows(fn, 0, 1e-5), x, *[x] * len(fn.operands))
+    for fn, n in itertools.product((norm_rows.LAYER_NORM_SLOPE, norm_rows.RMS_NORM_SLOPE), (33, 256, 4096)):
+        whole, line = spec(f32, (64, n)), spec(f32, (n,))
+        for made in (fn, fn.only("made", False, True)):
+            outs = [*([whole] if made.result else []), *[line for _ in made.terms]]
+            backend.prepare(requests.SumColumns(made, 0.0), tuple(outs), *[whole] * len(made.operands))
+    for n, dtype in itertools.product((10, 1000, 50_304), (f16, f32)):
+        x, target = spec(dtype, (64, n)), spec(i64, (64,))
+        for way in ("none", "mean"):
+            loss = spec(dtype, (64,) if way == "none" else ())
+            backend.prepare(requests.Pick(softmax.LOG_SOFTMAX, -1, way), loss, x, target)
+            backend.prepare(requests.PickBack(softmax.SOFTMAX, -1, way), x, loss, x, target)
+
+
 FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
@@ -217,6 +241,7 @@ FAMILIES = {
     "pools": pools,
     "fillings": fillings,
     "searches": searches,
+    "rows": rows,
 }
 
 

@@ -61,6 +61,7 @@ STANDS_ON = {
     "tiles": {"product"},
     "blas": {"product"},
     "reduction": {"folding"},
+    "rows": {"folding", "rowtexts"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
 ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",

@@ -13,7 +13,8 @@ from minigrad.backends.cuda.filling import Filling
 from minigrad.backends.cuda.indexing import Indexing
 from minigrad.backends.cuda.pool import Pool
 from minigrad.backends.cuda.reduction import Reduction
+from minigrad.backends.cuda.rows import Rows
 
 
-class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction):
+class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction, Rows):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

@@ -59,7 +59,8 @@ def by_lanes(acc):
     """What the lanes of a group have together: within a warp by shuffles, of several warps through shared memory."""
     lanes = min(cuda.blockDim.x, 32) // 2
     while lanes > 0:
-        acc = T(COMBINE(acc, RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc), lanes))))
+        other = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc), lanes))
+        acc = T(COMBINE(acc, other))
         lanes //= 2
     if cuda.blockDim.x > 32:
         parts = cuda.shared.array(8, WIRE)
@@ -70,7 +71,8 @@ def by_lanes(acc):
         acc = RECEIVE(parts[0])
         k = 1
         while k < cuda.blockDim.x // 32:
-            acc = T(COMBINE(acc, RECEIVE(parts[k])))
+            other = RECEIVE(parts[k])
+            acc = T(COMBINE(acc, other))
             k += 1
     return acc
 
@@ -87,9 +89,30 @@ def by_rows(acc):
         while half > 0:
             cuda.syncthreads()
             if cuda.threadIdx.y < half:
-                acc = T(COMBINE(acc, RECEIVE(parts[mine + half * cuda.blockDim.x])))
+                other = RECEIVE(parts[mine + half * cuda.blockDim.x])
+                acc = T(COMBINE(acc, other))
                 parts[mine] = SEND(acc)
             half //= 2
+    return acc
+
+
+def all_by_rows(acc):
+    """`by_rows`, and every lane is told."""
+    if cuda.blockDim.y > 1:
+        parts = cuda.shared.array(256, WIRE)
+        mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+        cuda.syncthreads()
+        parts[mine] = SEND(acc)
+        half = cuda.blockDim.y // 2
+        while half > 0:
+            cuda.syncthreads()
+            if cuda.threadIdx.y < half:
+                other = RECEIVE(parts[mine + half * cuda.blockDim.x])
+                acc = T(COMBINE(acc, other))
+                parts[mine] = SEND(acc)
+            half //= 2
+        cuda.syncthreads()
+        acc = RECEIVE(parts[cuda.threadIdx.x])
     return acc
 
 

@@ -1,0 +1,278 @@
+"""Rows on CUDA: how many threads a row has, whether it stays in registers, and the kernels for them.
+
+The loops are in `kernels/cuda/rows.py`, what they compute in a `RowFn`, whose lines `rowtexts.py` writes.  A row along
+memory is held in registers up to a length; longer ones are read again for each total, and so are rows across memory,
+where neighbouring lanes have neighbouring rows.  Totals are sums in the compute dtype of the result, in trees.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, nothing
+from minigrad.backends.cuda.folding import BLOCKS, group_of, power_above
+from minigrad.backends.cuda.rowtexts import Form, Lines, joins_text
+from minigrad.backends.cuda.runtime import THREADS, Program, Size
+from minigrad.backends.lowering.functions import EQUAL, QUOTIENT, SUM, UNLESS
+from minigrad.backends.steps import Steps, Value, viewed
+from minigrad.core import requests
+from minigrad.core.dtype import DType, as_dtype, bool_, float64, int32, int64
+from minigrad.core.layout import Layout, merge
+from minigrad.core.op import Spec
+from minigrad.core.plan import walk, without
+from minigrad.core.rows import RowFn
+from minigrad.kernels.cuda import rows
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.pasting import Expand
+from minigrad.kernels.specialize import write_kernel
+
+WARP = 32
+REGISTERS = 96  # of a thread that hold rows and sums
+ROWS_OF_SUMS = 8  # that a group sums down the columns at least
+WIDEST = 16  # bytes of one load
+
+
+class Rows(Family):
+    """The preparers of softmax, normalisation and their like."""
+
+    @serves(requests.MapRows)
+    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        form, block, numbers, number = plan_rows(fn, out, operands, dim, value)
+        dtypes = tuple(x.dtype for x in operands)
+        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, len(operands)))
+        groups = block[1] if form.along else block[0]
+        return self.bind(kernel, (self.blocks(number, groups), 1, 1), block, numbers)
+
+    @serves(requests.SumColumns)
+    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
+        count, made = len(specs) - len(fn.operands), fn.result is not None
+        outs, operands = specs[:count], specs[count:]
+        shape, dtype = operands[0].shape, outs[0].dtype
+        n, number = shape[-1], prod(shape[:-1])
+        request = requests.SumColumns(fn, value)
+        if not n or not number:
+            return self.lower(request, outs, operands)
+        seen = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
+        form, block, numbers, _ = plan_rows(fn, seen, operands, len(shape) - 1, value)
+        if not form.loads:  # sums of so many columns find no registers
+            return self.lower(request, outs, operands)
+        blocks = min(BLOCKS, max(1, -(-number // (block[1] * ROWS_OF_SUMS))))
+        kernel = self.kernel(
+            write_rows, fn, tuple(x.dtype for x in operands), dtype, form, rank_of(numbers, len(operands))
+        )
+        steps, terms = Steps(self, outs, operands), len(fn.terms)
+        work = steps.work((blocks * block[1], terms, n), as_dtype(dtype.compute))
+        launch = self.bind(kernel, (blocks, 1, 1), block, numbers)
+        steps.then(launch, *steps.operands, work, *([steps.outs[0]] if made else []))
+        for t, line in enumerate(steps.outs[made:]):
+            part = work.at(1, t)
+            steps.fold(SUM, viewed(line, (1, 1, n)), part, (0,))
+        return steps.launch
+
+    @serves(requests.Pick)
+    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
+        number, each = prod(target.shape), reduction == "none"
+        if not number:
+            return nothing if each else self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target))
+        losses = out.layout if each else Layout.contiguous(target.shape)
+        form, block, numbers = plan_pick(fn, losses, 0, out.dtype, x, (target.layout,), ignore)
+        rank = rank_of(numbers, 2)
+        kernel = self.kernel(write_pick, fn, (x.dtype, target.dtype), out.dtype, form, rank, each)
+        launch = self.bind(kernel, (self.blocks(number, block[1]), 1, 1), block, numbers)
+        steps = Steps(self, (out,), (x, target))
+        if each:
+            steps.then(launch, *steps.operands, *steps.outs)
+            return steps.launch
+        found, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
+        steps.then(launch, *steps.operands, found, counted)
+        total = steps.work((1,), float64)
+        steps.fold(SUM, total, found, (0,))
+        if reduction == "mean":
+            many = steps.work((1,), int64)
+            steps.fold(SUM, many, counted, (0,))
+            steps.each(QUOTIENT, total, total, many)
+        steps.copy(steps.outs[0], viewed(total, out.shape))
+        return steps.launch
+
+    @serves(requests.PickBack)
+    def pick_backward(
+        self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
+    ) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        steps, shape = Steps(self, (out,), (dy, x, target)), target.shape
+        slope, values, chosen = steps.operands
+        share = steps.work((1,), as_dtype(out.dtype.compute))
+        steps.fill(share, 1)
+        if reduction == "mean":
+            steps.each(QUOTIENT, share, share, self.counted(steps, chosen, ignore))
+        slopes, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
+        losses = without(out.layout, out.shape, len(shape))
+        form, block, numbers = plan_pick(
+            fn, losses, out.layout.strides[-1], out.dtype, x, (target.layout, slopes, shares), ignore, back=out
+        )
+        dtypes = (x.dtype, target.dtype, dy.dtype, share.dtype)
+        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, 4))
+        launch = self.bind(kernel, (self.blocks(prod(shape), block[1]), 1, 1), block, numbers)
+        steps.then(launch, values, chosen, slope, share, *steps.outs)
+        return steps.launch
+
+    @staticmethod
+    def counted(steps: Steps, target: Value, ignore: int) -> Value:
+        """How many rows count, as one number."""
+        ignored, counts = steps.work(target.shape, bool_), steps.work(target.shape, int64)
+        total, dims = steps.work((1,) * len(target.shape), int64), range(len(target.shape))
+        steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
+        steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
+        steps.fold(SUM, total, counts, dims)
+        return viewed(total, (1,))
+
+
+def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, int]:
+    """Lanes of a group, groups of a block, and loads of a lane where a row is held in registers, else 0."""
+    asked = {name for total in fn.totals for name in total.term.args}
+    arrays = len(asked & set(fn.operands)) + len(fn.terms) + (fn.reuse is not None)
+    most = max(1, REGISTERS // (max(2, arrays + 1) * width))
+    most = 1 << most.bit_length() - 1
+    each = -(-n // width)
+    lanes = min(power_above(each), WARP)
+    if each > WARP * min(most, 4):
+        lanes = min(THREADS, power_above(-(-each // min(most, 4))))
+    loads = power_above(-(-each // lanes))
+    groups = 1 if lanes > WARP else min(THREADS // lanes, power_above(number))
+    return lanes, groups, loads if loads <= most else 0
+
+
+def plan_rows(
+    fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float
+) -> tuple[Form, Size, list[int], int]:
+    """The form of a kernel, its block, its numbers, and how many rows there are."""
+    n, specs = out.shape[dim], (out, *operands)
+    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
+    steps = [x.layout.strides[dim] for x in specs]
+    number = prod(dims)
+    bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
+    numbers = rows.rows_fields(len(dims)).pack(
+        *zip(offsets, steps, strides, strict=True), rows=number, n=n, value=bits, ignore=0, shape=dims
+    )
+    if steps[0] != 1 and n > 1:
+        lanes, groups = group_of(False, number, dims[-1] if dims else 1, n, 1)
+        return Form(False, 0, 1, (False,) * len(specs)), (groups, lanes, 1), numbers, number
+    width, wide = widths(specs, steps, [[offset, *each] for offset, each in zip(offsets, strides, strict=True)], n)
+    lanes, groups, loads = group_along(fn, n, width, number)
+    return Form(True, loads, width, wide), (lanes, groups, 1), numbers, number
+
+
+def widths(
+    specs: Sequence[Spec], steps: Sequence[int], places: Sequence[Sequence[int]], n: int
+) -> tuple[int, tuple[bool, ...]]:
+    """How many neighbours a lane takes at once, and which of the specs are moved so: those of step 1 that begin at a
+    multiple wherever a row does; the first one among them decides."""
+    width = WIDEST // max(x.dtype.itemsize for x, step in zip(specs, steps, strict=True) if step == 1)
+    while width > 1 and (n % width or any(place % width for place in places[0])):
+        width //= 2
+    fits = [step == 1 and not any(p % width for p in each) for step, each in zip(steps, places, strict=True)]
+    return width, tuple(width > 1 and fit for fit in fits)
+
+
+def plan_pick(
+    fn: RowFn, losses: Layout, step: int, dtype: DType, x: Spec, others: Sequence[Layout], ignore: int,
+    back: Spec | None = None,
+) -> tuple[Form, Size, list[int]]:  # fmt: skip
+    """The same for picked elements: in row-major order of the rows."""
+    n, number = x.shape[-1], prod(losses.shape)
+    dims, strides = merge([losses, without(x.layout, x.shape, len(losses.shape)), *others])
+    steps = (step, x.layout.strides[-1], *(0 for _ in others))
+    offsets = [layout.offset for layout in (losses, x.layout, *others)]
+    numbers = rows.rows_fields(len(dims)).pack(
+        *zip(offsets, steps, strides, strict=True), rows=number, n=n, value=0, ignore=ignore, shape=dims
+    )
+    specs, places = [x], [[offsets[1], *strides[1]]]
+    if back is not None:
+        specs, places = [back, x], [[offsets[0], *strides[0]], *places]
+    moved = [spec.layout.strides[-1] for spec in specs]
+    width, fits = widths(specs, moved, places, n) if moved[0] == 1 else (1, (False,) * len(specs))
+    wide = (*fits, *(False for _ in others)) if back is not None else (False, *fits, *(False for _ in others))
+    lanes, groups, loads = group_along(fn, n, width, number)
+    return Form(True, loads, width, wide, back is not None), (lanes, groups, 1), numbers
+
+
+def rank_of(numbers: Sequence[int], operands: int) -> int:
+    """How many dims the rows of some numbers have."""
+    return (len(numbers) - rows.rows_fields(0).count(operands + 1)) // (operands + 2)
+
+
+def words(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int) -> tuple[Lines, dict[str, Any]]:
+    """The lines of a kernel, and what every one of them has."""
+    fields = rows.rows_fields(rank)
+
+    def place(name: str, group: int) -> str:
+        return f"numbers[{fields.place(name, group=str(group) if group >= 0 else '')}]"
+
+    x, y = ("x", "y") if form.along else ("y", "x")
+    lines = Lines(fn, dtypes, out, form, place, f"cuda.blockDim.{x}")
+    constants = {
+        "LANE": f"cuda.threadIdx.{x}", "LANES": f"cuda.blockDim.{x}", "GROUP": f"cuda.threadIdx.{y}",
+        "GROUPS": f"cuda.blockDim.{y}", "VALUE": f"np.int{8 * out.compute.itemsize}({place('value', -1)}).view(T)",
+    }  # fmt: skip
+    given = {
+        "operands": dtypes, "out": out, "compute": out.compute, "fields": fields, "target": CUDA,
+        "constants": constants, "imports": joins_text(fn, out.compute, form.along),
+    }  # fmt: skip
+    return lines, given
+
+
+def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int) -> Program:
+    """Write one kernel over rows."""
+    lines, given = words(fn, dtypes, out, form, rank)
+    label = f"{form.label}_{rank}{'_back' if form.back else ''}"
+    made = fn.result is not None
+    work: tuple[DType, ...] = (as_dtype(out.compute),) if fn.terms else ()
+    text = write_kernel(
+        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
+        rows.rows,
+        macros=lines.macros(),
+        arrays=(*dtypes, *work, *([out] if made else [])),
+        results=", ".join([*(["work"] if work else []), *(["out"] if made else [])]),
+        **given,
+    )
+    return Program("_".join([fn.name, *(d.short for d in dtypes), out.short, label]), text)
+
+
+def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int, each: bool) -> Program:
+    """Write one kernel of picked elements; each: they are the result, else what a fold takes."""
+    lines, given = words(fn, dtypes, out, form, rank)
+    label = f"{form.label}_{rank}_pick{'' if each else '_folded'}"
+    given["constants"]["EACH"] = str(int(each))
+    arrays = (out,) if each else (as_dtype(out.compute), int32)
+    text = write_kernel(
+        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
+        rows.pick,
+        macros=lines.macros() | {"CHOSEN": chosen_macro(lines)},
+        arrays=(*dtypes, *arrays),
+        results="out" if each else "losses, counted",
+        **given,
+    )
+    return Program("_".join([fn.name, *(d.short for d in dtypes), out.short, label]), text)
+
+
+def chosen_macro(lines: Lines) -> Expand:
+    """The macro CHOSEN(x): the result of one element."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        fn = lines.fn
+        assert fn.result is not None
+        found = {fn.operands[0]: [ast.unparse(args[0])]}
+        found |= {total.name: [f"total_{k}"] for k, total in enumerate(fn.totals)}
+        more, text = lines.value(fn.result, found, 0, used)
+        return more, ast.parse(text, mode="eval").body
+
+    return expand
