@@ -18,6 +18,7 @@ from minigrad.errors import DTypeError
 from minigrad.kernels import philox
 from minigrad.ops import rules
 from minigrad.ops import norm_rows, rules, softmax
+from minigrad.ops import norm_rows, rules, scan, softmax
 from minigrad.ops.record import schema
 from minigrad.ops.reduce import GREATER
 
@@ -231,6 +232,20 @@ def rows(backend):
             backend.prepare(requests.PickBack(softmax.SOFTMAX, -1, way), x, loss, x, target)
 
 
+def scans(backend):
+    """Scans of each kind: in tiles, in blocks, by a thread a row; running extremes."""
+    wide = {f16: (f32, f16), f32: (f64, f32), i32: (i64, i64), bool_: (i64, i64)}
+    for dtype, (compute, total) in wide.items():
+        for shape, dim in (((64, 256), 1), ((2, 20_000), 1), ((7, 9), 1), ((16, 1024), 0)):
+            x = spec(dtype, shape)
+            backend.prepare(requests.Scan(scan.SUM, compute.compute, dim), spec(total, shape), x)
+        backend.prepare(requests.RunningExtreme(scan.NOT_LESS, 1), (x, spec(i64, x.shape)), x)
+    x = spec(f32, (7, 20_000))
+    for fold in (scan.PRODUCT, scan.LOG):
+        backend.prepare(requests.Scan(fold, f32.compute, 1), x, x)
+    backend.prepare(requests.Scan(scan.LINE, f32.compute, 1), x, x, x)
+
+
 FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
@@ -242,6 +257,7 @@ FAMILIES = {
     "fillings": fillings,
     "searches": searches,
     "rows": rows,
+    "scans": scans,
 }
 
 

@@ -62,6 +62,7 @@ STANDS_ON = {
     "blas": {"product"},
     "reduction": {"folding"},
     "rows": {"folding", "rowtexts"},
+    "scan": {"folding", "reduction"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
 ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",

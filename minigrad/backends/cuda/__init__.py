@@ -14,7 +14,8 @@ from minigrad.backends.cuda.indexing import Indexing
 from minigrad.backends.cuda.pool import Pool
 from minigrad.backends.cuda.reduction import Reduction
 from minigrad.backends.cuda.rows import Rows
+from minigrad.backends.cuda.scan import Scan
 
 
-class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction, Rows):
+class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction, Rows, Scan):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

@@ -1,0 +1,240 @@
+"""Scans on CUDA: a row by a group of threads in tiles, long rows in blocks, or each row by one thread.
+
+The loops are in `kernels/cuda/scan.py`.  A scan accumulates as its fold does.  Rows that lie across memory, side by
+side, are scanned by a thread each, and so is what may not be joined; a long row of which there are few is cut into
+blocks, from the shape alone, whose totals a first launch finds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.folding import power_above
+from minigrad.backends.cuda.reduction import write_spread
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.cuda.texts import parsed, wire
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.fold import Fold
+from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.plan import walk, without
+from minigrad.kernels.cuda import reduction, scan
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
+from minigrad.kernels.scalar import fresh
+from minigrad.kernels.specialize import load_text, neutral_text, store_text, write_kernel
+
+WIDEST = 16  # bytes of one load
+WARP = 32
+EACH = 4  # elements of a lane, where they do not come by one load
+SIDE_BY_SIDE = 512  # rows across memory from which each is a thread's
+FEW = 128  # with fewer rows than this long ones are cut
+BLOCK = 4096  # elements a block of a row has at least
+
+
+class Scan(Family):
+    """The preparers of scans and of running extremes."""
+
+    @serves(requests.Scan)
+    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
+        dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
+        steps, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
+        groups = list(zip(offsets, steps, strides, strict=True))
+        across = bool(dims) and strides[0][-1] == 1 and steps[0] != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
+        if across or fold.combine is None or len(operands) > 1:
+            kernel = self.kernel(write_chain, fold, compute, dtypes, out.dtype, len(dims))
+            numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
+            return self.bind(kernel, *line(self.blocks(rows)), numbers)
+        each, wide = neighbours(specs, groups)
+        lanes, units = group_along(n, each, rows)
+        block = n
+        if rows < FEW and n >= 2 * BLOCK:
+            block = -(-max(BLOCK, -(-n // THREADS)) // (THREADS * each)) * THREADS * each
+        blocks = -(-n // block)
+        launches, work = Steps(self, (out,), operands), None
+        if blocks > 1:
+            work = launches.work((blocks, rows), as_dtype(compute))
+            totals = self.kernel(write_spread, fold, compute, operands[0].dtype, work.dtype, True, 1, len(dims), 0)
+            numbers = totals_numbers(dims, groups[1], n, block, blocks)
+            launches.then(self.bind(totals, (rows, blocks, 1), (THREADS, 1, 1), numbers), *launches.operands, work)
+        kernel = self.kernel(write_tiles, fold, compute, dtypes[0], out.dtype, each, wide, blocks > 1, len(dims))
+        numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=block, blocks=blocks, shape=dims)
+        launch = self.bind(kernel, (self.blocks(rows * blocks, units), 1, 1), (lanes, units, 1), numbers)
+        launches.then(launch, *launches.operands, *([work] if work is not None else []), *launches.outs)
+        return launches.launch
+
+    @serves(requests.RunningExtreme)
+    def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if places.layout.numel == 0:
+            return nothing
+        specs, n = (places, a, values), places.shape[dim]
+        dims, strides, offsets = walk([without(x.layout, places.shape, dim) for x in specs])
+        groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
+        rows = prod(dims)
+        lanes, units = group_along(n, EACH, rows)
+        numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
+        kernel = self.kernel(write_extremes, better, a.dtype, len(dims))
+        return self.bind(kernel, (self.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
+
+    @serves(requests.ArgScan)
+    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        steps = Steps(self, (out,), (a,))
+        values = steps.work(a.shape, a.dtype)
+        both = self.running_extreme(values.spec, out, a, better=better, dim=dim)
+        steps.then(both, *steps.operands, values, *steps.outs)
+        return steps.launch
+
+
+def group_along(n: int, each: int, rows: int) -> tuple[int, int]:
+    """How many lanes a row has, and how many rows a block."""
+    lanes = min(power_above(-(-n // each)), WARP if n <= WARP * each * 4 else THREADS)
+    return lanes, 1 if lanes > WARP else min(THREADS // lanes, power_above(rows))
+
+
+def neighbours(specs: Sequence[Spec], groups: Sequence[tuple[int, int, tuple[int, ...]]]) -> tuple[int, bool]:
+    """How many elements of a lane come and go by one load and store, and whether they do."""
+    each = WIDEST // max(x.dtype.itemsize for x in specs)
+    fits = all(step == 1 and not any(p % each for p in (offset, *steps)) for offset, step, steps in groups)
+    return (each, True) if fits and each > 1 else (EACH, False)
+
+
+def totals_numbers(
+    dims: tuple[int, ...], group: tuple[int, int, tuple[int, ...]], n: int, block: int, blocks: int
+) -> list[int]:
+    """The numbers of the fold of each block of each row: a piece a block, whose results lie side by side."""
+    offset, step, steps = group
+    to_steps = tuple(prod(dims[d + 1 :]) for d in range(len(dims)))
+    return reduction.spread_fields(len(dims), 0).pack(
+        outputs=prod(dims), count=1, units=blocks, piece=1, rows=n, block=block, blocks=blocks, row_step=step,
+        offset=offset, to=0, copy=prod(dims), sizes=dims, steps=steps, to_steps=to_steps, fold_sizes=(), fold_steps=(),
+    )  # fmt: skip
+
+
+def write_chain(fold: Fold, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
+    """Write one scan by a thread a row."""
+    text = write_kernel(
+        f"{fold.scalar.name}, a row a thread: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
+        scan.chain,
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros={"F": scalar_macro(fold.scalar, compute, CUDA)},
+        constants={"IDENTITY": neutral_text(fold.identity, compute)},
+        fields=scan.scan_fields(rank),
+        target=CUDA,
+    )
+    return Program("_".join([fold.scalar.name, *(d.short for d in dtypes), out.short, f"chain{rank}"]), text)
+
+
+def write_tiles(
+    fold: Fold, compute: np.dtype[Any], a: DType, out: DType, each: int, wide: bool, cut: bool, rank: int
+) -> Program:
+    """Write one scan in tiles; cut: in blocks whose totals are known."""
+    macros, constants = wire(compute)
+    assert fold.combine is not None
+    macros |= {"F": scalar_macro(fold.scalar, compute, CUDA), "COMBINE": scalar_macro(fold.combine, compute, CUDA)}
+    fields = scan.scan_fields(rank)
+    steps = [f"numbers[{fields.place('step', group=str(k))}]" for k in range(2)]
+    load, store = load_text(a, compute, CUDA)[0], store_text(compute, out, CUDA)[0]
+    label = f"tiles{rank}{'_cut' if cut else ''}" + (f"_by{each}" if wide else "")
+    text = write_kernel(
+        f"{fold.scalar.name}: {a} -> {out} in {compute}; {label}.",
+        scan.tiles,
+        operands=(a,),
+        out=out,
+        compute=compute,
+        macros=macros | {
+            "SCAN_OWN": scan_own(macros["F"], load, neutral_text(fold.identity, compute), each, wide, steps[1]),
+            "LEAVE_OWN": leave_own(macros["COMBINE"], store, each, wide, steps[0]),
+        },
+        constants=constants | {
+            "IDENTITY": neutral_text(fold.identity, compute), "EACH": str(each), "CUT": str(int(cut)),
+        },
+        helpers=[scan.before_lane, *([reduction.by_lanes] if cut else [])],
+        fields=fields,
+        arrays=(a, as_dtype(compute), out) if cut else (a, out),
+        target=CUDA,
+    )  # fmt: skip
+    if not cut:
+        text = text.replace("def kernel(in_0, work, out, numbers):", "def kernel(in_0, out, numbers):")
+    return Program(f"{fold.scalar.name}_{a.short}_{out.short}_{label}", text)
+
+
+def in_either_way(wide: bool, each: int, whole: list[str], one: list[str], after: str = "") -> list[str]:
+    """Lines for all elements of a lane at once, where they are there and `wide` allows it, else for one after the
+    other."""
+    loop = [f"for k in range({each}):", "    if i + k < length:", *["        " + text for text in one]]
+    if after:
+        loop.append(f"    {after}")
+    if not wide:
+        return loop
+    head = f"if i + {each} <= length:"
+    return [head, *["    " + text for text in whole], "else:", *["    " + text for text in loop]]
+
+
+def scan_own(f: Expand, load: str, identity: str, each: int, wide: bool, step: str) -> Expand:
+    """The word SCAN_OWN: the elements of a lane are scanned into `held`; what is not there changes nothing."""
+
+    def one(x: str, used: set[str]) -> list[str]:
+        lines, result = f([parsed("acc"), parsed(load.format(x))], used)
+        return [*lines, f"acc = T({ast.unparse(result)})"]
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        x = fresh("x", used)
+        whole = [f"{x} = load_{each}(in_0, at + i)"]
+        for k in range(each):
+            whole += [*one(f"{x}[{k}]", used), f"held[{k}] = acc"]
+        single = [f"{x}_ = in_0[at + (i + k) * {step}]", *one(f"{x}_", used)]
+        return [f"acc = {identity}", *in_either_way(wide, each, whole, single, "held[k] = acc")], ast.Constant(0)
+
+    return expand
+
+
+def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> Expand:
+    """The word LEAVE_OWN: what came before a lane is joined with what it holds, and stored."""
+
+    def one(held: str, z: str, used: set[str]) -> list[str]:
+        lines, result = combine([parsed("mine"), parsed(held)], used)
+        return [*lines, f"{z} = {store.format(f'T({ast.unparse(result)})')}"]
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        names = [fresh("z", used) for _ in range(each)]
+        whole = [text for k, name in enumerate(names) for text in one(f"held[{k}]", name, used)]
+        whole.append(f"store_{each}(out, to + i, ({', '.join(names)},))")
+        single = [*one("held[k]", names[0], used), f"out[to + (i + k) * {step}] = {names[0]}"]
+        return in_either_way(wide, each, whole, single), ast.Constant(0)
+
+    return expand
+
+
+def write_extremes(better: ScalarFn, a: DType, rank: int) -> Program:
+    """Write running extremes and their positions."""
+    fields = scan.scan_fields(rank)
+    step = f"numbers[{fields.place('step', group='1')}]"
+    text = write_kernel(
+        f"{better.name} so far, and where: {a}; rows in tiles.",
+        scan.extremes,
+        operands=(a, a),
+        out=int64,
+        compute=a.compute,
+        macros={
+            "F": scalar_macro(better, a.compute, CUDA),
+            "LATER": expression_macro(f"later({{}}, {{}}, in_0, at, {step})"),
+        },
+        constants={"EACH": str(EACH)},
+        helpers=[scan.later],
+        fields=fields,
+        target=CUDA,
+    )
+    return Program(f"{better.name}_{a.short}_running{rank}", text)
