@@ -213,7 +213,7 @@ def rows(backend):
     """Each row function in registers of some lanes, a warp and a block, read again, and across memory."""
     fns = [softmax.SOFTMAX, softmax.LOG_SOFTMAX, softmax.SOFTMAX_SLOPE, softmax.LOG_SOFTMAX_SLOPE, norm_rows.LAYER_NORM,
            norm_rows.RMS_NORM]  # fmt: skip
-    for fn, dtype in itertools.product(fns, (f16, f32, f64)):
+    for fn, dtype in [*itertools.product(fns, (f32,)), *itertools.product(fns[::4], (f16, f64))]:
         for n in (32, 512, 8192, 60_000) if dtype is f32 else (512,):
             x = spec(dtype, (64, n))
             backend.prepare(requests.MapRows(fn, 1, 1e-5), x, *[x] * len(fn.operands))
@@ -224,9 +224,9 @@ def rows(backend):
         for made in (fn, fn.only("made", False, True)):
             outs = [*([whole] if made.result else []), *[line for _ in made.terms]]
             backend.prepare(requests.SumColumns(made, 0.0), tuple(outs), *[whole] * len(made.operands))
-    for n, dtype in itertools.product((10, 1000, 50_304), (f16, f32)):
+    for n, dtype in ((10, f32), (1000, f16), (1000, f32), (50_304, f32)):
         x, target = spec(dtype, (64, n)), spec(i64, (64,))
-        for way in ("none", "mean"):
+        for way in ("none", "mean") if n == 1000 else ("mean",):
             loss = spec(dtype, (64,) if way == "none" else ())
             backend.prepare(requests.Pick(softmax.LOG_SOFTMAX, -1, way), loss, x, target)
             backend.prepare(requests.PickBack(softmax.SOFTMAX, -1, way), x, loss, x, target)

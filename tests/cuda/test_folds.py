@@ -22,7 +22,7 @@ from minigrad.ops.reduce import GREATER
 
 ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
 # One output of one warp, of a block, of several pieces; many along memory, across it, over two dims at once.
-SHAPES = [((37,), (0,)), ((700,), (0,)), ((17_000,), (0,)), ((3, 45), (1,)), ((45, 17), (0,)), ((1500, 2), (0,)),
+SHAPES = [((37,), (0,)), ((700,), (0,)), ((9000,), (0,)), ((3, 45), (1,)), ((45, 17), (0,)), ((700, 2), (0,)),
           ((6, 5, 7), (0, 2)), ((2, 260), (1,))]  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def integers(shape, seed=0):
     return np.random.default_rng(seed).integers(-9, 10, shape)
 
 
-@pytest.mark.shared(by=lambda order, shape, dims: order[0] == "random" or shape in ((3, 45), (45, 17)))
+@pytest.mark.shared(by=lambda order, shape, dims: order[0] == "random" or shape == (3, 45))
 @pytest.mark.parametrize(("shape", "dims"), SHAPES, ids=str)
 def test_groups_of_every_size_in_every_order(order, shape, dims):
     x = integers(shape).astype(np.float32)
@@ -61,7 +61,7 @@ def test_layouts(simulator, way, dims):
         assert np.array_equal(y.argmax(dims[0]).numpy(), y.numpy().argmax(dims[0]))
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in ("bool", "uint32", "float64"))
+@pytest.mark.shared(by=lambda dtype: dtype in ("bool", "uint32"))
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint32", "int64", "float16", "float64"])
 def test_what_travels_between_lanes(simulator, dtype):
     x = mg.tensor((np.arange(100) * 37) % 101 % 2 if dtype == "bool" else (np.arange(100) * 37) % 101, dtype=dtype)
@@ -71,12 +71,12 @@ def test_what_travels_between_lanes(simulator, dtype):
 
 
 def test_nan_wins_wherever_it_stands_and_the_first_of_equals(simulator):
-    for at in (0, 33, 199):
-        x = np.zeros(200, np.float32)
+    for at in (0, 33, 139):
+        x = np.zeros(140, np.float32)
         x[at] = math.nan
         y = mg.tensor(x, device="cuda")
         assert np.isnan(y.amax().item()) and np.isnan(y.amin().item()) and y.argmax().item() == at
-    assert mg.zeros(200, device="cuda").argmax().item() == 0
+    assert mg.zeros(40, device="cuda").argmax().item() == 0
     assert mg.zeros(50, 3, device="cuda").argmax(0).tolist() == [0, 0, 0]
 
 
@@ -155,7 +155,7 @@ def launched(simulator, case, sought, change=("", "")):
 
 @pytest.mark.parametrize(("case", "sought", "change", "kind"), MISTAKES)
 def test_a_mistake_in_these_loops_is_noticed(simulator, case, sought, change, kind):
-    for order, seed in (("forward", 0), ("reverse", 0), ("random", 2)):
+    for order, seed in (("forward", 0), ("reverse", 0)):
         with simulator.ordered(order, seed), pytest.raises(Notice) as caught:
             launched(simulator, case, sought, change)
         assert caught.value.kind in kind.split()

@@ -74,6 +74,16 @@ def test_picked_elements(simulator, reduction):
         both(lambda x, t: F.cross_entropy(x, t, reduction=reduction), numbers((4, 9)), targets)
 
 
+def test_totals_of_float32_are_as_near_as_they_say(simulator):
+    g = np.float32(10.0) ** np.random.default_rng(8).integers(-6, 6, (2, 500)) * numbers((2, 500), 9)
+    x = mg.tensor(np.zeros((2, 500), np.float32), device="cuda", requires_grad=True)
+    (x.log_softmax(-1) * mg.tensor(g, device="cuda")).sum().backward()
+    exact = g - np.float64(g).sum(1, keepdims=True) / 500
+    near = (32 + 8 + 4) / 2**24 * np.abs(np.float64(g)).sum(1, keepdims=True) / 500 + np.abs(exact) / 2**23
+    assert (np.abs(x.grad.numpy() - exact) <= near).all()
+
+
+@pytest.mark.shared(by=lambda dtype: dtype == "bfloat16")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_dtypes(simulator, dtype):
     x = mg.tensor(numbers((2, 24)), dtype=dtype)

@@ -18,6 +18,7 @@ from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_mac
 from minigrad.kernels.scalar import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, store_text
 
+WIDEST = 16  # bytes of one load
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 
 
@@ -33,11 +34,14 @@ class Form:
     wide: tuple[bool, ...]
     back: bool = False
 
-    @property
-    def label(self) -> str:
-        way = ("held" if self.loads else "read") + str(self.loads or "") if self.along else "across"
-        told = f"_by{self.width}" if any(self.wide) and self.width > 1 else ""
-        return way + told + "".join("wx"[not w] for w in self.wide if self.width > 1)
+    def label(self, dtypes: Sequence[DType]) -> str:
+        """The form in a kernel's name; dtypes: of the result and each operand.  "by": loads are of 128 bits."""
+        way = f"{'held' if self.loads else 'read'}{self.loads or ''}" if self.along else "across"
+        sizes = [dtype.itemsize for dtype, wide in zip(dtypes, self.wide, strict=True) if wide]
+        if not sizes:
+            return way
+        word = "by" if self.width * max(sizes) == WIDEST else "of"
+        return f"{way}_{word}{self.width}_{''.join('xw'[wide] for wide in self.wide)}"
 
 
 class Lines:

@@ -171,13 +171,13 @@ def write_tiles(
     return Program(f"{fold.scalar.name}_{a.short}_{out.short}_{label}", text)
 
 
-def in_either_way(wide: bool, each: int, whole: list[str], one: list[str], after: str = "") -> list[str]:
-    """Lines for all elements of a lane at once, where they are there and `wide` allows it, else for one after the
-    other."""
+def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") -> list[str]:
+    """Lines for all elements of a lane at once, where they are all there and such lines are given, else for one after
+    the other."""
     loop = [f"for k in range({each}):", "    if i + k < length:", *["        " + text for text in one]]
     if after:
         loop.append(f"    {after}")
-    if not wide:
+    if not whole:
         return loop
     head = f"if i + {each} <= length:"
     return [head, *["    " + text for text in whole], "else:", *["    " + text for text in loop]]
@@ -191,12 +191,13 @@ def scan_own(f: Expand, load: str, identity: str, each: int, wide: bool, step: s
         return [*lines, f"acc = T({ast.unparse(result)})"]
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        x = fresh("x", used)
-        whole = [f"{x} = load_{each}(in_0, at + i)"]
-        for k in range(each):
-            whole += [*one(f"{x}[{k}]", used), f"held[{k}] = acc"]
-        single = [f"{x}_ = in_0[at + (i + k) * {step}]", *one(f"{x}_", used)]
-        return [f"acc = {identity}", *in_either_way(wide, each, whole, single, "held[k] = acc")], ast.Constant(0)
+        x, whole = fresh("x", used), []
+        if wide:
+            whole.append(f"{x} = load_{each}(in_0, at + i)")
+            for k in range(each):
+                whole += [*one(f"{x}[{k}]", used), f"held[{k}] = acc"]
+        single = one(f"in_0[at + (i + k) * {step}]", used)
+        return [f"acc = {identity}", *in_either_way(whole, each, single, "held[k] = acc")], ast.Constant(0)
 
     return expand
 
@@ -209,11 +210,12 @@ def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> 
         return [*lines, f"{z} = {store.format(f'T({ast.unparse(result)})')}"]
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        names = [fresh("z", used) for _ in range(each)]
-        whole = [text for k, name in enumerate(names) for text in one(f"held[{k}]", name, used)]
-        whole.append(f"store_{each}(out, to + i, ({', '.join(names)},))")
+        whole, names = [], [fresh("z", used) for _ in range(each if wide else 1)]
+        if wide:
+            whole = [text for k, name in enumerate(names) for text in one(f"held[{k}]", name, used)]
+            whole.append(f"store_{each}(out, to + i, ({', '.join(names)},))")
         single = [*one("held[k]", names[0], used), f"out[to + (i + k) * {step}] = {names[0]}"]
-        return in_either_way(wide, each, whole, single), ast.Constant(0)
+        return in_either_way(whole, each, single), ast.Constant(0)
 
     return expand
 
