@@ -19,8 +19,8 @@ from minigrad.kernels import philox
 from minigrad.ops import rules
 from minigrad.ops import norm_rows, rules, softmax
 from minigrad.ops import norm_rows, rules, scan, softmax
+from minigrad.ops.extremes import GREATER
 from minigrad.ops.record import schema
-from minigrad.ops.reduce import GREATER
 
 
 class Collector(Runtime):

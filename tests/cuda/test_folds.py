@@ -17,8 +17,8 @@ from minigrad.core.dtype import f32, f64, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda import reduction as loops
+from minigrad.ops.extremes import GREATER
 from minigrad.ops.record import schema
-from minigrad.ops.reduce import GREATER
 
 ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
 # One output of one warp, of a block, of several pieces; many along memory, across it, over two dims at once.
