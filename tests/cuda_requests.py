@@ -16,8 +16,6 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import DTypeError
 from minigrad.kernels import philox
-from minigrad.ops import rules
-from minigrad.ops import norm_rows, rules, softmax
 from minigrad.ops import norm_rows, rules, scan, softmax
 from minigrad.ops.extremes import GREATER
 from minigrad.ops.record import schema

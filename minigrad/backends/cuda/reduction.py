@@ -69,7 +69,7 @@ class Reduction(Family):
         lists = len(share.values["sizes"]), len(share.values["fold_sizes"])
         kernel = self.kernel(write_spread, fold, compute, a.dtype, out.dtype, share.along, share.width, *lists)
         numbers = reduction.spread_fields(*lists).pack(count=count, **share.values)
-        steps.then(self.shared(kernel, share, numbers), a, out)
+        steps.then(self.cut(kernel, share, numbers), a, out)
 
     def one_after_another(
         self, out: Spec, a: Spec, fold: Fold, compute: np.dtype[Any], dims: Sequence[int], count: int
@@ -85,7 +85,7 @@ class Reduction(Family):
         )  # fmt: skip
         return self.bind(kernel, *line(self.blocks(out.layout.numel)), numbers)
 
-    def shared(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Launch:
+    def cut(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Launch:
         """The launch of a kernel on a grid of groups and pieces."""
         blocks = self.blocks(share.values["outputs"], share.groups)
         return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
@@ -125,7 +125,7 @@ class Reduction(Family):
         dtypes, rank = tuple(x.dtype for x in operands), len(share.values["sizes"])
         kernel = self.kernel(write_search, better, dtypes, bool(values), share.along, rank)
         numbers = reduction.search_fields(rank).pack(**share.values)
-        steps.then(self.shared(kernel, share, numbers), *operands, *values, out)
+        steps.then(self.cut(kernel, share, numbers), *operands, *values, out)
 
 
 def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, kept: int, folded: int) -> Program:

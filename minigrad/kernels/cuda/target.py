@@ -31,7 +31,7 @@ LIBDEVICE = {name: name for name in (
     "erf erfc lgamma hypot copysign fabs pow fmod floor ceil trunc rint").split()}  # fmt: skip
 LIBDEVICE |= {"gamma": "tgamma", "normal_cdf": "normcdf"}
 OWN = ("isnan", "isinf", "isfinite", "logistic", "remainder", "floor_divide")
-GIVEN = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_half, atomic_add, atomic_max; copy_async .."
+GIVEN = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_half; atomic_add, atomic_max; mma_*, ..."
 
 
 @cache
