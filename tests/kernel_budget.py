@@ -16,7 +16,7 @@ import pytest
 from minigrad.config import settings
 from minigrad.kernels import store
 
-LIMIT = 1000
+LIMIT = 1050  # a cold run compiles 988
 BUDGET = pytest.StashKey["Budget"]()
 
 
