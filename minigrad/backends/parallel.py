@@ -27,6 +27,7 @@ _lock = threading.RLock()
 _serial_only = False
 STALL = 1e-3  # seconds beyond what one thread takes that are no work: threads that sleep are there after a tenth of it
 LONG = 16e-3  # seconds of a launch of which a stall is not the most
+LIMIT = 1024  # launches of a kernel that are remembered
 PAUSES = 0.05, 0.8  # seconds for which nothing is shared: after a first stall, and at most
 
 
@@ -60,38 +61,42 @@ if hasattr(os, "register_at_fork"):
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     """A launch that threads share; `serial` gives it on one thread, for a forked child, and while a core is taken.
 
-    The numbers of a kernel come last, and begin with how many tasks there are.  A threshold of 0 shares always.
+    The numbers of a kernel come last, and say which launch it is.  A threshold of 0 shares always.
     """
-    task = 0.0  # seconds on one thread, the least seen; 0: not known yet
-    asked = False  # whether it should be found out
+    times: dict[bytes, float] = {}  # seconds on one thread, the least seen, by the numbers
+    asked: set[bytes] = set()  # for which it should be found out
 
     def launch(*args: Any) -> Any:
         if _serial_only:
             return serial()(*args)
         start = perf_counter()
-        if (asked or start < core.until) and settings.parallel_threshold and task * args[-1][0] <= 2 * STALL:
-            return alone(start, args)
+        if (asked or start < core.until) and settings.parallel_threshold:
+            key = args[-1].tobytes()
+            if (key in asked or start < core.until) and times.get(key, 0.0) <= 2 * STALL:
+                return alone(key, start, args)
         with _lock:
             result = parallel(*args)
         now = perf_counter()
         if now - start > STALL:
-            weigh(now, now - start, args)
+            weigh(args[-1].tobytes(), now, now - start)
         return result
 
-    def alone(start: float, args: tuple[Any, ...]) -> Any:
-        nonlocal task, asked
+    def alone(key: bytes, start: float, args: tuple[Any, ...]) -> Any:
         result = serial()(*args)
-        took = (perf_counter() - start) / max(1, args[-1][0])
-        task, asked = min(task or took, took), False
+        took = perf_counter() - start
+        if len(times) >= LIMIT:
+            times.clear()
+        times[key] = min(times.get(key, took), took)
+        asked.discard(key)
         return result
 
-    def weigh(now: float, took: float, args: tuple[Any, ...]) -> None:
+    def weigh(key: bytes, now: float, took: float) -> None:
         """That took long.  Was it work?"""
-        nonlocal asked
-        if not task:
-            asked = took < LONG
-        elif took > task * args[-1][0] + STALL:
-            core.taken(now)
+        if key in times:
+            if took > times[key] + STALL:
+                core.taken(now)
+        elif took < LONG and len(asked) < LIMIT:
+            asked.add(key)
 
     return launch
 
