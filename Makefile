@@ -3,6 +3,7 @@
 #     make test    sets up .venv and runs the tests
 # and for those who change the code:
 #     make lint    ruff and mypy
+#     make test-browser    the pages that minigrad makes, clicked through in Chromium
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
 SHELL  := /bin/sh
@@ -14,7 +15,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo test test-gpu lint
+.PHONY: demo test test-gpu test-browser lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -32,6 +33,12 @@ test-gpu: $(STAMP)-test
 	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(PY) --editable '.[cuda]'; \
 	 else $(PY) -m pip install --quiet --editable '.[cuda]'; fi
 	@MINIGRAD_CUDA=real $(PY) -m pytest tests/cuda $(ARGS)
+
+# Chromium itself comes from the system's packages.
+test-browser: $(STAMP)-test
+	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(PY) --group browser; \
+	 else $(PY) -m pip install --quiet --group browser; fi
+	@$(PY) -m pytest tests/viz -m browser $(ARGS)
 
 lint: $(STAMP)-lint
 	@$(PY) -m ruff check .

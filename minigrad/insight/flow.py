@@ -65,18 +65,18 @@ class Looked(Around):
         return list(passed)  # the walk uses it up
 
 
-def flow(y: Tensor, x: Tensor | None = None) -> Flow:
+def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow:
     """Walk back from y, of which the gradient is ones, along every path; with x, along those that lead to x.
 
-    Hooks are not called.  Raises GradientError where the engine would: y requires no gradient, or its graph has been
-    freed.
+    Hooks are not called.  name: of the function that asks, for errors.  Raises GradientError where the engine would: y
+    requires no gradient, or its graph has been freed.
     """
     nodes, _ = reachable([end_of(y)])
     wanted = None
     if x is not None:
         wanted = leading_to(nodes, {node_of(x).id: node_of(x)})
         nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
-    check(nodes, wanted, "explain_grad")
+    check(nodes, wanted, name)
     way = Flow()
     looked: list[Any] = [Looked(node, way) for node in nodes]
     with no_grad():

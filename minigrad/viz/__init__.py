@@ -2,5 +2,6 @@
 
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
+from minigrad.viz.step import Steps, step
 
-__all__ = ["Graph", "explain", "explanation", "graph", "kernels"]
+__all__ = ["Graph", "Steps", "explain", "explanation", "graph", "kernels", "step"]

@@ -1,0 +1,183 @@
+"""The backward pass as a film: what happens at each node on the way back, in the order in which it happens.
+
+`frames_of(y)` walks back as `backward()` does and keeps, for each node, what arrived, the rule as a formula, what went
+on to the operands, how it added up there, and what `backward()` frees.  `viz/step.py` shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minigrad.autodiff.holding import Holder, values_of
+from minigrad.insight.flow import Flow, Step, flow
+from minigrad.insight.formula import Rule, barred, forward_of, rules_of, vertex_of
+from minigrad.insight.tape import in_units, size_of
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.rebasing import current
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+from minigrad.viz.explain import files_of
+from minigrad.viz.graph import name_of, node_of
+from minigrad.viz.mathematics import mathml, plain
+from minigrad.viz.values import shown
+
+PLACES = 120  # frames that say which kernel ran; beyond, finding the files would take long
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a node passes to one operand.
+
+    to: the vertex that it goes to, and what that is called.  operand: the name of the operand.
+    text, markup: the rule as a formula.  value: the partial gradient, total: what has come together there with it.
+    number, of: it is the number-th of so many that come there.
+    """
+
+    to: str
+    name: str
+    operand: str
+    text: str
+    markup: str
+    value: dict[str, Any]
+    total: dict[str, Any]
+    number: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One node of the way back.
+
+    node: its vertex in the picture.  forward: what it computed, as text and MathML.  operands: what each name stands
+    for.  arrived: the gradients of its results.  saved: the values that its rules read.  shares: what it passes on.
+    freed: what `backward()` lets go of here, in words.  source: the user's line, under `mg.debug()`.  declared: where
+    the op is.  kernels: the files that it ran.
+    """
+
+    node: str
+    title: str
+    forward: tuple[str, str]
+    operands: tuple[tuple[str, str], ...]
+    arrived: tuple[tuple[str, dict[str, Any]], ...]
+    saved: tuple[tuple[str, dict[str, Any]], ...]
+    shares: tuple[Share, ...]
+    freed: str
+    source: str
+    declared: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Film:
+    """The frames of a walk back; what is known of the values of vertices, and the gradients of the leaves."""
+
+    frames: list[Frame]
+    values: dict[str, dict[str, Any]]
+    leaves: dict[str, dict[str, Any]]
+
+
+def frames_of(y: Tensor, names: Mapping[str, str]) -> Film:
+    """The film of a walk back from y.
+
+    names: of vertices.  Raises GradientError where `backward()` would.
+    """
+    way = flow(y, name="viz.step")
+    steps = [(step, rules_of(step)) for step in way.steps]
+    expected: dict[int, int] = {}
+    for _, rules in steps:
+        for rule in rules:
+            expected[rule.parent.id] = expected.get(rule.parent.id, 0) + 1
+    totals: dict[int, tuple[Tensor, int]] = {}
+    frames: list[Frame] = []
+    for step, rules in steps:
+        shares = tuple(share_of(step.node, rule, names, totals, expected[rule.parent.id]) for rule in rules)
+        frames.append(frame_of(step, shares, names, len(frames) < PLACES))
+    return Film(frames, known_values(y, way.steps), leaves_of(y, way, steps))
+
+
+def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dict[str, dict[str, Any]]:
+    """The gradients at the ends of the graph, by their vertices."""
+    ends = {rule.parent.id: rule.parent for _, rules in steps for rule in rules}
+    if not steps:
+        ends = {y.id: y}
+    return {
+        name_of(end): shown(way.found[key])
+        for key, end in ends.items()
+        if not isinstance(vertex_of(end), BackpropOp) and key in way.found
+    }
+
+
+def share_of(
+    node: BackpropOp, rule: Rule, names: Mapping[str, str], totals: dict[int, tuple[Tensor, int]], of: int
+) -> Share:
+    """What one operand gets, added to what is there."""
+    key = rule.parent.id
+    before, count = totals.get(key, (None, 0))
+    with no_grad():
+        total = rule.value if before is None else before + rule.value
+    totals[key] = total, count + 1
+    to = name_of(node_of(rule.parent))
+    operand = operand_name(node, rule.operand)
+    text = f"{node.op.label}.backward(\u0233)" if rule.term is None else plain(rule.term)
+    markup = f"<mtext>{text}</mtext>" if rule.term is None else mathml(rule.term)
+    return Share(
+        to, names.get(to, to), operand, text, markup, shown(rule.value), shown(total), count + 1, of
+    )  # fmt: skip
+
+
+def operand_name(node: BackpropOp, k: int) -> str:
+    """What the declaration calls an operand; of many of one kind, by number."""
+    return f"x{k + 1}" if node.op.variadic else node.op.operands[k]
+
+
+def frame_of(step: Step, shares: tuple[Share, ...], names: Mapping[str, str], kernels: bool) -> Frame:
+    """All that is said of one node."""
+    node, op = step.node, step.node.op
+    term = forward_of(node)
+    bound = []
+    for k, parent in enumerate(node.parents):
+        to = name_of(node_of(parent)) if parent is not None else ""
+        bound.append((operand_name(node, k), names.get(to, to) if to else "a constant"))
+    arrived = tuple(
+        (barred(name), shown(g)) for name, g in zip(op.outputs, step.arrived, strict=False) if g is not None
+    )
+    held = [op.value_name(k) if k < len(node.parents) else f"saved {k}" for k in op.saves[node.mask]]
+    saved = tuple((name, shown(x)) for name, x in zip(held, values_of(node), strict=False))
+    let_go = [(name, x) for name, x in zip(held, node.saved or (), strict=False)
+              if not x.is_variable and not isinstance(x, Holder)]  # fmt: skip
+    freed = ", ".join(f"{name} ({in_units(size_of(x.storage))})" for name, x in let_go)
+    files = tuple(files_of(node)) if kernels and node.plan.launch is not None else ()
+    return Frame(
+        name_of(node), op.label, (plain(term), mathml(term, "y")), tuple(bound), arrived, saved, shares, freed,
+        node.source or "", declared(op.where), files,
+    )  # fmt: skip
+
+
+def declared(where: str) -> str:
+    """Where an op is declared, from the package on; elsewhere as it is."""
+    _, package, after = where.rpartition("minigrad/")
+    return package + after if after.startswith(("ops/", "nn/", "autodiff/")) else where
+
+
+def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
+    """What is known of the values of vertices: y, leaves, and what some op saved."""
+    found = {name_of(node_of(current(y))): shown(y)}
+    for step in steps:
+        node = step.node
+        for k, x in zip(node.op.saves[node.mask], values_of(node), strict=False):
+            vertex = node if k < 0 else node.parents[k] if k < len(node.parents) else None
+            if vertex is not None and not isinstance(vertex, Output):
+                found[name_of(vertex)] = shown(x)
+        for parent in node.parents:
+            if isinstance(parent, Tensor):
+                found[name_of(parent)] = shown(parent)
+    return found
+
+
+def texts_of(frames: list[Frame]) -> dict[str, str]:
+    """The text of every kernel file that a frame names."""
+    files = dict.fromkeys(file for frame in frames for file in frame.kernels)
+    return {file: Path(file).read_text() for file in files if Path(file).is_file()}

@@ -1,0 +1,240 @@
+"""Formulas for people: a term of `insight/formula.py` as a line of text, or as MathML, which browsers draw.
+
+What is computed once and used twice is given a letter, and said after the formula.  Casts are left out, and what only
+changes a shape is named, since a formula of single elements would not show it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+from unicodedata import normalize
+
+from minigrad.insight.formula import BAR, Term
+
+# How tight each holds its operands: a term in a place that holds tighter gets parentheses.
+COMPARE, SUM, PRODUCT, SIGN, POWER, WHOLE = range(6)
+INFIX = {
+    "add": ("+", SUM), "sub": ("\u2212", SUM), "mul": ("\u00b7", PRODUCT), "matmul": ("@", PRODUCT),
+    "eq": ("=", COMPARE), "ne": ("\u2260", COMPARE), "lt": ("<", COMPARE), "le": ("\u2264", COMPARE),
+    "gt": (">", COMPARE), "ge": ("\u2265", COMPARE), "bitwise_and": ("and", COMPARE), "bitwise_or": ("or", COMPARE),
+}  # fmt: skip
+NAMES = {"sigmoid": "\u03c3", "log": "ln", "stretch": "spread", "expand": "spread", "view": "reshape", "ndtr": "\u03a6",
+         "unsqueeze": "reshape", "squeeze": "reshape"}  # fmt: skip
+SAID = ("dims", "dim", "keepdim", "reverse", "to")  # parameters that a formula shows
+LETTERS = "stuvwpqr"
+LONG = 9  # letters from which a term that is used twice is given a name
+
+
+def plain(term: Term) -> str:
+    """The formula as one line of text."""
+    return normalize("NFC", said(term, _Text()))
+
+
+def mathml(term: Term, left: str = "") -> str:
+    """The formula as a MathML element; left: what it is the value of."""
+    inner = said(term, _Markup())
+    head = f"{_Markup().leaf(left)}<mo>=</mo>" if left else ""
+    return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mrow>{head}{inner}</mrow></math>'
+
+
+def said(term: Term, hand: Any) -> str:
+    """A term, and what its letters stand for."""
+    names = Letters(without_casts(term))
+    text: list[str] = [hand.write(names.root, COMPARE, names.of)]
+    for letter, part in names.parts:
+        text.append(hand.leaf(letter) + hand.equals + hand.write(part, SUM, {**names.of, id(part): ""}))
+    return str(hand.joined(text))
+
+
+class Letters:
+    """Which terms get a letter.  of: letters by identity.  parts: (letter, term), the outer ones first."""
+
+    def __init__(self, root: Term) -> None:
+        self.root = root
+        uses: Counter[int] = Counter()
+        order: list[Term] = []
+        stack = [root]
+        while stack:
+            term = stack.pop()
+            uses[id(term)] += 1
+            if uses[id(term)] == 1:
+                order.append(term)
+                stack.extend(reversed(term.args))
+        twice = [t for t in order if uses[id(t)] > 1 and t.args and len(_Text().write(t, COMPARE, {})) >= LONG]
+        self.parts = list(zip(LETTERS, twice, strict=False))
+        self.of = {id(term): letter for letter, term in self.parts}
+
+
+def without_casts(term: Term) -> Term:
+    """The term without conversions between dtypes and devices."""
+    made: dict[int, Term] = {}
+    stack = [(term, False)]
+    while stack:
+        here, ready = stack.pop()
+        if id(here) in made:
+            continue
+        if not ready:
+            stack.append((here, True))
+            stack.extend((arg, False) for arg in here.args)
+        elif here.name in ("cast", "transfer", "clone"):
+            made[id(here)] = made[id(here.args[0])]
+        else:
+            args = tuple(made[id(arg)] for arg in here.args)
+            made[id(here)] = here if args == here.args else Term(here.name, args, here.params, here.result)
+    return made[id(term)]
+
+
+def turned(term: Term) -> bool:
+    """Whether it is the transpose of the last two dims."""
+    return term.name == "transpose" and sorted(term.params.values()) == [-2, -1]
+
+
+def ordered(term: Term) -> Sequence[Term]:
+    """The operands as people write them: numbers before names in products."""
+    a, b = term.args
+    numeric = not b.args and b.name.lstrip("-")[:1].isdigit()
+    return (b, a) if term.name == "mul" and numeric and (a.args or not a.name[:1].isdigit()) else (a, b)
+
+
+def name_of(term: Term) -> str:
+    """What an op is called; what puts back the gradient of a view is that view, transposed."""
+    if term.name == "put_back":
+        return f"{term.params['view'].name}\u1d40"
+    return NAMES.get(term.name, term.name)
+
+
+def params_text(term: Term) -> str:
+    """The parameters that are shown, as in a call."""
+    shown = [f"{key}={value}" for key, value in term.params.items() if key in SAID and value is not False]
+    return ", ".join(shown)
+
+
+class _Text:
+    """Writes text."""
+
+    equals = " = "
+
+    def leaf(self, name: str) -> str:
+        return name
+
+    def joined(self, parts: Sequence[str]) -> str:
+        return ", where ".join([parts[0], ", ".join(parts[1:])]) if len(parts) > 1 else parts[0]
+
+    def write(self, term: Term, held: int, names: dict[int, str]) -> str:
+        """A term in a place that holds as tight as `held`."""
+        if names.get(id(term)):
+            return self.leaf(names[id(term)])
+        if not term.args:
+            return self.inside(self.leaf(term.name), SIGN if term.name.startswith("-") else WHOLE, held)
+        how: Callable[..., tuple[str, int]] | None = getattr(self, f"_{term.name}", None)
+        if turned(term):
+            text, tight = self._turned(term, names)
+        elif term.name in INFIX and len(term.args) == 2:
+            text, tight = self.infix(term, names)
+        elif how is not None:
+            text, tight = how(term, names)
+        else:
+            text, tight = self.call(term, names), WHOLE
+        return self.inside(text, tight, held)
+
+    def inside(self, text: str, tight: int, held: int) -> str:
+        return f"({text})" if tight < held else text
+
+    def infix(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        sign, tight = INFIX[term.name]
+        a, b = ordered(term)
+        right = tight + (term.name in ("sub", "matmul") or tight == COMPARE)
+        return f"{self.write(a, tight, names)} {sign} {self.write(b, right, names)}", tight
+
+    def call(self, term: Term, names: dict[int, str]) -> str:
+        args = [self.write(arg, COMPARE, names) for arg in term.args]
+        more = params_text(term)
+        result = f".{term.result}" if term.result else ""
+        return f"{name_of(term)}({', '.join([*args, *([more] if more else [])])}){result}"
+
+    def _neg(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return "\u2212" + self.write(term.args[0], SIGN, names), SIGN
+
+    def _div(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        a, b = term.args
+        return f"{self.write(a, PRODUCT, names)} / {self.write(b, SIGN, names)}", PRODUCT
+
+    def _pow(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        a, b = term.args
+        return f"{self.write(a, WHOLE, names)}^{self.write(b, WHOLE, names)}", POWER
+
+    def _square(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"{self.write(term.args[0], WHOLE, names)}\u00b2", POWER
+
+    def _turned(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"{self.write(term.args[0], WHOLE, names)}\u1d40", POWER
+
+    def _where(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        condition, a, b = (self.write(arg, COMPARE, names) for arg in term.args)
+        return f"({a} if {condition} else {b})", WHOLE
+
+
+class _Markup(_Text):
+    """Writes MathML."""
+
+    equals = "<mo>=</mo>"
+
+    def leaf(self, name: str) -> str:
+        kind = "mn" if name.lstrip("-")[:1].isdigit() else "mi"
+        if name.endswith(BAR):
+            return f"<mover><mi>{escape(name[:-1])}</mi><mo>\u00af</mo></mover>"
+        return f"<{kind}>{escape(name)}</{kind}>"
+
+    def joined(self, parts: Sequence[str]) -> str:
+        return f"{parts[0]}<mtext>\u2002where\u2002</mtext>{'<mo>,</mo>'.join(parts[1:])}" if parts[1:] else parts[0]
+
+    def inside(self, text: str, tight: int, held: int) -> str:
+        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>" if tight < held else f"<mrow>{text}</mrow>"
+
+    def infix(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        sign, tight = INFIX[term.name]
+        a, b = ordered(term)
+        right = tight + (term.name in ("sub", "matmul") or tight == COMPARE)
+        sign = f"<mtext> {sign} </mtext>" if sign.isalpha() else f"<mo>{escape(sign)}</mo>"
+        return f"{self.write(a, tight, names)}{sign}{self.write(b, right, names)}", tight
+
+    def call(self, term: Term, names: dict[int, str]) -> str:
+        args = [self.write(arg, COMPARE, names) for arg in term.args]
+        more = params_text(term)
+        args += [f"<mtext>{escape(more)}</mtext>"] if more else []
+        result = f"<mtext>.{escape(term.result)}</mtext>" if term.result else ""
+        return f"<mi>{escape(name_of(term))}</mi><mo>(</mo>{'<mo>,</mo>'.join(args)}<mo>)</mo>{result}"
+
+    def _neg(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<mo>\u2212</mo>{self.write(term.args[0], SIGN, names)}", SIGN
+
+    def _div(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        above, below = (self.write(arg, COMPARE, names) for arg in term.args)
+        return f"<mfrac>{above}{below}</mfrac>", WHOLE
+
+    def _pow(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<msup>{self.write(term.args[0], WHOLE, names)}{self.write(term.args[1], COMPARE, names)}</msup>", POWER
+
+    def _square(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<msup>{self.write(term.args[0], WHOLE, names)}<mn>2</mn></msup>", POWER
+
+    def _exp(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<msup><mi>e</mi>{self.write(term.args[0], COMPARE, names)}</msup>", POWER
+
+    def _sqrt(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<msqrt>{self.write(term.args[0], COMPARE, names)}</msqrt>", WHOLE
+
+    def _abs(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<mo>|</mo>{self.write(term.args[0], COMPARE, names)}<mo>|</mo>", WHOLE
+
+    def _turned(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        return f"<msup>{self.write(term.args[0], WHOLE, names)}<mi>T</mi></msup>", POWER
+
+    def _where(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
+        condition, a, b = (self.write(arg, COMPARE, names) for arg in term.args)
+        rows = ((a, f"<mtext>if </mtext>{condition}"), (b, "<mtext>else</mtext>"))
+        cells = "".join(f"<mtr><mtd>{x}</mtd><mtd>{when}</mtd></mtr>" for x, when in rows)
+        return f'<mo>{{</mo><mtable columnalign="left">{cells}</mtable>', WHOLE

@@ -1,0 +1,198 @@
+"""The backward pass, to be stepped through: one HTML fragment that needs nothing else.
+
+`step(y)` shows the graph beside what happens at each node.  The page holds every frame as text, so it can be read where
+scripts are not run; the script (`step.js`) shows one frame at a time and marks its node in the picture.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.viz import svg
+from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
+from minigrad.viz.graph import Graph, caller_names, graph
+
+HERE = Path(__file__).parent
+
+
+class Steps:
+    """A walk back that shows itself: in Jupyter as a film, printed as text.
+
+    frames: what happens at each node, in order.  graph: the picture.  leaves: the gradients at the ends.
+    """
+
+    def __init__(self, picture: Graph, film: Film, what: str) -> None:
+        self.graph, self.film, self.what = picture, film, what
+        self.frames, self.leaves = film.frames, film.leaves
+        self.names = {node.id: node.label.split("\n")[0] for node in picture.nodes}
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __str__(self) -> str:
+        lines = [f"backward from {self.what}, {len(self)} steps"]
+        for k, frame in enumerate(self.frames, 1):
+            lines.append(f"{k}. {frame.title}: y = {frame.forward[0]}")
+            lines += [f"     {name} = {value['text']}" for name, value in frame.arrived]
+            lines += [f"     {share_line(share)}" for share in frame.shares]
+        lines += [f"gradient of {self.names[node]}: {value['text']}" for node, value in self.leaves.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Steps({len(self)} steps back from {self.what})"
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self) -> str:
+        """The film as a fragment of HTML that asks for nothing from anywhere."""
+        name = f"mg-step-{secrets.token_hex(4)}"
+        items = [self.first(), *[self.item(frame) for frame in self.frames], self.last()]
+        kernels = "".join(
+            f'<template data-file="{escape(file)}"><pre>{escape(text)}</pre></template>'
+            for file, text in texts_of(self.frames).items()
+        )
+        count = len(items)
+        return (
+            f'<div class="mg-step" id="{name}" tabindex="0" role="region" aria-label="the backward pass step by step">'
+            f"<style>{resource('step.css')}</style>{controls(count)}"
+            f'<div class="mg-stage"><div class="mg-picture">{self.picture()}</div>'
+            f'<ol class="mg-frames" start="0">{"".join(items)}</ol></div>{kernels}'
+            f"<script>({resource('step.js')})({name!r});</script></div>"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the film as a page of its own.  Raises ArgumentError for another ending than .html."""
+        target = Path(path)
+        if target.suffix.lower() != ".html":
+            raise ArgumentError(f"save: {target.name!r} does not end in .html", path=str(target))
+        title = escape(f"backward from {self.what}")
+        target.write_text(
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            f'<meta name="viewport" content="width=device-width"></head><body>{self.html()}</body></html>\n',
+            encoding="utf-8",
+        )
+        return target
+
+    def picture(self) -> str:
+        """The graph, with what is known of each value where the pointer rests."""
+        gradients = {frame.node: value for frame in self.frames for _, value in frame.arrived} | self.leaves
+        nodes = []
+        for node in self.graph.nodes:
+            told = [node.hint] if node.hint else []
+            told += [f"value {self.film.values[node.id]['text']}"] if node.id in self.film.values else []
+            told += [f"gradient {gradients[node.id]['text']}"] if node.id in gradients else []
+            nodes.append(replace(node, hint="\n".join(told)))
+        return svg.draw(nodes, self.graph.edges, title=f"graph of {self.what}")
+
+    def first(self) -> str:
+        """The frame before the first node."""
+        return (
+            f'<li data-node="" data-edges=""><h4>start</h4><p>Backward begins at {escape(self.what)}: its gradient in '
+            f"itself is 1 at each element.</p></li>"
+        )
+
+    def last(self) -> str:
+        """The frame after the last node: the gradients of the leaves."""
+        rows = "".join(
+            f"<tr><th>{escape(self.names[node])}</th><td>{value_html(value)}</td></tr>"
+            for node, value in self.leaves.items()
+        )
+        return f'<li data-node="" data-edges=""><h4>end</h4><p>What arrived at the Vars:</p><table>{rows}</table></li>'
+
+    def item(self, frame: Frame) -> str:
+        """One frame as an item of the list."""
+        into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node]
+        edges = " ".join(map(str, into))
+        bound = ", ".join(f"{escape(name)} is {escape(what)}" for name, what in frame.operands)
+        parts = [
+            f"<h4>{escape(frame.title)}</h4><p>It computed {frame.forward[1]}, where {bound}.</p>",
+            table("arrives", frame.arrived),
+            table("kept for it", frame.saved),
+            "".join(share_html(share) for share in frame.shares),
+            f"<p>backward() lets go of {escape(frame.freed)}.</p>" if frame.freed else "",
+            f"<p>Your line: <code>{escape(frame.source)}</code></p>" if frame.source else "",
+            f"<p>Declared at <code>{escape(frame.declared)}</code></p>",
+        ]
+        parts += [
+            f'<details data-file="{escape(file)}"><summary>its kernel, {escape(Path(file).name)}</summary></details>'
+            for file in frame.kernels
+        ]
+        return f'<li data-node="{frame.node}" data-edges="{edges}">{"".join(parts)}</li>'
+
+
+def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
+    """The backward pass from y, node by node: what arrives, the rule as a formula, what goes on, how it adds up.
+
+    It walks back as `backward()` does from ones, keeps the graph and changes no `.grad`; hooks are not called.
+    names: names for Vars that have none of their own; the caller's variables serve when omitted.
+    Raises GradientError for a tensor without a graph, or with one that was freed.
+    """
+    labels = names if names is not None else caller_names()
+    picture = graph(y, names=labels)
+    film = frames_of(y, {node.id: node.label.split("\n")[0] for node in picture.nodes})
+    return Steps(picture, film, describe(y))
+
+
+@cache
+def resource(name: str) -> str:
+    """The text of a file beside this one."""
+    return (HERE / name).read_text(encoding="utf-8").strip()
+
+
+def controls(count: int) -> str:
+    """The buttons, and where one is."""
+    buttons = (("first", "|\u25c0", "first (Home)"), ("back", "\u25c0", "back (left arrow)"),
+               ("play", "play", "play or pause (space)"), ("next", "\u25b6", "next (right arrow)"),
+               ("last", "\u25b6|", "last (End)"))  # fmt: skip
+    made = "".join(
+        f'<button type="button" data-do="{name}" title="{title}" aria-label="{title}">{sign}</button>'
+        for name, sign, title in buttons
+    )
+    slider = f'<input type="range" min="0" max="{count - 1}" value="0" aria-label="step">'
+    return f'<div class="mg-controls" hidden>{made}{slider}<output aria-live="polite"></output></div>'
+
+
+def share_line(share: Share) -> str:
+    """A share as a line of text."""
+    line = f"{share.operand} ({share.name}) gets {share.text} = {share.value['text']}"
+    return line + (f"; in all {share.total['text']}, {share.number} of {share.of}" if share.of > 1 else "")
+
+
+def share_html(share: Share) -> str:
+    """A share as a block."""
+    many = (
+        f"<p>Paths meet at {escape(share.name)}: with this one, {share.number} of {share.of}, the sum is "
+        f"{value_html(share.total)}.</p>"
+        if share.of > 1
+        else ""
+    )
+    return (
+        f'<div class="mg-share"><p><b>{escape(share.operand)}</b> ({escape(share.name)}) gets {share.markup}</p>'
+        f"<p>{value_html(share.value)}</p>{many}</div>"
+    )
+
+
+def table(title: str, rows: tuple[tuple[str, dict[str, Any]], ...]) -> str:
+    """Named values as a table, nothing without any."""
+    if not rows:
+        return ""
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{value_html(value)}</td></tr>" for name, value in rows)
+    return f"<table><caption>{title}</caption>{body}</table>"
+
+
+def value_html(value: Mapping[str, Any]) -> str:
+    """A value: its numbers, or an image and its range."""
+    text = f'<span class="mg-value">{escape(value["text"])}</span> <small>{escape(value["kind"])}</small>'
+    if not value["image"]:
+        return text
+    size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
+    return f'<img src="{value["image"]}" {size} alt="{escape(value["text"])}"> {text}'

@@ -1,0 +1,153 @@
+"""The film in a real browser: clicked through from first to last node, by mouse and by keys.
+
+It needs Playwright (`pip install playwright`) and a Chromium on PATH; `make test-browser` runs it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MISSING = [
+    what for what, there in (("Playwright", importlib.util.find_spec("playwright")), ("Chromium", BROWSER)) if not there
+]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}; see `make test-browser`"),
+]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync",
+         "--disable-component-update"]  # fmt: skip
+
+
+def simple() -> Any:
+    x = mg.Var([3.0, 1.0, 4.0], name="x")
+    return (x * x + x * 5.0 + 4.0).sum()
+
+
+def perceptron() -> Any:
+    mg.manual_seed(0)
+    w1, w2 = mg.Var(mg.randn(16, 20) * 0.3, name="w1"), mg.Var(mg.randn(20, 4) * 0.3, name="w2")
+    hidden = (mg.randn(12, 16) @ w1).relu()
+    return mg.nn.functional.cross_entropy(hidden @ w2, mg.arange(12) % 4)
+
+
+def fan_in() -> Any:
+    x = mg.Var([0.5, -0.25], name="x")
+    return (x.sin() * x.cos() + x.exp() * x).sum()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Any]:
+    """A function that opens a film; afterwards nothing may have gone wrong, and nothing been asked for."""
+    wrong: list[str] = []
+    pages = []
+
+    def show(film: Any, **options: Any) -> Any:
+        page = chromium.new_page(**options)
+        path = film.save(tmp_path / "film.html")
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if request.url.startswith("http") else None)
+        page.goto(path.as_uri())
+        pages.append(page)
+        return page
+
+    yield show
+    for page in pages:
+        page.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("make", [simple, perceptron, fan_in])
+def test_clicked_from_first_to_last_node_the_numbers_are_those_of_backward(opened: Any, make: Any) -> None:
+    y = make()
+    film = mg.viz.step(y)
+    page = opened(film)
+    for k, frame in enumerate(film.frames, 1):
+        page.click('[data-do="next"]')
+        assert page.inner_text("output") == f"step {k} of {len(film) + 1}: {frame.title}"
+        assert page.locator(".node.mg-now").get_attribute("id") == f"node-{frame.node}"
+        now = page.inner_text("li.mg-now")
+        assert all(share.value["text"] in now for share in frame.shares)
+        assert page.locator(".node.mg-done").count() == k - 1 if k > 1 else True
+    page.click('[data-do="next"]')
+    grads = y.backward()
+    told = page.inner_text("li.mg-now")
+    for var in grads:
+        assert mg.viz.values.shown(grads[var])["text"] in told
+
+
+def test_keys_the_slider_and_the_boxes_jump(opened: Any) -> None:
+    film = mg.viz.step(simple())
+    page = opened(film)
+    page.focus(".mg-step")
+    for key, place in (("End", 6), ("ArrowLeft", 5), ("Home", 0), ("ArrowRight", 1)):
+        page.keyboard.press(key)
+        assert page.inner_text("output").startswith(f"step {place} of 6")
+    page.click(f'[id="node-{film.frames[2].node}"]')
+    assert page.inner_text("output").startswith("step 3 of 6")
+    page.focus(f'[id="node-{film.frames[1].node}"]')
+    page.keyboard.press("Enter")
+    assert page.inner_text("output").startswith("step 2 of 6")
+    page.locator("input[type=range]").fill("4")
+    assert page.inner_text("output").startswith("step 4 of 6")
+
+
+def test_it_plays_to_the_end_and_pauses(opened: Any) -> None:
+    page = opened(mg.viz.step(fan_in()))
+    page.clock.install()
+    page.reload()
+    page.click('[data-do="play"]')
+    page.clock.run_for(3200)
+    assert page.inner_text("output").startswith("step 2 of") and page.inner_text('[data-do="play"]') == "pause"
+    page.click('[data-do="play"]')
+    page.clock.run_for(5000)
+    assert page.inner_text("output").startswith("step 2 of")
+    page.click('[data-do="play"]')
+    page.clock.run_for(60_000)
+    assert page.inner_text("output").endswith(": end") and page.inner_text('[data-do="play"]') == "play"
+
+
+def test_a_kernel_is_one_click_away(opened: Any) -> None:
+    film = mg.viz.step(perceptron())
+    page = opened(film)
+    page.click('[data-do="next"]')
+    page.click("li.mg-now details summary")
+    assert "Written by minigrad, compiled by Numba" in page.inner_text("li.mg-now details pre")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_is_wider_than_the_page(opened: Any, scheme: str, width: int) -> None:
+    page = opened(mg.viz.step(perceptron()), viewport={"width": width, "height": 700}, color_scheme=scheme)
+    for _ in range(4):
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.click('[data-do="next"]')
+
+
+def test_without_scripts_all_of_it_can_be_read(chromium: Any, tmp_path: Path) -> None:
+    film = mg.viz.step(simple())
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(film.save(tmp_path / "film.html").as_uri())
+    assert page.locator("svg .node").count() == len(film.graph.nodes)
+    assert page.locator("li:visible").count() == len(film) + 2 and not page.locator(".mg-controls").is_visible()
+    context.close()
