@@ -13,10 +13,21 @@ from traitlets.config import Config
 import minigrad as mg
 from minigrad.backends import registry
 from minigrad.backends.cuda.compile import missing
+from notebooks.grading import Verdict, exercises_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-SOURCES = sorted(NOTEBOOKS.glob("*.py"))
+CHAPTERS = [*sorted(NOTEBOOKS.glob("[0-9]*.py")), NOTEBOOKS / "cuda_kernels.py"]
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("[0-9]*.py"))
+SOURCES = [*CHAPTERS, *SOLUTIONS]
+TOLD_APART = {"00_tour", "cuda_kernels"}  # tests below run these, and look at what they print
 sources = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch, tmp_path):
+    """Pictures are drawn and not shown; what is written goes to a folder of the test."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -43,6 +54,30 @@ def run(path, folder):
         assert error is None, f"cell {number} of {path.name}: {error!r}\n{source}"
         values.append(done.result)
     return printed.getvalue(), values
+
+
+@pytest.mark.parametrize("source", [p for p in CHAPTERS if p.stem not in TOLD_APART], ids=lambda path: path.stem)
+def test_a_chapter_runs_and_its_untouched_exercises_are_not_right(source, schema, tmp_path):
+    _, values = run(source, tmp_path)
+    verdicts = [value for value in values if isinstance(value, Verdict)]
+    assert len(verdicts) >= 3 and not any(verdicts), verdicts
+
+
+@pytest.mark.parametrize("source", SOLUTIONS, ids=lambda path: path.stem)
+def test_solutions_are_right(source, schema, tmp_path):
+    _, values = run(source, tmp_path)
+    verdicts = [value for value in values if isinstance(value, Verdict)]
+    assert all(verdicts), verdicts
+    assert len(verdicts) == len(exercises_of(source.stem.partition("_")[0]))
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=lambda path: path.stem)
+def test_links_lead_to_files_that_are_there(source):
+    text = "\n".join(cells(source, "markdown"))
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
+        assert (NOTEBOOKS / target).exists(), f"{source.name}: {target}"
+    if source.stem not in TOLD_APART:
+        assert "](../minigrad/" in text, "a link to the source lines that it explains"
 
 
 def test_the_tour_runs_and_shows_what_it_promises(schema, tmp_path):

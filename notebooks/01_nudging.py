@@ -1,0 +1,211 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 01 · Derivatives by nudging
+#
+# What does a function do if you nudge its input? The answer, divided by the nudge, is the derivative. This notebook
+# finds derivatives with nothing but that, learns how far it can be trusted, and ends with the trick that minigrad's own
+# checker uses. You need school calculus and Python; it takes twenty minutes.
+#
+# **One idea:** a derivative is a ratio of two small changes. **One bug:** a nudge that is too small. **One check:** the
+# slope of the error.
+
+# %%
+import cmath
+import math
+
+import matplotlib.pyplot as plt
+
+import minigrad as mg
+
+# %% [markdown]
+# ## 1. Nudge it
+#
+# Take $f(x) = x^3 - 2x$ at $x = 2$. From school, $f'(x) = 3x^2 - 2$, which is 10 there. A nudge of 0.1:
+
+
+# %%
+def f(x):
+    return x**3 - 2 * x
+
+
+h = 0.1
+print("f changes by", f(2 + h) - f(2), "so the ratio is", (f(2 + h) - f(2)) / h)
+
+# %% [markdown]
+# 10.61 is not 10. The nudge was large, and on its way the slope changed. A smaller nudge does better:
+
+# %%
+for h in (0.1, 0.01, 0.001, 0.0001):
+    print(f"h = {h:<7} ratio = {(f(2 + h) - f(2)) / h:.8f}")
+
+# %% [markdown]
+# Ten times smaller, ten times better. The reason is Taylor's:
+# $f(x + h) = f(x) + h f'(x) + \tfrac12 h^2 f''(x) + \dots$, so the ratio is $f'(x) + \tfrac12 h f''(x) + \dots$: its
+# error shrinks as $h$ does. Here $\tfrac12 f''(2) = 6$, and 0.0001 gives an error of 0.0006. Then let us take a really
+# small one.
+#
+# ## 2. The bug: smaller is not better
+
+# %%
+for h in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
+    print(f"h = {h:<7} ratio = {(f(2 + h) - f(2)) / h:.8f}")
+
+# %% [markdown]
+# Worse again, and at `1e-16` the ratio is 0! The computer keeps about 16 digits of a number. `2 + 1e-16` *is* `2`, so
+# nothing changed. With `1e-12`, `f(2 + h)` and `f(2)` agree in their first twelve digits; the difference keeps the last
+# four, and those are rounded. Dividing by `h` makes that rounding large: it costs about `eps / h`, with
+# `eps = 2**-52`.
+#
+# Two errors, then: *cutting off* the series, which grows with `h`, and *rounding off*, which shrinks with it. Draw
+# them:
+
+# %%
+steps = [10.0 ** (-k / 4) for k in range(2, 64)]
+
+
+def one_sided(f, x, h):
+    return (f(x + h) - f(x)) / h
+
+
+errors = [abs(one_sided(f, 2.0, h) - 10.0) for h in steps]
+plt.loglog(steps, errors, "o-", markersize=3)
+plt.xlabel("the nudge h")
+plt.ylabel("error of the ratio")
+plt.title("The V: cut off on the right, rounded off on the left")
+plt.show()
+
+# %% [markdown]
+# On the right the error falls along a straight line of slope 1: one power of ten in `h` is one in the error. On the
+# left it rises, raggedly. The bottom lies near $h = \sqrt{\varepsilon} \approx 10^{-8}$, and there you have 8 digits
+# of 16. That is all that this ratio can give.
+#
+# ## 3. Both sides
+#
+# Nudge to the right and to the left: $\frac{f(x + h) - f(x - h)}{2h}$. In Taylor's series the terms with $h^2$ are the
+# same on both sides and go; what is left of the error is $\tfrac16 h^2 f'''(x)$.
+
+# %%
+central_errors = [abs((f(2 + h) - f(2 - h)) / (2 * h) - 10.0) or 1e-17 for h in steps]
+plt.loglog(steps, errors, "o-", markersize=3, label="one side")
+plt.loglog(steps, central_errors, "s-", markersize=3, label="both sides")
+plt.xlabel("the nudge h")
+plt.ylabel("error of the ratio")
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# The line is twice as steep, so the bottom is lower, at a larger `h`: about $\varepsilon^{1/3}$, with 10 or 11 digits.
+#
+# **The check.** If somebody hands you a difference quotient, measure its slope: make `h` ten times smaller, and see by
+# how much the error falls. Ten times is order one, a hundred times order two. A wrong formula has no slope at all: its
+# error stays.
+
+# %%
+for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x + h) - f(x - h)) / (2 * h))):
+    large, small = (abs(ratio(math.sin, 1.0, h) - math.cos(1.0)) for h in (1e-2, 1e-3))
+    print(f"{name:10} order {math.log10(large / small):.2f}")
+
+# %% [markdown]
+# ## 4. Where the slope has a corner
+#
+# `relu`, which is $\max(x, 0)$, has none at 0: 1 from the right, 0 from the left, and a half by the central quotient,
+# which is neither. A checker has to look at both sides where it finds a difference. minigrad's does, and says so:
+
+
+# %%
+def relu(x):
+    return max(x, 0.0)
+
+
+print("from the right", one_sided(relu, 0.0, 1e-6), " from the left", one_sided(relu, 0.0, -1e-6))
+print(mg.testing.gradcheck(mg.relu, mg.Var([-1.0, 0.0, 2.0], dtype=mg.float64)))
+
+# %% [markdown]
+# ## 5. Without subtraction
+#
+# A last trick, for functions that take complex numbers. Nudge along the *imaginary* axis:
+# $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The derivative stands in the imaginary part, alone. There
+# is nothing to subtract, so nothing is lost, and `h` may be as small as you like.
+
+# %%
+h = 1e-200
+print("exp'(1) =", math.exp(1.0))
+print("by the complex step", cmath.exp(complex(1.0, h)).imag / h)
+
+# %% [markdown]
+# ## 6. What minigrad does with it
+#
+# A network has a million inputs, and a nudge of each costs a run of all of it. That is why the rest of this path builds
+# derivatives out of rules. But a rule can be wrong, and a nudge cannot: so `gradcheck` computes central quotients,
+# allows for what rounding costs at this step, and compares; where they differ it tries other steps, since a wrong rule
+# is wrong at every one. You find it in [quotients.py](../minigrad/testing/quotients.py).
+
+# %%
+point = mg.Var([0.5, 1.0, 2.0], dtype=mg.float64)
+print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
+
+# %% [markdown]
+# ## Exercises
+#
+# Write, run, and let the cell tell you. `hint("01.1")` gives a hint, and asked again a larger one.
+
+# %%
+from notebooks.grading import check, hint
+
+
+def central(f, x, h):
+    """The difference quotient of both sides."""
+    return ...  # write it here
+
+
+check("01.1", central)
+
+# %% [markdown]
+# **01.2** A central quotient with step `h` is off by about $c h^2$, with `h/2` by a quarter of that. Combine the two,
+# so that $c$ goes. (This is Richardson's, of 1911.)
+
+
+# %%
+def richardson(f, x, h):
+    """Of fourth order."""
+    return ...  # write it here
+
+
+check("01.2", richardson)
+
+# %% [markdown]
+# **01.3** Which `h` is best for a quotient of order $p$, where cutting off costs about $h^p$ and rounding off about
+# $\varepsilon / h$? Return it for float64.
+
+
+# %%
+def best_step(order):
+    """Where both errors are equal."""
+    return ...  # write it here
+
+
+check("01.3", best_step)
+
+# %% [markdown]
+# **01.4** The complex step, for any `f` that takes complex numbers. All sixteen digits, please.
+
+
+# %%
+def complex_step(f, x):
+    """The derivative of f at the real x."""
+    return ...  # write it here
+
+
+check("01.4", complex_step)

@@ -1,0 +1,1 @@
+"""The exercises of each notebook, with references that the notebooks do not show."""

@@ -1,0 +1,117 @@
+"""Exercises of notebook 01: derivatives by nudging."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from notebooks.grading import Exercise, Wrong, as_float, expect_close
+
+Function = Callable[[float], float]
+
+
+def central(f: Function, x: float, h: float) -> float:
+    """The central difference quotient."""
+    return (f(x + h) - f(x - h)) / (2 * h)
+
+
+def grade_central(answer: Any) -> None:
+    """On functions whose quotient is known in closed form."""
+    for name, f in (("x*x", lambda x: x * x), ("x**3", lambda x: x**3), ("exp(x)", math.exp)):
+        for x, h in ((1.5, 0.1), (-0.7, 0.01), (0.0, 0.5)):
+            expect_close(answer(f, x, h), central(f, x, h), f"central(f, {x}, {h}) of f = {name}", 1e-9)
+
+
+def richardson(f: Function, x: float, h: float) -> float:
+    """Two central quotients, combined so that the h*h term goes."""
+    return (4 * central(f, x, h / 2) - central(f, x, h)) / 3
+
+
+def grade_richardson(answer: Any) -> None:
+    """Exact for polynomials of degree 4, and of fourth order for others."""
+    for x, h in ((1.0, 0.5), (-2.0, 0.1)):
+        expect_close(answer(lambda t: t**4, x, h), 4 * x**3, f"richardson of t**4 at {x} with h = {h}", 1e-9)
+    errors = [abs(answer(math.sin, 1.0, h) - math.cos(1.0)) for h in (0.2, 0.1)]
+    if not 8 < errors[0] / max(errors[1], 1e-300) < 32:
+        raise Wrong(
+            f"halving h should make the error 16 times smaller; here it went from {errors[0]:.3g} to {errors[1]:.3g}"
+        )
+    expect_close(
+        answer(math.exp, 0.3, 0.2), richardson(math.exp, 0.3, 0.2), "richardson of exp at 0.3 with h = 0.2", 1e-12
+    )
+
+
+def best_step(order: int) -> float:
+    """Where cutting off and rounding off are equal, up to a constant: eps ** (1 / (order + 1))."""
+    return float(2.0 ** (-52 / (order + 1)))
+
+
+def grade_best_step(answer: Any) -> None:
+    """Within a factor of 4 of the rule, for three orders."""
+    for order in (1, 2, 4):
+        got, want = as_float(answer(order), f"best_step({order})"), best_step(order)
+        if not 0.25 <= got / want <= 4:
+            raise Wrong(f"for order {order} the best step is about {want:.1e}, and yours is {got!r}")
+
+
+def complex_step(f: Callable[[complex], complex], x: float) -> float:
+    """The imaginary part of a step along the imaginary axis."""
+    return f(complex(x, 1e-30)).imag / 1e-30
+
+
+def grade_complex_step(answer: Any) -> None:
+    """To the last digits, where a difference quotient has half of them."""
+    import cmath
+
+    for name, f, slope, x in (
+        ("z*z*z", lambda z: z * z * z, lambda x: 3 * x * x, 1.7),
+        ("exp(z)/z", lambda z: cmath.exp(z) / z, lambda x: math.exp(x) * (x - 1) / (x * x), 0.9),
+        ("sin(z)", cmath.sin, math.cos, -2.2),
+    ):
+        got, want = as_float(answer(f, x), f"complex_step of {name}"), slope(x)
+        if abs(got - want) > 1e-14 * max(1.0, abs(want)):
+            raise Wrong(
+                f"the derivative of {name} at {x} is {want!r}, and yours is {got!r}: a smaller step costs nothing, "
+                "since nothing is subtracted"
+            )
+
+
+EXERCISES = {
+    "01.1": Exercise(
+        "The central quotient: both sides are nudged, so errors of odd order go.",
+        (
+            "Look at f a little to the right of x and a little to the left.",
+            "How far are these two places from each other? It is not h.",
+            "Return (f(x + h) - f(x - h)) divided by the distance 2 * h.",
+        ),
+        grade_central, central,
+    ),
+    "01.2": Exercise(
+        "Richardson: two estimates with a known error are one without it.",
+        (
+            "A central quotient with step h is off by c*h*h, with the same c for every small h.",
+            "With h/2 it is off by c*h*h/4. Which combination of the two has no c in it?",
+            "4 times the one with h/2, minus the one with h, and that divided by 3.",
+        ),
+        grade_richardson, richardson,
+    ),
+    "01.3": Exercise(
+        "The best step grows with the order of the method.",
+        (
+            "Cutting off costs about h**order, rounding off about eps / h. One falls where the other grows.",
+            "They are equal where h**(order + 1) is eps, which is 2**-52 in float64.",
+            "Return 2.0 ** (-52 / (order + 1)).",
+        ),
+        grade_best_step, best_step,
+    ),
+    "01.4": Exercise(
+        "The complex step: no subtraction, so no digits are lost.",
+        (
+            "f(x + ih) is f(x) + ih f'(x) + ...: where is the derivative in it?",
+            "It is the imaginary part, divided by h. How small may h be?",
+            "Take h = 1e-30 and return f(complex(x, h)).imag / h.",
+        ),
+        grade_complex_step, complex_step,
+    ),
+}  # fmt: skip

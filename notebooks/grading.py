@@ -1,0 +1,126 @@
+"""Exercises that grade themselves, in the cell and offline.
+
+    check("01.1", central)    # right, or the first thing that is not
+    hint("01.1")              # three of them, each says more than the one before
+
+An exercise is declared in `notebooks/exercises/`, with a reference that the notebook does not show.  A grader tries an
+answer on several inputs, so it grants nothing for code that was not touched, nor for the one example in the text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MODULES = {"01": "nudging"}
+_given: dict[str, int] = {}  # how many hints were asked for, by exercise
+
+
+class Wrong(Exception):
+    """Why an answer is not right, in one sentence to the person who wrote it."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise.
+
+    title: what it asks for.  hints: three, from a nudge to nearly all of it.  grade: raises Wrong for an answer that is
+    not right.  reference: a right answer, which the grader measures against.
+    """
+
+    title: str
+    hints: tuple[str, str, str]
+    grade: Callable[[Any], None]
+    reference: Any
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `check` found.  True where the answer is right."""
+
+    right: bool
+    words: str
+
+    def __bool__(self) -> bool:
+        return self.right
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def exercise(name: str) -> Exercise:
+    """An exercise by its name, as "01.2".  Raises KeyError for one that does not exist."""
+    found = exercises_of(name.partition(".")[0])
+    if name not in found:
+        raise KeyError(f"there is no exercise {name!r}; there are {', '.join(found) or 'none'}")
+    return found[name]
+
+
+def exercises_of(chapter: str) -> dict[str, Exercise]:
+    """The exercises of a chapter, as "01"; none for one that does not exist."""
+    if chapter not in MODULES:
+        return {}
+    found: dict[str, Exercise] = importlib.import_module(f"notebooks.exercises.{MODULES[chapter]}").EXERCISES
+    return found
+
+
+def check(name: str, answer: Any) -> Verdict:
+    """Try an answer.  Errors that it raises are said, with their line, and not passed on."""
+    asked = exercise(name)
+    if answer is None or answer is Ellipsis:
+        return Verdict(False, f"{name}: nothing is written yet")
+    try:
+        asked.grade(answer)
+    except Wrong as wrong:
+        return Verdict(False, f"{name}: not yet. {wrong}")
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return Verdict(
+            False, f"{name}: not yet. It raised {type(error).__name__}: {error} (line {last.lineno}: {last.line})"
+        )
+    return Verdict(True, f"{name}: right. {asked.title}")
+
+
+def hint(name: str) -> None:
+    """Print the next hint; the last one stays."""
+    hints = exercise(name).hints
+    k = _given.get(name, 0)
+    _given[name] = min(k + 1, len(hints) - 1)
+    print(f"{name}, hint {k + 1} of {len(hints)}: {hints[k]}")
+
+
+def expect_close(got: Any, want: Any, what: str, tolerance: float = 1e-6) -> None:
+    """Raise Wrong unless got is want, up to the tolerance, relative to 1 or to what is larger."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    a, b = as_array(got, what), as_array(want, what)
+    if a.shape != b.shape:
+        raise Wrong(f"{what} has shape {a.shape}, and {b.shape} was expected")
+    if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
+        at = tuple(int(i) for i in np.argwhere(~np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))[0])
+        place = f" at {list(at)}" if at else ""
+        raise Wrong(f"{what}{place} is {a[at]:.8g}, and {b[at]:.8g} was expected")
+
+
+def as_float(got: Any, what: str) -> float:
+    """One number.  Raises Wrong for anything else."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    found = as_array(got, what)
+    if found.size != 1:
+        raise Wrong(f"{what} has shape {found.shape}, and one number was expected")
+    return float(found.reshape(-1)[0])
+
+
+def as_array(x: Any, what: str) -> Any:
+    """Numbers of any kind as float64."""
+    x = x.detach().numpy() if hasattr(x, "detach") else x
+    try:
+        return np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Wrong(f"{what} gives {type(x).__name__}, and numbers were expected") from None

@@ -1,0 +1,69 @@
+"""Graders: they take different right answers, refuse wrong ones and untouched cells, and give three hints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from notebooks import grading
+from notebooks.grading import MODULES, check, exercises_of, hint
+from tests.notebooks.answers import CHAPTERS, answers
+
+EXERCISES = {name: found for chapter in MODULES for name, found in exercises_of(chapter).items()}
+
+
+def named(case: Any) -> str:
+    return f"{case[0]}-{case[1]}"
+
+
+@pytest.mark.parametrize("case", answers("RIGHT"), ids=named)
+def test_a_right_answer_is_taken(case: Any) -> None:
+    name, _, answer = case
+    assert check(name, answer), check(name, answer)
+
+
+@pytest.mark.parametrize("case", answers("WRONG"), ids=named)
+def test_a_wrong_answer_is_refused_with_a_reason(case: Any) -> None:
+    name, _, answer = case
+    verdict = check(name, answer)
+    assert not verdict and str(verdict).startswith(f"{name}: not yet. ") and len(str(verdict)) > 40
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_exercise_is_complete(name: str) -> None:
+    found = EXERCISES[name]
+    assert check(name, found.reference), check(name, found.reference)
+    assert len(found.hints) == 3 == len(set(found.hints)) and all(found.hints) and found.title
+    for untouched in (None, ..., lambda *args: None, lambda *args: ...):
+        assert not check(name, untouched)
+
+
+def test_every_exercise_has_two_right_answers_and_five_wrong_ones() -> None:
+    assert set(CHAPTERS) == set(MODULES)
+    for kind, least in (("RIGHT", 2), ("WRONG", 5)):
+        counts = dict.fromkeys(EXERCISES, 0)
+        for name, _, _ in answers(kind):
+            counts[name] += 1
+        assert {name: count for name, count in counts.items() if count < least} == {}
+
+
+def test_what_an_answer_raises_is_told_with_its_line() -> None:
+    def broken(f: Any, x: Any, h: Any) -> Any:
+        return f(x) / 0
+
+    verdict = check("01.1", broken)
+    assert not verdict and "It raised ZeroDivisionError: " in str(verdict) and "return f(x) / 0" in str(verdict)
+    assert str(check("01.1", None)) == "01.1: nothing is written yet"
+    assert "gives str, and numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
+    assert "has shape (2,), and () was expected" in str(check("01.1", lambda f, x, h: [1.0, 2.0]))
+
+
+def test_hints_say_more_each_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading, "_given", {})
+    for _ in range(4):
+        hint("01.1")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:19] for line in lines] == [f"01.1, hint {k} of 3: "[:19] for k in (1, 2, 3, 3)]
+    with pytest.raises(KeyError, match=r"no exercise '01.9'; there are 01.1, "):
+        hint("01.9")
