@@ -3,6 +3,7 @@
 #     make test    sets up .venv and runs the tests
 # and for those who change the code:
 #     make lint    ruff and mypy
+#     make notebooks    sets up Jupyter and opens the first of them
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
@@ -15,7 +16,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo test test-gpu test-browser lint
+.PHONY: demo notebooks test test-gpu test-browser lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -34,10 +35,11 @@ test-gpu: $(STAMP)-test
 	 else $(PY) -m pip install --quiet --editable '.[cuda]'; fi
 	@MINIGRAD_CUDA=real $(PY) -m pytest tests/cuda $(ARGS)
 
+notebooks: $(STAMP)-notebooks
+	@$(PY) -m minigrad tutorial
+
 # Chromium itself comes from the system's packages.
-test-browser: $(STAMP)-test
-	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(PY) --group browser; \
-	 else $(PY) -m pip install --quiet --group browser; fi
+test-browser: $(STAMP)-browser
 	@$(PY) -m pytest tests/viz -m browser $(ARGS)
 
 lint: $(STAMP)-lint
@@ -81,3 +83,5 @@ endef
 $(STAMP)-run: ; $(call setup,)
 $(STAMP)-test: ; $(call setup,test)
 $(STAMP)-lint: ; $(call setup,lint)
+$(STAMP)-notebooks: ; $(call setup,notebooks)
+$(STAMP)-browser: ; $(call setup,test browser)

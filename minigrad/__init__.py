@@ -5,6 +5,7 @@ first kernel, graphviz with the first picture.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from minigrad.autodiff.engine import backward, grad
@@ -208,6 +209,11 @@ LATER = {
     "Function": "autodiff.function", "checkpoint": "autodiff.checkpoint", "custom_vjp": "autodiff.custom",
     "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "tape": "insight",
 }  # fmt: skip
+
+if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown without the way through this package
+    from minigrad.face import tracebacks as _tracebacks
+
+    _tracebacks.install()
 
 
 def __getattr__(name: str) -> Any:

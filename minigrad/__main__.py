@@ -1,5 +1,5 @@
-"""`python -m minigrad demo | doctor | warmup | pack | kernel NAME`: the main job, a report on this machine, compiling
-beforehand, here or for others, and generated sources."""
+"""`python -m minigrad demo | tutorial | doctor | warmup | pack | kernel NAME`: the main job, the notebooks, a report on
+this machine, compiling beforehand, here or for others, and generated sources; without a command, what there is."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line, checked."""
     parser = argparse.ArgumentParser(prog="python -m minigrad", description="minigrad: autograd to read and to use")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command")
     demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
     demo.add_argument("--epochs", type=positive, default=40, help="training epochs (default 40)")
     demo.add_argument("--out", default="simple_grad.svg", help="where the picture of the graph goes")
+    commands.add_parser("tutorial", help="open the first notebook in Jupyter")
     commands.add_parser("doctor", help="versions, threads, vector width, cache folder, CUDA or why not")
     warmup = commands.add_parser("warmup", help="compile the common kernels now, in several processes")
     warmup.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
@@ -60,6 +61,10 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def run(given: argparse.Namespace) -> int:
     """The command that was given; only its own module is imported."""
+    if given.command in (None, "tutorial"):
+        from minigrad.cli.greeting import greet, tutorial
+
+        return tutorial() if given.command else greet()
     if given.command == "demo":
         from minigrad.cli.demo import run as run_demo
 

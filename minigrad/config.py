@@ -32,13 +32,14 @@ class Settings:
     cublas: whether cuBLAS, where it is installed, multiplies matrices on a CUDA device, not this package's kernels.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
+    short_errors: in a notebook, an error of this package shows the user's lines and the one that raised, not the way.
     watchers: how many blocks want to see what is recorded.  noting: whether anybody does, debug or one of them.
     """
 
     noting: bool
     __slots__ = (
         "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "noting", "parallel_threshold", "plan_limit",
-        "watchers",
+        "short_errors", "watchers",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +51,7 @@ class Settings:
         self.cublas = os.environ.get("MINIGRAD_CUBLAS", "1") not in ("", "0")
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
+        self.short_errors = os.environ.get("MINIGRAD_SHORT_ERRORS", "1") not in ("", "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

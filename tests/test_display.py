@@ -40,3 +40,31 @@ def test_print_options() -> None:
         with mg.printoptions(3):
             assert repr(x) == "tensor([0.123])"
     assert repr(mg.tensor([1, 2, 3])) == "tensor([1, 2, 3])"
+
+
+def test_what_is_nearly_whole_does_not_print_as_if_it_were() -> None:
+    assert repr(mg.tensor(1.0000001)) == "tensor(1.0000)"
+    assert repr(mg.tensor([0.99999, 2.0])) == "tensor([1.0000, 2.0000])"
+    assert repr(mg.tensor([1.5, 2.0])) == "tensor([1.5, 2. ])"
+    assert repr(mg.tensor([1e-8, 1.0])) == "tensor([1.e-08, 1.e+00])"
+    with mg.printoptions(precision=8):
+        assert repr(mg.tensor(1.0000001)) == "tensor(1.0000001)"
+
+
+def test_gradients_print_with_their_names_and_values() -> None:
+    x, w = mg.Var([3.0, 1.0], name="x"), mg.Var([[1.0, 2.0], [3.0, 4.0]])
+    assert repr((x * x).sum().backward()) == "GradStore(x = tensor([6., 2.]))"
+    assert repr((w @ x).sum().backward()) == (
+        f"GradStore(\n    x = tensor([4., 6.]),\n    Var #{w.id} = tensor([[3., 1.],\n            [3., 1.]]),\n)"
+    )
+
+
+def test_in_a_notebook_numbers_are_text_and_many_of_them_an_image() -> None:
+    assert mg.tensor([1.0, 2.0])._repr_html_() == "<pre>tensor([1., 2.])</pre>"
+    html = mg.Var(mg.ones(5, 4), name="<w>")._repr_html_()
+    assert '<img src="data:image/png;base64,' in html and "&lt;w&gt; float32(5, 4), 1 to 1" in html
+    x = mg.Var([3.0], name="x")
+    assert "<th>x</th><td> [6] <small>float32(1,)</small></td>" in (x * x).sum().backward()._repr_html_()
+    seen = []
+    mg.func.vmap(lambda row: seen.append(row._repr_html_()) or row)(mg.ones(2, 30))
+    assert seen == ["<pre>Batched(float32, shape=(30,), in a transform)</pre>"]

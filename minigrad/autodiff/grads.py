@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from textwrap import indent
 from typing import Any
 
 from minigrad.autodiff.checks import node_of
@@ -77,7 +78,13 @@ class GradStore:
         return len(self._grads)
 
     def __repr__(self) -> str:
-        return f"GradStore({', '.join(describe(x) for x in self)})"
+        """A line for each: the name, and the gradient itself."""
+        lines = [f"{getattr(x, 'name', None) or f'Var #{x.id}'} = {g!r}" for x, g in self.items()]
+        return (
+            f"GradStore({', '.join(lines)})"
+            if len(lines) < 2
+            else "GradStore(\n{})".format("".join(indent(line, "    ") + ",\n" for line in lines))
+        )
 
 
 # ---- where they go --------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autodiff.grads import GradStore
 from minigrad.core.dtype import bool_, default_float, int64
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, host_array
@@ -42,6 +43,15 @@ def printoptions(
         _options.update(before)
 
 
+def hides_digits(array: Any) -> bool:
+    """Whether a number that is nearly whole would print as if it were: 1.0000001 as `1.`.  Then all get their zeros."""
+    if array.dtype.kind != "f":
+        return False
+    found = array[np.isfinite(array) & (np.abs(array) >= 0.5)]
+    whole = np.rint(found)
+    return bool(((whole != found) & (np.abs(found - whole) < 0.5 * 10.0 ** -_options["precision"])).any())
+
+
 def represent(x: Tensor) -> str:
     """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
     if isinstance(x, Wrapped):
@@ -51,6 +61,8 @@ def represent(x: Tensor) -> str:
     if x.dtype.itemsize == 2 and x.dtype.is_float:
         array = array.astype(np.float32)  # NumPy prints bfloat16 as integers
     options = {"max_line_width" if name == "linewidth" else name: value for name, value in _options.items()}
+    if hides_digits(array):
+        options["floatmode"] = "fixed"
     body = np.array2string(array, separator=", ", prefix=kind + "(", **options)
     notes = []
     if x.numel() == 0:
@@ -66,4 +78,20 @@ def represent(x: Tensor) -> str:
     return f"{kind}({', '.join([body, *notes])})"
 
 
+def as_html(x: Tensor) -> str:
+    """In a notebook: the text, and where there are many numbers an image of them."""
+    from minigrad.insight import shown
+
+    return shown.tensor_html(x, represent(x))
+
+
+def grads_as_html(grads: GradStore) -> str:
+    """In a notebook: a row for each Var."""
+    from minigrad.insight import shown
+
+    return shown.grads_html({getattr(x, "name", None) or f"Var #{x.id}": g for x, g in grads.items()})
+
+
 Tensor.__repr__ = represent  # type: ignore[assignment]
+Tensor._repr_html_ = as_html  # type: ignore[attr-defined]
+GradStore._repr_html_ = grads_as_html  # type: ignore[attr-defined]

@@ -196,6 +196,9 @@ class Attached:
     def __xor__(self, b: Any) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
+    def _repr_html_(self) -> builtins.str:
+        """In a notebook: the text, and where there are many numbers an image of them."""
+
     def abs(self, *, out: Any = ...) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 

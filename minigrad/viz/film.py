@@ -14,6 +14,7 @@ from typing import Any
 from minigrad.autodiff.holding import Holder, values_of
 from minigrad.insight.flow import Flow, Step, flow
 from minigrad.insight.formula import Rule, barred, forward_of, rules_of, vertex_of
+from minigrad.insight.shown import shown
 from minigrad.insight.tape import in_units, size_of
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.rebasing import current
@@ -22,7 +23,6 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.viz.explain import files_of
 from minigrad.viz.graph import name_of, node_of
 from minigrad.viz.mathematics import mathml, plain
-from minigrad.viz.values import shown
 
 PLACES = 120  # frames that say which kernel ran; beyond, finding the files would take long
 

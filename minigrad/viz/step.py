@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.errors import ArgumentError
+from minigrad.insight.shown import image_html
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
@@ -192,7 +193,4 @@ def table(title: str, rows: tuple[tuple[str, dict[str, Any]], ...]) -> str:
 def value_html(value: Mapping[str, Any]) -> str:
     """A value: its numbers, or an image and its range."""
     text = f'<span class="mg-value">{escape(value["text"])}</span> <small>{escape(value["kind"])}</small>'
-    if not value["image"]:
-        return text
-    size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
-    return f'<img src="{value["image"]}" {size} alt="{escape(value["text"])}"> {text}'
+    return f"{image_html(value)} {text}".lstrip()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from minigrad.insight.shown import shown
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MISSING = [
@@ -92,7 +93,7 @@ def test_clicked_from_first_to_last_node_the_numbers_are_those_of_backward(opene
     grads = y.backward()
     told = page.inner_text("li.mg-now")
     for var in grads:
-        assert mg.viz.values.shown(grads[var])["text"] in told
+        assert shown(grads[var])["text"] in told
 
 
 def test_keys_the_slider_and_the_boxes_jump(opened: Any) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, GradientError
-from minigrad.viz.values import as_grid, shown
+from minigrad.insight.shown import as_grid, shown
 
 
 def meeting() -> tuple[Any, Any]:

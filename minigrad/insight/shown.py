@@ -9,12 +9,15 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.insight.flow import values
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor
 
 NUMBERS = 12  # elements that are shown as numbers
@@ -36,6 +39,35 @@ def shown(x: Tensor) -> dict[str, Any]:
         text += f", {found.size - finite.size} not finite"
     height, width = grid.shape
     return {"kind": kind, "text": text, "image": png(coloured(grid)), "width": width, "height": height}
+
+
+def image_html(value: Mapping[str, Any]) -> str:
+    """The image of what `shown` gave, four pixels wide each; nothing where there is none."""
+    if not value["image"]:
+        return ""
+    size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
+    return f'<img src="{value["image"]}" {size} style="image-rendering:pixelated" alt="{escape(value["text"])}">'
+
+
+def tensor_html(x: Tensor, text: str) -> str:
+    """A tensor in a notebook: its text, and where there are many numbers an image of them before it."""
+    body = f"<pre>{escape(text)}</pre>"
+    if isinstance(x, Wrapped) or x.numel() <= NUMBERS:
+        return body
+    value = shown(x)
+    name = getattr(x, "name", None) or ("Var" if x.is_variable else "tensor")
+    told = escape(f"{name} {value['kind']}, {value['text']}")
+    return f"<div>{image_html(value)} {told}<details><summary>numbers</summary>{body}</details></div>"
+
+
+def grads_html(grads: Mapping[str, Tensor]) -> str:
+    """Gradients by name, as a table."""
+    rows = ""
+    for name, gradient in grads.items():
+        value = shown(gradient)
+        cell = f"{image_html(value)} {escape(value['text'])} <small>{escape(value['kind'])}</small>"
+        rows += f"<tr><th>{escape(name)}</th><td>{cell}</td></tr>"
+    return f"<table><caption>gradients</caption>{rows}</table>"
 
 
 def as_text(found: NDArray[Any]) -> str:

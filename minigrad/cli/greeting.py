@@ -1,0 +1,47 @@
+"""`python -m minigrad` without a command, and `python -m minigrad tutorial`."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+GREETING = """minigrad: an autograd framework to read, to look inside of, and to train with.
+
+    python -m minigrad demo        a gradient, its proof, its picture, then a network that reads digits
+    python -m minigrad tutorial    the notebooks, from a nudge to a network, in Jupyter
+    python -m minigrad doctor      what this machine offers, and what is missing
+    python -m minigrad kernel mul  the loop that is compiled for an op
+
+In Python:
+
+    >>> import minigrad as mg
+    >>> x = mg.Var([3., 1., 4.], name="x")
+    >>> y = x * x + x * 5. + 4.
+    >>> mg.viz.step(y)          # the way back as a film, in a notebook
+    >>> y.backward()
+    GradStore(x = tensor([11.,  7., 13.]))
+
+`python -m minigrad --help` lists the commands."""
+
+
+def greet() -> int:
+    """Say what there is."""
+    print(GREETING)
+    return 0
+
+
+def tutorial() -> int:
+    """Open the first notebook in Jupyter, or say how it can be had; returns the exit status."""
+    first = NOTEBOOKS / "00_tour.ipynb"
+    if not first.is_file():
+        print("The notebooks come with the source of minigrad, not with its wheel: get the source distribution by")
+        print("`pip download --no-binary :all: minigrad`, and run this again from its folder.")
+        return 1
+    if importlib.util.find_spec("jupyterlab") is None:
+        print(f"The first notebook is {first}.")
+        print("Jupyter is not installed: `pip install jupyterlab matplotlib`, or `make notebooks` in the checkout.")
+        return 1
+    return subprocess.run([sys.executable, "-m", "jupyterlab", str(first)], check=False).returncode

@@ -1,0 +1,46 @@
+"""Errors in a notebook: the user's lines and the one that raised, not the way between them through this package.
+
+It is IPython that shows them, so this is told to it, where one is running when minigrad is imported.  What is raised is
+the same; `settings.short_errors = False`, or MINIGRAD_SHORT_ERRORS=0, shows all.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from minigrad.config import settings
+from minigrad.errors import MinigradError
+
+PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+def shortened(tb: TracebackType | None) -> TracebackType | None:
+    """A traceback without this package's frames but for the last of all."""
+    frames = []
+    while tb is not None:
+        if tb.tb_next is None or not tb.tb_frame.f_code.co_filename.startswith((PACKAGE, "<minigrad ")):
+            frames.append(tb)
+        tb = tb.tb_next
+    found: TracebackType | None = None
+    for each in reversed(frames):
+        found = TracebackType(found, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return found
+
+
+def show(shell: Any, kind: type[BaseException], error: BaseException, tb: TracebackType, tb_offset: Any = None) -> Any:
+    """What IPython calls in place of its own display."""
+    way = shortened(tb) if settings.short_errors else tb
+    lines = shell.InteractiveTB.structured_traceback(kind, error, way, tb_offset=tb_offset)
+    shell._showtraceback(kind, error, lines)
+    return lines
+
+
+def install() -> None:
+    """Tell the IPython that is running, if one is; a handler that the user has set stays."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    if shell is not None and not getattr(shell, "custom_exceptions", ()):
+        shell.set_custom_exc((MinigradError,), show)

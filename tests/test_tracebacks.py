@@ -1,0 +1,36 @@
+"""Errors in a notebook name the user's line and ours, and can be shown whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("colors", "NoColor")
+shell.run_cell("import minigrad as mg")
+shell.run_cell("def mine(x):\\n    return x @ mg.ones(5)\\n\\nmine(mg.ones(2, 3))")
+shell.run_cell("mg.settings.short_errors = False\\nmine(mg.ones(2, 3))")
+shell.run_cell("1 / 0")
+"""
+
+
+def test_the_way_through_the_package_is_left_out_and_can_be_shown() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=True)
+    cut, whole, other = done.stdout.split("Traceback (most recent call last)")[1:]
+    assert "return x @ mg.ones(5)" in cut and "mine(mg.ones(2, 3))" in cut and "ShapeError: matmul:" in cut
+    frames = [line for line in cut.splitlines() if line.startswith(("File ", "Cell "))]
+    assert len(frames) == 3 and "minigrad" in frames[2], cut
+    assert len([line for line in whole.splitlines() if line.startswith(("File ", "Cell "))]) > 4
+    assert "ZeroDivisionError" in other
+
+
+def test_a_handler_of_the_user_stays() -> None:
+    program = PROGRAM.split("shell.run_cell", maxsplit=1)[0] + (
+        "shell.set_custom_exc((ValueError,), lambda *args: print('mine'))\n"
+        "shell.run_cell('import minigrad')\nprint(shell.custom_exceptions)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.strip() == "(<class 'ValueError'>,)"
