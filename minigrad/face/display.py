@@ -93,5 +93,5 @@ def grads_as_html(grads: GradStore) -> str:
 
 
 Tensor.__repr__ = represent  # type: ignore[assignment]
-Tensor._repr_html_ = as_html  # type: ignore[attr-defined]
+Tensor._repr_html_ = as_html  # type: ignore[assignment,method-assign]
 GradStore._repr_html_ = grads_as_html  # type: ignore[attr-defined]
