@@ -6,7 +6,7 @@ given, and its `value` is what it computed.  `viz/mathematics.py` makes text and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,10 +48,15 @@ class Written(Wrapped):
 
 
 class Writing(Level):
-    """Calls of ops on written values compute as ever and give written values."""
+    """Calls of ops on written values compute as ever and give written values.  calls: op, operands, parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Op, tuple[Tensor, ...], dict[str, Any]]] = []
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         plain = tuple(self.value_of(x) for x in operands)
+        self.calls.append((op, plain, params))
         terms = tuple(x.term if isinstance(x, Written) and x.level is self else constant(x) for x in operands)
         found = apply(op, plain, params)
         if op.result is None:
@@ -126,25 +131,35 @@ def enumerate_operands(node: BackpropOp) -> Sequence[tuple[int, tuple[int, ...]]
 
 def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
     """The formula of one rule."""
-    node, op = step.node, step.node.op
-    rule: Any = None if op.kind == "function" else op.rules[0 if op.variadic else operand]
+    node, rule = step.node, rule_of(step.node, operand)
     if rule is None:
         return None
-    level = Writing()
-    heads = [None if g is None else Written(level, g, Term(barred(name)))
-             for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
-    names = [op.value_name(k) for k in op.saves[node.mask]]
-    saved = [Written(level, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
     try:
-        with level, no_grad():
-            given = [heads[i] for i in rule.gradients]
-            partial = rule.fn(*given, *[saved[i] for i in pick], **facts(node, rule, operand))
+        partial = followed(Writing(), step, operand, pick, rule.fn)
     except (MinigradError, TypeError, ValueError, AttributeError):
         return None  # written for tensors with memory
     term = partial.term if isinstance(partial, Written) else constant(partial)
     shape = node.plan.specs[operand].shape
     # What was broadcast on the way forward is summed on the way back, by the engine.
     return term if partial.shape == shape else Term("sum", (term,), {"to": shape})
+
+
+def rule_of(node: BackpropOp, operand: int) -> Any:
+    """The declared rule of an operand; None without one, and for what a user wrote as a Function."""
+    return None if node.op.kind == "function" else node.op.rules[0 if node.op.variadic else operand]
+
+
+def followed(level: Writing, step: Step, operand: int, pick: Sequence[int], fn: Callable[..., Any]) -> Any:
+    """What a rule, or its fused form, gives for written values of the level."""
+    node, op = step.node, step.node.op
+    rule = rule_of(node, operand)
+    names = [op.value_name(k) for k in op.saves[node.mask]]
+    with level, no_grad():
+        heads = [None if g is None else Written(level, g, Term(barred(name)))
+                 for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
+        saved = [Written(level, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
+        given = [heads[i] for i in rule.gradients]
+        return fn(*given, *[saved[i] for i in pick], **facts(node, rule, operand))
 
 
 def forward_of(node: BackpropOp) -> Term:

@@ -182,6 +182,14 @@ def compiled(kernel: Any) -> ObjectCode:
     return ObjectCode((only.fndesc.llvm_func_name,), tuple(needs), generator.emit(library))
 
 
+def listings(kernel: Any) -> tuple[str, str, str]:
+    """Of an eager function of one signature: its name there, LLVM's text of it, and the assembly."""
+    from minigrad.kernels.cpu import generator
+
+    (only,) = kernel.overloads.values()
+    return only.fndesc.llvm_func_name, *generator.listings(only.library)
+
+
 def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
     """Object code of LLVM's own language."""
     import llvmlite.binding as llvm

@@ -287,6 +287,15 @@ def built(place: str, name: str, text: str) -> Any:
         return run(place, name, text).kernel
 
 
+def listings(place: str) -> tuple[str, str, str]:
+    """A kernel by its file, compiled once more to be read: its name, LLVM's text and assembly.  Raises KernelError
+    where kernels run as Python."""
+    function = built(place, Path(place).stem, source(place))
+    if not hasattr(function, "overloads"):
+        raise KernelError(f"{place} is not compiled: NUMBA_DISABLE_JIT is set", path=place)
+    return objects.listings(function)
+
+
 def run(place: str, name: str, text: str) -> ModuleType:
     """Execute a text as a module."""
     module = ModuleType(f"minigrad_kernels_{Path(place).stem}")

@@ -2,6 +2,9 @@
 
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
+from minigrad.viz.machine import kernel
+from minigrad.viz.picture import Picture
 from minigrad.viz.step import Steps, step
+from minigrad.viz.strides import layout
 
-__all__ = ["Graph", "Steps", "explain", "explanation", "graph", "kernels", "step"]
+__all__ = ["Graph", "Picture", "Steps", "explain", "explanation", "graph", "kernel", "kernels", "layout", "step"]

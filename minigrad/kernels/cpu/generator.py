@@ -117,3 +117,9 @@ def near() -> Iterator[None]:
 def emit(library: Any) -> bytes:
     """The object file of a library that Numba has completed."""
     return generator().emit(library)
+
+
+def listings(library: Any) -> tuple[str, str]:
+    """A complete library in LLVM's own language, and in that of the processor."""
+    module = library._final_module
+    return str(module), str(generator()._tm.emit_assembly(module))

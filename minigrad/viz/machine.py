@@ -1,0 +1,161 @@
+"""From an op to the machine: its scalar function, the loops around it, LLVM's text and the assembly, for the call and
+for the way back.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from minigrad.autodiff.fused import fuse
+from minigrad.autodiff.sealed import Unfusable
+from minigrad.core.op import Op
+from minigrad.errors import GradientError
+from minigrad.insight.flow import Step
+from minigrad.insight.formula import Writing, enumerate_operands, followed, rule_of
+from minigrad.kernels.store import listings, source
+from minigrad.ops.creation import ones
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.rebasing import current
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.viz.explain import files_of, kernel_files
+from minigrad.viz.picture import Picture
+
+WIDTHS = {"zmm": 512, "ymm": 256, "xmm": 128}  # registers of x86, in bits
+ARITHMETIC = re.compile(r"^\s*v?(add|sub|mul|div|sqrt|min|max|fmadd|fmsub|fnmadd|fnmsub)\w*p[sdh]\b", re.MULTILINE)
+NOISE = re.compile(r"^\s*\.(cfi|p2align|size|type|globl|section|text|file|ident|weak|hidden)\w*.*$\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One kernel that ran.  title: the op.  scalar: its function of one element, "" without one.  loops: the text that
+    was compiled.  llvm, assembly: what it became, "" where they were not asked for.  facts: a sentence on its vectors.
+    """
+
+    title: str
+    file: str
+    scalar: str
+    loops: str
+    llvm: str
+    assembly: str
+    facts: str
+
+
+def kernel(y: Tensor, machine: bool = True) -> Picture:
+    """The kernels of the op that made y, and of its way back, side by side.
+
+    machine: with LLVM's text and the assembly, for which each is compiled once more, in some tenths of a second.
+    Raises GradientError for a tensor without a recorded op, or whose graph was freed; KernelError for machine code
+    where NUMBA_DISABLE_JIT=1 lets none be made.
+    """
+    if not isinstance(y, Tensor) or y.is_leaf:
+        raise GradientError(f"viz.kernel: no op is recorded for {describe(y)}; compute it from a mg.Var")
+    node = current(y)
+    if node.saved is None and node.op.saves[node.mask]:
+        raise GradientError("viz.kernel: the graph was freed by an earlier backward; call it before that")
+    columns = {"forward": forward(node, machine)}
+    for k, title, found in backward(node, machine):
+        columns[f"backward, to {title}" if title else f"backward {k}"] = found
+    told = f"{node.op.label}: the kernels of the call, and of the way back"
+    return Picture(told, as_text(columns), html=as_html(told, columns))
+
+
+def forward(node: BackpropOp, machine: bool) -> list[Listing]:
+    """The kernels of the call."""
+    files = files_of(node) if node.plan.launch is not None else []
+    return [listing(node.op, file, machine) for file in files]
+
+
+def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listing]]]:
+    """For each operand that a gradient goes to, the kernels of its rule, as the engine runs it."""
+    heads = [ones(out.shape, dtype=out.dtype, device=node.plan.device) for out in node.plan.outs]
+    step = Step(node, list(heads), [], 0.0)
+    found = []
+    for k, pick in enumerate_operands(node):
+        rule = rule_of(node, k)
+        if rule is None:
+            continue
+        level = Writing()
+        try:
+            followed(level, step, k, pick, rule.fn if node.op.variadic else rule.fused or fuse(node.op, k))
+        except Unfusable:
+            level = Writing()
+            followed(level, step, k, pick, rule.fn)
+        made = []
+        for op, operands, params in level.calls:
+            specs = [(x.layout, x.dtype) for x in operands]
+            files = [] if op.kind == "view" else kernel_files(op, specs, node.plan.device, params)
+            made += [listing(op, file, machine) for file in files]
+        name = node.op.operands[0 if node.op.variadic else k]
+        found.append((k, name, list({each.file: each for each in made}.values())))
+    return found
+
+
+def listing(op: Op, file: str, machine: bool) -> Listing:
+    """One kernel, to read."""
+    scalar = "" if op.scalar is None else ast.unparse(op.scalar.node)
+    llvm = assembly = facts = ""
+    if machine:
+        name, llvm, assembly = listings(file)
+        llvm = function_of(llvm, name)
+        assembly = NOISE.sub("", body_of(assembly, name))
+        facts = vectors(assembly)
+    return Listing(op.name, file, scalar, source(file), llvm, assembly, facts)
+
+
+def function_of(llvm: str, name: str) -> str:
+    """The text of one function of a module."""
+    found = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(.*?^}}', llvm, re.MULTILINE | re.DOTALL)
+    return found.group() if found else llvm
+
+
+def body_of(assembly: str, name: str) -> str:
+    """The lines of one function, up to the next."""
+    start = re.search(rf'^"?{re.escape(name)}"?:', assembly, re.MULTILINE)
+    if start is None:
+        return assembly
+    end = re.search(r"^\s*\.size\b", assembly[start.start() :], re.MULTILINE)
+    return assembly[start.start() : start.start() + end.start()] if end else assembly[start.start() :]
+
+
+def vectors(assembly: str) -> str:
+    """How wide the arithmetic of an assembly is, for x86."""
+    packed = [line for line in assembly.splitlines() if ARITHMETIC.match(line)]
+    if not packed:
+        return "no vector arithmetic"
+    widest = next((bits for name, bits in WIDTHS.items() if any(f"%{name}" in line for line in packed)), 128)
+    return f"{len(packed)} instructions of vector arithmetic, up to {widest} bits wide"
+
+
+def as_text(columns: dict[str, list[Listing]]) -> str:
+    """Scalar functions and loops, one column after another."""
+    lines = []
+    for title, found in columns.items():
+        lines.append(f"== {title}")
+        if not found:
+            lines.append("no kernel: a view, or the gradient as it is")
+        for each in found:
+            lines += [f"-- {Path(each.file).name}", *([each.facts] if each.facts else []), each.scalar, each.loops]
+    return "\n".join(lines)
+
+
+def as_html(told: str, columns: dict[str, list[Listing]]) -> str:
+    """A column for each way; what is long can be opened."""
+    made = []
+    for title, found in columns.items():
+        parts = [f"<h4>{escape(title)}</h4>"]
+        parts += ["<p>no kernel: a view, or the gradient as it is</p>"] if not found else []
+        for each in found:
+            parts.append(f"<p><code>{escape(Path(each.file).name)}</code> {escape(each.facts)}</p>")
+            views = (("function of one element", each.scalar, True), ("the loops around it", each.loops, True),
+                     ("LLVM", each.llvm, False), ("assembly", each.assembly, False))  # fmt: skip
+            for name, text, opened in views:
+                if text:
+                    state = " open" if opened else ""
+                    parts.append(f"<details{state}><summary>{name}</summary><pre>{escape(text)}</pre></details>")
+        made.append(f'<div style="flex:1 1 320px;min-width:0">{"".join(parts)}</div>')
+    style = "display:flex;flex-wrap:wrap;gap:16px;max-width:100%;overflow-x:auto"
+    return f'<div role="group" aria-label="{escape(told)}" style="{style}">{"".join(made)}</div>'

@@ -1,0 +1,74 @@
+"""A picture that shows itself in a notebook, prints as text, and saves to a file."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from minigrad.errors import ArgumentError
+
+INK, PALE, LINE, ACCENT, COOL = "#1f2933", "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
+SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+MONO = "Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
+
+
+class Picture:
+    """HTML for a notebook, and the same as text.  svg: where the whole picture is one SVG, else ""."""
+
+    def __init__(self, title: str, text: str, html: str = "", svg: str = "") -> None:
+        self.title, self.text, self.svg = title, text, svg
+        self.html = html or f'<div style="max-width:100%;overflow-x:auto">{svg}</div>'
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a page of its own, .html, or .svg where it is one.  Raises ArgumentError for another ending."""
+        target = Path(path)
+        ending = target.suffix.lower()
+        if ending == ".svg" and self.svg:
+            target.write_text(self.svg, encoding="utf-8")
+        elif ending == ".html":
+            target.write_text(
+                f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.title)}</title>'
+                f'<meta name="viewport" content="width=device-width"></head><body>{self.html}</body></html>\n',
+                encoding="utf-8",
+            )
+        else:
+            endings = ".html or .svg" if self.svg else ".html"
+            raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
+        return target
+
+
+def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle", **more: str) -> str:
+    """A text in an SVG; more: fill, family, weight."""
+    fill, family = more.get("fill", INK), more.get("family", SANS)
+    weight = f' font-weight="{more["weight"]}"' if "weight" in more else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}" '
+        f'font-family="{family}"{weight}>{escape(text)}</text>'
+    )
+
+
+def box(x: float, y: float, width: float, height: float, fill: str, hint: str = "", line: str = LINE) -> str:
+    """A rectangle with what the pointer shows."""
+    title = f"<title>{escape(hint)}</title>" if hint else ""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}" stroke="{line}">'
+        f"{title}</rect>"
+    )
+
+
+def drawing(width: float, height: float, title: str, parts: list[str]) -> str:
+    """One SVG document on white, which a screen reader calls by its title."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
+        f'<rect width="{width:.0f}" height="{height:.0f}" rx="8" fill="#ffffff"/>{"".join(parts)}</svg>'
+    )

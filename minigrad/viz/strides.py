@@ -1,0 +1,118 @@
+"""A tensor over its memory: where each element lies, and which places of the buffer are whose.
+
+The upper row is the buffer, place by place; below stand the elements, each with its place.  The colour goes with the
+place, so a transpose, a flip or a stride of 0 can be seen at a glance.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from minigrad.errors import GradientError
+from minigrad.insight.flow import values
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.viz.explain import address
+from minigrad.viz.picture import COOL, INK, LINE, MONO, PALE, Picture, box, drawing, label
+
+CELL, GAP, MARGIN = 34, 8, 16
+PLACES = 64  # of the buffer, or elements, that are drawn
+ROW = 24  # places of the buffer in a row
+
+
+def layout(x: Tensor) -> Picture:
+    """Buffer and elements of x, with the formula that leads from an index to a place.
+
+    Of tensors with more than 64 places or elements the first are shown.  Raises GradientError for a value of a
+    transform, which has no memory of its own.
+    """
+    expect_tensors("viz.layout", x)
+    if isinstance(x, Wrapped):
+        raise GradientError(f"viz.layout: {describe(x)} belongs to a transform and has no memory of its own")
+    indices = list(product(*map(range, x.shape)))[:PLACES] if prod(x.shape) <= 1 << 20 else []
+    places = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
+    numbers = [number_text(v) for v in values(x).reshape(-1)[: len(places)]] if places else []
+    size = max(reach(x), reach(x.base) if isinstance(x.base, Tensor) else 0)
+    first = min(places, default=0) // ROW * ROW if size > PLACES else 0
+    shown = range(first, min(size, first + PLACES))
+    title = f"{describe(x)} over its memory"
+    told = [address(x), f"strides {x.strides}, offset {x.offset}"]
+    if len(shown) < size or len(places) < prod(x.shape):
+        told.append(f"the first of {size} places and {prod(x.shape)} elements")
+    return Picture(title, as_text(x, told, shown, places, numbers), svg=as_svg(x, title, told, shown, places, numbers))
+
+
+def reach(x: Tensor) -> int:
+    """One more than the last place of any element."""
+    return 1 + x.offset + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True) if s > 0) if x.numel() else 0
+
+
+def number_text(value: np.generic) -> str:
+    """A number in four characters or so."""
+    return f"{float(value):.3g}" if value.dtype.kind == "f" else str(value.item())
+
+
+def as_text(x: Tensor, told: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
+    """The picture as text: the buffer with how many elements lie at each place, then the places row by row."""
+    known = dict(zip(places, numbers, strict=True))
+    used = {place: places.count(place) for place in shown}
+    width = max([3, *map(len, numbers), *(len(str(place)) for place in shown)]) + 1
+    rows = [describe(x), *told]
+    shown = shown[:ROW]
+    for name, cells in (
+        ("place", [str(p) for p in shown]),
+        ("value", [known.get(p, "") for p in shown]),
+        ("used", [f"x{used[p]}" if used[p] else "." for p in shown]),
+    ):
+        rows.append(f"{name:6}" + "".join(cell.rjust(width) for cell in cells))
+    columns = x.shape[-1] if x.ndim else 1
+    for k in range(0, len(places), max(1, columns)):
+        head = "element places" if k == 0 else ""
+        rows.append(f"{head:15}" + "".join(str(p).rjust(width) for p in places[k : k + columns]))
+    return "\n".join(rows)
+
+
+def colour(place: int, count: int) -> str:
+    """From blue through white to orange along the buffer."""
+    share = place / max(1, count - 1)
+    cold, warm = np.array([180, 205, 240]), np.array([250, 205, 140])
+    red, green, blue = (cold + (warm - cold) * share).astype(int)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
+    """The drawing: text, buffer in rows of ROW places, elements in rows of the last dim."""
+    known: dict[int, str] = dict(zip(places, numbers, strict=True))
+    used = set(places)
+    last = shown.stop
+    parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(told)]
+    top = MARGIN + 18 * len(told) + 14
+    parts.append(label(MARGIN, top, "memory", 12, "start", weight="600"))
+    top += 8
+    for place in shown:
+        k = place - shown.start
+        left, up = MARGIN + k % ROW * CELL, top + k // ROW * (CELL + 16)
+        fill = colour(place, last) if place in used else PALE
+        hint = f"place {place}" + (f": {known[place]}" if place in known else ", of no element here")
+        parts.append(box(left, up, CELL, CELL, fill, hint))
+        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(place, ""), family=MONO))
+        parts.append(label(left + CELL / 2, up + CELL + 11, str(place), 9, fill=LINE, family=MONO))
+    top += (max(0, len(shown) - 1) // ROW + 1) * (CELL + 16) + 18
+    parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", weight="600"))
+    top += 8
+    columns = max(1, x.shape[-1] if x.ndim else 1)
+    block = x.shape[-2] if x.ndim > 1 else 1
+    up = top
+    for k, place in enumerate(places):
+        row = k // columns
+        up = top + row * CELL + row // max(1, block) * GAP
+        left = MARGIN + k % columns * CELL
+        parts.append(box(left, up, CELL, CELL, colour(place, last), f"place {place}", COOL))
+        parts.append(label(left + CELL / 2, up + 15, numbers[k], family=MONO))
+        parts.append(label(left + CELL / 2, up + 28, f"@{place}", 9, fill=INK, family=MONO))
+    widest = max(min(len(shown), ROW), min(columns, max(1, len(places))), 1) * CELL
+    width = max(widest, 8 * max(map(len, told))) + 2 * MARGIN
+    return drawing(width, up + CELL + MARGIN, title, parts)

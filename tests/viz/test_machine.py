@@ -1,0 +1,56 @@
+"""The view from an op down to its machine code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GradientError
+
+
+def test_both_ways_from_the_scalar_function_to_the_assembly(tmp_path: Path) -> None:
+    x = mg.Var(mg.linspace(-1.0, 1.0, 100), name="x")
+    picture = mg.viz.kernel(x.tanh())
+    text, html = str(picture), picture._repr_html_()
+    for title in ("== forward", "== backward, to x", "def tanh(x):", "def tanh_vjp_x(g, y):"):
+        assert title in text
+    assert text.count("instructions of vector arithmetic, up to ") == 2
+    assert html.count("<summary>LLVM</summary>") == 2 == html.count("<summary>assembly</summary>")
+    assert "define" in html and "retq" in html and ".cfi_" not in html
+    assert picture.save(tmp_path / "tanh.html").exists() and x.grad is None
+
+
+def test_what_runs_no_kernel_says_so_and_several_operands_have_a_column_each() -> None:
+    x = mg.Var(mg.ones(4, dtype="float64"), name="x")
+    assert "== backward, to x\nno kernel: a view" in str(mg.viz.kernel(x.sum(), machine=False))
+    assert "== forward\nno kernel: a view" in str(mg.viz.kernel(x[1:], machine=False))
+    both = mg.viz.kernel(x * x, machine=False)
+    assert "== backward, to a" in str(both) and "== backward, to b" in str(both) and "LLVM" not in both.html
+
+
+def test_what_has_no_op_or_no_graph_is_refused() -> None:
+    x = mg.Var([1.0])
+    with pytest.raises(GradientError, match=r"^viz.kernel: no op is recorded for float32\(1,\)"):
+        mg.viz.kernel(x)
+    y = (x * x).sum()
+    z = x * x
+    y.backward()
+    z.backward()
+    with pytest.raises(GradientError, match="the graph was freed"):
+        mg.viz.kernel(z)
+
+
+def test_without_the_compiler_it_says_what_cannot_be_shown() -> None:
+    program = (
+        "import minigrad as mg\nx = mg.Var([1.0, 2.0])\nprint(mg.viz.kernel(x.exp(), machine=False).text[:10])\n"
+        "try:\n    mg.viz.kernel(x.exp())\nexcept mg.KernelError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True,
+        env={"NUMBA_DISABLE_JIT": "1", "PATH": ""},
+    )  # fmt: skip
+    assert "== forward" in done.stdout and "is not compiled: NUMBA_DISABLE_JIT is set" in done.stdout

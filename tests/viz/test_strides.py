@@ -1,0 +1,63 @@
+"""The picture of a tensor over its memory."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, GradientError
+
+
+def places(x: Any) -> list[list[int]]:
+    """The places of the elements as the text tells them."""
+    lines = str(mg.viz.layout(x)).splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("element places"))
+    return [[int(word) for word in line.replace("element places", "").split()] for line in lines[start:]]
+
+
+A = mg.arange(6).reshape(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("x", "wanted", "formula"),
+    [
+        (A, [[0, 1, 2], [3, 4, 5]], "3*i + j"),
+        (A.T, [[0, 3], [1, 4], [2, 5]], "i + 3*j"),
+        (A[:, ::2], [[0, 2], [3, 5]], "3*i + 2*j"),
+        (A.flip(1), [[2, 1, 0], [5, 4, 3]], "2 + 3*i - j"),
+        (A[0].expand(3, 3), [[0, 1, 2]] * 3, "lies at j of"),
+        (A[1, 2], [[5]], "its element lies at 5 of"),
+    ],
+)
+def test_the_text_tells_where_each_element_lies(x: Any, wanted: list[list[int]], formula: str) -> None:
+    assert places(x) == wanted
+    assert formula in str(mg.viz.layout(x))
+
+
+def test_places_that_no_element_has_and_those_that_several_have() -> None:
+    assert "used    x1   .  x1  x1   .  x1" in str(mg.viz.layout(A[:, ::2]))
+    assert "used    x4  x4  x4   .   .   ." in str(mg.viz.layout(A[0].expand(4, 3)))
+
+
+def test_the_drawing_has_each_place_and_element_and_a_large_one_is_cut() -> None:
+    root = ET.fromstring(mg.viz.layout(A.T).svg)
+    hints = [part.text for part in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert hints[1:] == [f"place {k}: {k}" for k in range(6)] + [f"place {k}" for k in (0, 3, 1, 4, 2, 5)]
+    big = mg.viz.layout(mg.zeros(100, 100)[3:])
+    assert "the first of 10000 places and 9700 elements" in str(big) and len(big.svg) < 60_000
+    assert "int64(0, 3)" in str(mg.viz.layout(mg.zeros(0, 3, dtype="int64")))
+
+
+def test_it_saves_and_refuses_what_has_no_memory(tmp_path: Path) -> None:
+    picture = mg.viz.layout(A)
+    assert picture.save(tmp_path / "a.svg").read_text().startswith("<svg")
+    assert picture.save(tmp_path / "a.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(ArgumentError, match=r"^save: 'a.png' does not end in .html or .svg$"):
+        picture.save(tmp_path / "a.png")
+    with pytest.raises(GradientError, match="belongs to a transform"):
+        mg.func.vmap(mg.viz.layout)(mg.zeros(2, 3))
+    assert "<svg" in picture._repr_html_() and repr(picture) == str(picture)
