@@ -244,6 +244,17 @@ def scans(backend):
     backend.prepare(requests.Scan(scan.LINE, f32.compute, 1), x, x, x)
 
 
+def orders(backend):
+    """Orders of rows: a tile, several, the first few; of keys that share a word with the position, and wider ones."""
+    for dtype, n, wanted in [*((d, n, k) for d in (f32, i64) for n, k in ((64, 64), (5000, 5000), (5000, 10))),
+                             (bool_, 64, 64), (bf16, 64, 64)]:  # fmt: skip
+        x, places = spec(dtype, (3, n)), spec(i64, (3, wanted))
+        if dtype is i64:
+            backend.prepare(requests.Ordered(1, True), (spec(dtype, (3, wanted)), places), x)
+        else:
+            backend.prepare(requests.Sort(1, False), places, x)
+
+
 FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
@@ -256,6 +267,7 @@ FAMILIES = {
     "searches": searches,
     "rows": rows,
     "scans": scans,
+    "orders": orders,
 }
 
 

@@ -63,6 +63,7 @@ STANDS_ON = {
     "reduction": {"folding"},
     "rows": {"folding", "rowtexts"},
     "scan": {"folding", "reduction"},
+    "sorting": {"folding"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
 ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",

@@ -19,6 +19,7 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import sorting
+from minigrad.kernels.orders import key_of
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
@@ -62,20 +63,6 @@ class Sorting(Family):
         kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
         # What is not asked for is not written: any memory stands for it.
         steps.then(kernel, a, values or out, out, steps.numbers(headed(chunks, numbers)))
-
-
-def key_of(dtype: DType, descending: bool) -> tuple[Callable[..., Any], dict[str, str]]:
-    """The function that makes keys of a dtype, and its constants."""
-    size = dtype.itemsize
-    kind = f"np.uint{8 * size}"
-    constants = {
-        "UINT": kind, "SIGN": f"{kind}({1 << 8 * size - 1})", "TOP": f"{kind}({(1 << 8 * size) - 1})",
-        "MASK": f"{kind}({(1 << 8 * size) - 1 if descending else 0})", "FLOAT": f"np.{dtype.compute}",
-        "INFINITY": f"{kind}({0x7C00 if dtype.name == 'float16' else 0x7F80})",
-    }  # fmt: skip
-    if dtype.is_float:
-        return sorting.key_half if size == 2 else sorting.key_float, constants
-    return sorting.key_signed if dtype.is_signed else sorting.key_unsigned, constants
 
 
 CALLED = {

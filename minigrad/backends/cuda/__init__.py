@@ -15,7 +15,8 @@ from minigrad.backends.cuda.pool import Pool
 from minigrad.backends.cuda.reduction import Reduction
 from minigrad.backends.cuda.rows import Rows
 from minigrad.backends.cuda.scan import Scan
+from minigrad.backends.cuda.sorting import Sorting
 
 
-class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction, Rows, Scan):
+class CudaBackend(Conv, Elementwise, Filling, Indexing, Pool, Reduction, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

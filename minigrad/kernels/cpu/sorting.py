@@ -1,8 +1,7 @@
 """Sorting by integer keys: stable orders of rows, and the first few of an order without the rest.
 
-Every dtype has unsigned keys in its own order, nan above all and the two zeros equal; `MASK` of ones turns the order
-around and leaves ties as they stand.  A key of up to 32 bits and the position share one 64-bit word, so that equal keys
-differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
+Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word, so that equal
+keys differ; a longer key travels beside it.  Digits are sorted from the lowest on (LSD radix sort: Knuth, The Art of
 Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free names, filled in by
 `specialize`: `KEY` the dtype's key, `BITS` its length; `KEEP(place, x)` puts an element into `values`, where they are
 asked for.
@@ -12,31 +11,6 @@ asked for.
 import numpy as np
 
 from minigrad.kernels.fields import Fields
-
-
-def key_float(x):  # type: ignore[no-untyped-def]
-    """Negative numbers have all bits turned, the others the sign bit; -0.0 + 0.0 is 0.0."""
-    bits = FLOAT(x + FLOAT(0)).view(UINT)
-    turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
-    return UINT(TOP ^ MASK) if x != x else UINT(turned ^ MASK)
-
-
-def key_half(x):  # type: ignore[no-untyped-def]
-    """The same for a half, which is an integer in memory; INFINITY its bits."""
-    size = UINT(x & UINT(0x7FFF))
-    bits = UINT(0) if size == UINT(0) else x
-    turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
-    return UINT(TOP ^ MASK) if size > INFINITY else UINT(turned ^ MASK)
-
-
-def key_signed(x):  # type: ignore[no-untyped-def]
-    """The sign bit turned: the lowest number becomes 0."""
-    return UINT(UINT(x) ^ SIGN ^ MASK)
-
-
-def key_unsigned(x):  # type: ignore[no-untyped-def]
-    """The number itself."""
-    return UINT(UINT(x) ^ MASK)
 
 
 def insert(a, n):  # type: ignore[no-untyped-def]

@@ -1,0 +1,184 @@
+"""Sorting on CUDA: tiles in shared memory, then merges of sorted runs, and of both only what is asked for.
+
+The loops are in `kernels/cuda/sorting.py`.  A row that fits into a tile is one launch, short ones are several a block.
+Of a longer row the tiles are sorted and merged two by two; where a few elements are asked for, those of all tiles are
+sorted as tiles again, which takes as many launches as a row has factors of a tile in it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.folding import power_above
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.cuda.texts import keep_macro
+from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
+from minigrad.core.dtype import DType, int64, uint8
+from minigrad.core.op import Spec
+from minigrad.core.plan import walk, without
+from minigrad.kernels.cuda import sorting
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.orders import key_of
+from minigrad.kernels.pasting import Expand, expression_macro
+from minigrad.kernels.specialize import write_kernel
+
+EACH = 8  # elements of a thread
+LANES = 256  # threads of a tile, at most
+FEWER = 4  # tiles are sorted again where that leaves a quarter of their elements, or less
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A launch: of rows of n words, sorted in runs of `length` if they are merged, some of each run are kept.
+
+    runs: that it makes.  wanted: words of each.  made: words of a row that it leaves.
+    """
+
+    merges: bool
+    n: int
+    length: int
+    runs: int
+    wanted: int
+    made: int
+
+
+def stages(n: int, wanted: int, tile: int) -> Iterator[Stage]:
+    """How the first `wanted` of n elements come about; the last stage leaves one run."""
+    length, merges = tile, False
+    while True:
+        whole = 2 * length if merges else tile
+        runs, kept = -(-n // whole), min(whole, wanted)
+        made = (runs - 1) * kept + min(kept, n - (runs - 1) * whole)
+        yield Stage(merges, n, length, runs, kept, made)
+        if runs == 1:
+            return
+        n, length, merges = made, kept, FEWER * wanted > tile
+
+
+class Sorting(Family):
+    """The preparers of orders."""
+
+    @serves(requests.Sort)
+    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        steps = Steps(self, (out,), (a,))
+        self._order(steps, steps.outs[0], None, dim, descending)
+        return steps.launch
+
+    @serves(requests.Ordered)
+    def sort(self, values: Spec, places: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        steps = Steps(self, (values, places), (a,))
+        self._order(steps, steps.outs[1], steps.outs[0], dim, descending)
+        return steps.launch
+
+    def _order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
+        """Positions in the order of the elements, and what stands there if it is asked for."""
+        a = steps.operands[0]
+        n, wanted = a.shape[dim], out.shape[dim]
+        if out.layout.numel == 0:
+            return
+        specs = (out, a, values or out)
+        dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in specs])
+        groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
+        rows, wide = prod(dims), a.dtype.itemsize > 4
+        lanes = min(LANES, power_above(-(-n // EACH)))
+        found = list(stages(n, wanted, EACH * lanes))
+        words = [steps.work((rows * stage.made * (1 + wide),), int64) for stage in found[:-1][:2]]
+        before = a
+        for k, stage in enumerate(found):
+            first, last = k == 0, k == len(found) - 1
+            ends = groups if first or last else [(0, 0, ())] * 3
+            sizes = dims if first or last else ()
+            how = (last, a.dtype if last and values else None, wide, len(sizes))
+            told: dict[str, Any] = {
+                "rows": rows, "n": stage.n, "wanted": stage.wanted, "made": stage.made, "sizes": sizes,
+            }  # fmt: skip
+            after = out if last else words[k % 2]
+            if stage.merges:
+                kernel = self.kernel(write_merge, *how)
+                tiles = -(-stage.wanted // (EACH * LANES))
+                numbers = sorting.merge_fields(how[-1]).pack(
+                    *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **told
+                )
+                grid, block = line(self.blocks(rows * stage.runs * tiles, 1), LANES)
+            else:
+                kernel = self.kernel(write_runs, a.dtype if first else None, first and descending, *how)
+                numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **told)
+                high = min(THREADS // lanes, power_above(rows))
+                grid, block = (self.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
+            # What a launch neither reads nor writes is any memory.
+            steps.then(self.bind(kernel, grid, block, numbers), a, before, values or out, after)
+            before = after
+
+
+def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | None, wide: bool, rank: int) -> Program:
+    """Write the sort of tiles.  first: what is sorted, if it is no words; kept: what is left beside positions."""
+    key, constants = key_of(first or int64, descending)
+    way = f"{first.short}_{'down' if descending else 'up'}" if first else "words"
+    helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.together]
+    return written(
+        sorting.runs, way, sorting.runs_fields(rank), first, last, kept, wide, rank,
+        helpers, {"KEY": expression_macro(f"{key.__name__}({{}})"), "SETTLE": settle_macro(wide)}, constants,
+    )  # fmt: skip
+
+
+def write_merge(last: bool, kept: DType | None, wide: bool, rank: int) -> Program:
+    """Write the merge of two runs."""
+    helpers: list[Callable[..., Any]] = [sorting.slot, sorting.together, sorting.split]
+    return written(sorting.merge, "words", sorting.merge_fields(rank), None, last, kept, wide, rank, helpers, {}, {})
+
+
+def written(
+    template: Callable[..., Any], way: str, fields: Fields, first: DType | None, last: bool, kept: DType | None,
+    wide: bool, rank: int, helpers: Sequence[Callable[..., Any]], macros: dict[str, Expand], constants: dict[str, str],
+) -> Program:  # fmt: skip
+    """One of the two loops."""
+    name = template.__name__
+    label = f"{'wide_' if wide else ''}{'places' if last else 'words'}{f'_{kept.short}' if kept else ''}{rank}"
+    a, words = first or kept or uint8, np.dtype(np.uint64)
+    place = "spots[{}]" if wide else "keys[{}] & np.uint64(4294967295)"
+    room = EACH * THREADS + EACH * THREADS // 16
+    text = write_kernel(
+        f"{name} of {way}: {label}.",
+        template,
+        operands=(a, a),
+        out=int64,
+        compute=int64.compute,
+        macros={"KEEP": keep_macro(kept is not None), "PLACE": expression_macro(place), **macros},
+        constants={
+            "EACH": str(EACH), "ROOM": str(room), "SPOTS": str(room if wide else 1), "WIDE": str(int(wide)),
+            "NARROW": str(int(not wide)), "HIGHEST": "np.uint64(18446744073709551615)", "FIRST": str(int(bool(first))),
+            "LAST": str(int(last)), **constants,
+        },
+        arrays=(a, words, a, int64 if last else words),
+        helpers=helpers,
+        fields=fields,
+        target=CUDA,
+    )  # fmt: skip
+    return Program(f"sort_{name}_{way}_{label}", text)
+
+
+def settle_macro(wide: bool) -> Expand:
+    """The word SETTLE: the elements of a thread in order, by EACH turns in which neighbours are exchanged."""
+
+    def exchanged(name: str, k: int) -> str:
+        return f"    {name}[{k}], {name}[{k + 1}] = {name}[{k + 1}], {name}[{k}]"
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        lines = []
+        for turn in range(EACH):
+            for k in range(turn % 2, EACH - 1, 2):
+                lines += [f"if held[{k}] > held[{k + 1}]:", exchanged("held", k)]
+                lines += [exchanged("carried", k)] if wide else []
+        return lines, ast.Constant(0)
+
+    return expand

@@ -1,0 +1,230 @@
+"""Sorting by integer keys: rows are cut into tiles, each is sorted by a group of threads, and sorted runs are merged.
+
+Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word; where `WIDE` is 1
+a longer key has its position beside it, in `spots`.  What is equal stays in order, since of two runs the first one goes
+first.  A thread has EACH neighbours in `held`, which the word `SETTLE` sorts by an exchange of neighbours written out;
+then runs double: each thread looks for where its own EACH of two runs together begin, and merges those.  Tiles of a
+long row are merged two by two, EACH elements a thread again (O. Green, R. McColl, D. A. Bader, "GPU merge path: a GPU
+merging algorithm", ICS 2012).  `wanted` elements of each run are kept: those are all that the first few of a row can
+come from.  Words between launches stand in rows, their positions, if they are `WIDE`, in as many behind them.  FIRST:
+what is sorted are the elements; LAST: what is left are positions, and by `KEEP` the elements, in `values`.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+
+def runs_fields(rank):
+    """The numbers of `runs`: rows of n in tiles; `made` words a row are left for the next launch.  The groups are those
+    of out, in_0 and values, step along the row."""
+    return Fields("rows n tiles wanted made", f"sizes[{rank}]", f"offset step strides[{rank}]")
+
+
+def merge_fields(rank):
+    """The numbers of `merge`: rows of n words in runs of `length`, two of them a pair, whose first `wanted` are made in
+    `tiles`.  The rest is as for `runs`."""
+    return Fields("rows n length pairs tiles wanted made", f"sizes[{rank}]", f"offset step strides[{rank}]")
+
+
+def slot(i):
+    """Where word i of a tile is: threads with EACH neighbours would meet in a bank, so one word in 17 is left out."""
+    return i + (i >> 4)
+
+
+def together(keys, spots, held, carried, first, left, second, right, skip):
+    """EACH elements of two runs in `keys`, of `left` elements from `first` on and of `right` from `second` on, as they
+    are in order together, after `skip` of them."""
+    low = max(0, skip - right)
+    high = min(skip, left)
+    while low < high:
+        mid = (low + high) // 2
+        if keys[slot(first + mid)] <= keys[slot(second + skip - 1 - mid)]:
+            low = mid + 1
+        else:
+            high = mid
+    i = min(low, left)
+    j = min(skip - low, right)
+    x = HIGHEST
+    y = HIGHEST
+    if i < left:
+        x = keys[slot(first + i)]
+    if j < right:
+        y = keys[slot(second + j)]
+    for k in range(EACH):
+        if i < left and (j >= right or x <= y):
+            held[k] = x
+            if WIDE:
+                carried[k] = spots[slot(first + i)]
+            i += 1
+            if i < left:
+                x = keys[slot(first + i)]
+        elif j < right:
+            held[k] = y
+            if WIDE:
+                carried[k] = spots[slot(second + j)]
+            j += 1
+            if j < right:
+                y = keys[slot(second + j)]
+
+
+def runs(in_0, in_1, values, out, N):
+    """Tiles in order, as many at once as the block is high; in_1: words of an earlier launch."""
+    keys = cuda.shared.array(ROOM, np.uint64)
+    spots = cuda.shared.array(SPOTS, np.uint32)
+    held = cuda.local.array(EACH, np.uint64)
+    carried = cuda.local.array(EACH, np.uint32)
+    size = cuda.blockDim.x * EACH
+    base = cuda.threadIdx.y * size
+    own = cuda.threadIdx.x * EACH
+    unit = np.int64(cuda.blockIdx.x) * cuda.blockDim.y
+    while unit < N.rows * N.tiles:
+        inside = unit + cuda.threadIdx.y < N.rows * N.tiles
+        row = (unit + cuda.threadIdx.y) // N.tiles if inside else np.int64(0)
+        tile = unit + cuda.threadIdx.y - row * N.tiles
+        start = tile * size
+        length = min(np.int64(size), N.n - start) if inside else np.int64(0)
+        rest = row
+        to = N.offset[0]
+        at = N.offset[1]
+        goal = N.offset[2]
+        walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
+        i = cuda.threadIdx.x
+        while i < size:
+            word = HIGHEST
+            spot = np.uint32(0)
+            if i < length:
+                if FIRST:
+                    word = np.uint64(KEY(in_0[at + (start + i) * N.step[1]]))
+                    spot = np.uint32(start + i)
+                    if NARROW:
+                        word = (word << np.uint64(32)) | np.uint64(spot)
+                else:
+                    word = in_1[row * N.n + start + i]
+                    if WIDE:
+                        spot = np.uint32(in_1[(N.rows + row) * N.n + start + i])
+            keys[slot(base + i)] = word
+            if WIDE:
+                spots[slot(base + i)] = spot
+            i += cuda.blockDim.x
+        cuda.syncthreads()
+        for k in range(EACH):
+            held[k] = keys[slot(base + own + k)]
+            if WIDE:
+                carried[k] = spots[slot(base + own + k)]
+        SETTLE()
+        run = EACH
+        while run < size:
+            for k in range(EACH):
+                keys[slot(base + own + k)] = held[k]
+                if WIDE:
+                    spots[slot(base + own + k)] = carried[k]
+            cuda.syncthreads()
+            pair = own & ~(2 * run - 1)
+            together(keys, spots, held, carried, base + pair, run, base + pair + run, run, own - pair)
+            cuda.syncthreads()
+            run *= 2
+        for k in range(EACH):
+            keys[slot(base + own + k)] = held[k]
+            if WIDE:
+                spots[slot(base + own + k)] = carried[k]
+        cuda.syncthreads()
+        i = cuda.threadIdx.x
+        while i < min(length, N.wanted):
+            if LAST:
+                place = np.int64(PLACE(slot(base + i)))
+                out[to + i * N.step[0]] = place
+                KEEP(goal + i * N.step[2], in_0[at + place * N.step[1]])
+            else:
+                p = row * N.made + tile * N.wanted + i
+                out[p] = keys[slot(base + i)]
+                if WIDE:
+                    out[N.rows * N.made + p] = np.uint64(spots[slot(base + i)])
+            i += cuda.blockDim.x
+        cuda.syncthreads()
+        unit += np.int64(cuda.gridDim.x) * cuda.blockDim.y
+
+
+def split(words, first, left, second, right, skip):
+    """How many of the first `skip` elements of two runs together are of the first run; found by a warp, whose lanes ask
+    32 places at once."""
+    low = max(np.int64(0), skip - right)
+    high = min(skip, left)
+    while low < high:
+        step = (high - low + 31) // 32
+        mid = low + (cuda.threadIdx.x % 32 + 1) * step - 1
+        before = False
+        if mid < high:
+            before = words[first + mid] <= words[second + skip - 1 - mid]
+        low += cuda.popc(cuda.ballot_sync(0xFFFFFFFF, before)) * step
+        high = min(high, low + step - 1)
+    return low
+
+
+def merge(in_0, in_1, values, out, N):
+    """Pairs of runs as one run each: a block has a tile of a pair, which begins where two searches say."""
+    keys = cuda.shared.array(ROOM, np.uint64)
+    spots = cuda.shared.array(SPOTS, np.uint32)
+    cuts = cuda.shared.array(2, np.int64)
+    held = cuda.local.array(EACH, np.uint64)
+    carried = cuda.local.array(EACH, np.uint32)
+    size = cuda.blockDim.x * EACH
+    own = cuda.threadIdx.x * EACH
+    unit = np.int64(cuda.blockIdx.x)
+    while unit < N.rows * N.pairs * N.tiles:
+        pair = unit // N.tiles
+        row = pair // N.pairs
+        begin = (pair - row * N.pairs) * 2 * N.length
+        left = min(N.length, N.n - begin)
+        right = min(N.length, N.n - begin - left)
+        high = min(left + right, N.wanted)
+        low = min((unit - pair * N.tiles) * size, high)
+        high = min(low + size, high)
+        first = row * N.n + begin
+        second = first + left
+        if cuda.threadIdx.x < 64:
+            skip = low if cuda.threadIdx.x < 32 else high
+            cut = split(in_1, first, left, second, right, skip)
+            if cuda.threadIdx.x % 32 == 0:
+                cuts[cuda.threadIdx.x // 32] = cut
+        cuda.syncthreads()
+        first += cuts[0]
+        second += low - cuts[0]
+        left = cuts[1] - cuts[0]
+        right = high - low - left
+        i = cuda.threadIdx.x
+        while i < left + right:
+            p = first + i if i < left else second + i - left
+            keys[slot(i)] = in_1[p]
+            if WIDE:
+                spots[slot(i)] = np.uint32(in_1[N.rows * N.n + p])
+            i += cuda.blockDim.x
+        cuda.syncthreads()
+        together(keys, spots, held, carried, 0, left, left, right, min(own, left + right))
+        cuda.syncthreads()
+        for k in range(EACH):
+            if own + k < left + right:
+                keys[slot(own + k)] = held[k]
+                if WIDE:
+                    spots[slot(own + k)] = carried[k]
+        cuda.syncthreads()
+        rest = row
+        to = N.offset[0]
+        at = N.offset[1]
+        goal = N.offset[2]
+        walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
+        i = cuda.threadIdx.x
+        while i < left + right:
+            if LAST:
+                place = np.int64(PLACE(slot(i)))
+                out[to + (low + i) * N.step[0]] = place
+                KEEP(goal + (low + i) * N.step[2], in_0[at + place * N.step[1]])
+            else:
+                p = row * N.made + (pair - row * N.pairs) * N.wanted + low + i
+                out[p] = keys[slot(i)]
+                if WIDE:
+                    out[N.rows * N.made + p] = np.uint64(spots[slot(i)])
+            i += cuda.blockDim.x
+        cuda.syncthreads()
+        unit += cuda.gridDim.x
