@@ -255,6 +255,13 @@ def orders(backend):
             backend.prepare(requests.Sort(1, False), places, x)
 
 
+def masks(backend):
+    """Counts and places of what holds, of one run and of strided masks."""
+    for mask, parts in ((spec(bool_, (100,)), 1), (spec(bool_, (100, 1000), "stepped"), 12), (spec(bool_, ()), 1)):
+        backend.prepare(requests.Tally(parts), spec(i64, (parts + 1,)), mask)
+        backend.prepare(requests.Locate(), spec(i64, (7,)), mask, spec(i64, (parts + 1,)))
+
+
 FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
@@ -268,6 +275,7 @@ FAMILIES = {
     "rows": rows,
     "scans": scans,
     "orders": orders,
+    "masks": masks,
 }
 
 

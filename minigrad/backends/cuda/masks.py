@@ -1,0 +1,93 @@
+"""Masks on CUDA: stretches of positions, counted by blocks, summed up, then written in their order.
+
+The loops are in `kernels/cuda/masks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.lowering.functions import SUM
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import bool_, int64
+from minigrad.core.layout import merge
+from minigrad.core.op import Spec
+from minigrad.kernels.cuda import masks
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.specialize import write_kernel
+
+WARPS = THREADS // 32
+
+
+class Masks(Family):
+    """The preparers of searches for what holds."""
+
+    @serves(requests.Tally)
+    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
+        steps = Steps(self, (out,), (mask,))
+        (mask_value,), (result,) = steps.operands, steps.outs
+        counts = result if parts == 1 else steps.work(result.shape, int64)
+        rank, wide, numbers = stretches(mask, parts, counts.spec)
+        launch = self.bind(self.kernel(write_count, rank, wide), *line(self.blocks(parts, 1)), numbers)
+        steps.then(launch, mask_value, mask_value, counts)
+        if parts > 1:
+            steps.ask(requests.Scan(SUM, int64.compute, 0), result, counts)
+        return steps.launch
+
+    @serves(requests.Locate)
+    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        parts = starts.layout.numel - 1
+        rank, _, numbers = stretches(mask, parts, out)
+        return self.bind(self.kernel(write_places, rank), *line(self.blocks(parts, 1)), numbers)
+
+
+def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:
+    """How many dims a mask has, whether it is one run, and what the loops over equal parts of it are told."""
+    n, offset = mask.layout.numel, mask.layout.offset
+    dims, (strides,) = merge([mask.layout])
+    length = -(-n // parts)
+    numbers = masks.mask_fields(len(dims)).pack(
+        n=n, length=length, units=parts, part=-(-length // THREADS) * 32, limit=out.layout.numel, offset=offset,
+        to=out.layout.offset, step=out.layout.strides[0], sizes=dims, steps=strides,
+    )  # fmt: skip
+    return len(dims), strides in ((), (1,)), numbers
+
+
+def write_count(rank: int, wide: bool) -> Program:
+    """Write the count of what holds."""
+    words = np.dtype(np.uint32)
+    return written(masks.count, rank, [masks.stands], words, {"WIDE": str(int(wide))}, "_wide" if wide else "")
+
+
+def write_places(rank: int) -> Program:
+    """Write the search for what holds."""
+    return written(masks.places, rank, [masks.stands, masks.votes], int64, {"WARPS": str(WARPS)})
+
+
+def written(
+    template: Callable[..., Any], rank: int, helpers: list[Callable[..., Any]], second: Any, constants: dict[str, str],
+    label: str = "",
+) -> Program:  # fmt: skip
+    """One of the two loops.  second: the dtype of what it is given beside the mask."""
+    text = write_kernel(
+        f"{template.__name__} of what holds; {rank} dims.",
+        template,
+        operands=(bool_,),
+        out=int64,
+        compute=int64.compute,
+        constants=constants,
+        arrays=(bool_, second, int64),
+        helpers=helpers,
+        fields=masks.mask_fields(rank),
+        target=CUDA,
+    )
+    return Program(f"mask_{template.__name__}{rank}{label}", text)

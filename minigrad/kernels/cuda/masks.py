@@ -1,0 +1,118 @@
+"""Masks: how many elements hold, and where they stand.
+
+A unit is a stretch of row-major positions, which a block has.  Units are counted first, so each knows where its
+positions belong; within a unit each warp has a stretch of its own: 32 neighbours vote at once, and who holds is
+numbered by the votes below its own.  `WIDE`: the mask is one run of memory, of which `count` reads 16 bytes at once, as
+words of 32 bits, whose ones it counts.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+
+def mask_fields(rank):
+    """The numbers of both: n positions in units of `length`, which warps have in `part` each; limit: the length of
+    out."""
+    return Fields("n length units part limit offset to step", f"sizes[{rank}] steps[{rank}]")
+
+
+def stands(in_0, i, N):
+    """Whether the element at a position holds, as 0 or 1."""
+    rest = i
+    at = N.offset
+    walk(rest, N.sizes, at=N.steps)
+    return np.int32(in_0[at])
+
+
+def count(in_0, in_1, out, N):
+    """How many hold in each unit, behind a 0.  in_1: the mask as words."""
+    sums = cuda.shared.array(1, np.int32)
+    unit = np.int64(cuda.blockIdx.x)
+    while unit < N.units:
+        if cuda.threadIdx.x == 0:
+            sums[0] = np.int32(0)
+        cuda.syncthreads()
+        start = unit * N.length
+        stop = min(N.n, start + N.length)
+        total = np.int32(0)
+        if WIDE:
+            head = min(stop, (N.offset + start + 15) // 16 * 16 - N.offset)
+            tail = max(head, (N.offset + stop) // 16 * 16 - N.offset)
+            i = head + cuda.threadIdx.x * 16
+            while i < tail:
+                a, b, c, d = load_4(in_1, (N.offset + i) // 4)
+                total += np.int32(cuda.popc(a) + cuda.popc(b) + cuda.popc(c) + cuda.popc(d))
+                i += cuda.blockDim.x * 16
+            if start + cuda.threadIdx.x < head:
+                total += stands(in_0, start + cuda.threadIdx.x, N)
+            if tail + cuda.threadIdx.x < stop:
+                total += stands(in_0, tail + cuda.threadIdx.x, N)
+        else:
+            i = start + cuda.threadIdx.x
+            while i < stop:
+                total += stands(in_0, i, N)
+                i += cuda.blockDim.x
+        lanes = 16
+        while lanes > 0:
+            total += cuda.shfl_down_sync(0xFFFFFFFF, total, lanes)
+            lanes //= 2
+        if cuda.threadIdx.x % 32 == 0:
+            atomic_add(sums, 0, total)
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            out[N.to + (unit + 1) * N.step] = np.int64(sums[0])
+            if unit == 0:
+                out[N.to] = np.int64(0)
+        unit += cuda.gridDim.x
+
+
+def votes(in_0, i, end, N):
+    """Which of 32 neighbours hold, a bit each."""
+    held = np.int32(0)
+    if i < end:
+        held = stands(in_0, i, N)
+    return np.uint32(cuda.ballot_sync(0xFFFFFFFF, held != 0))
+
+
+def places(in_0, in_1, out, N):
+    """The positions of the elements that hold; in_1 says where those of each unit begin."""
+    sums = cuda.shared.array(WARPS, np.int64)
+    warp = cuda.threadIdx.x // 32
+    lane = cuda.threadIdx.x % 32
+    below = np.uint32((np.uint64(1) << np.uint64(lane)) - np.uint64(1))
+    unit = np.int64(cuda.blockIdx.x)
+    while unit < N.units:
+        start = unit * N.length + warp * N.part
+        end = min(start + N.part, min(N.n, (unit + 1) * N.length))
+        held = np.int64(0)
+        first = start
+        while first < end:
+            held += cuda.popc(votes(in_0, first + lane, end, N))
+            first += 32
+        if lane == 0:
+            sums[warp] = held
+        cuda.syncthreads()
+        to = in_1[unit]
+        # As many as were counted: the mask may have been written since.
+        stop = min(in_1[unit + 1], N.limit)
+        k = 0
+        while k < warp:
+            to += sums[k]
+            k += 1
+        first = start
+        while first < end:
+            found = votes(in_0, first + lane, end, N)
+            place = to + cuda.popc(np.uint32(found & below))
+            if (found >> np.uint32(lane)) & np.uint32(1) and place < stop:
+                out[N.to + place * N.step] = first + lane
+            to += cuda.popc(found)
+            first += 32
+        if warp == WARPS - 1:
+            place = to + lane
+            while place < stop:
+                out[N.to + place * N.step] = np.int64(0)
+                place += 32
+        cuda.syncthreads()
+        unit += cuda.gridDim.x
