@@ -262,6 +262,12 @@ def masks(backend):
         backend.prepare(requests.Locate(), spec(i64, (7,)), mask, spec(i64, (parts + 1,)))
 
 
+def joins(backend):
+    """Joins of 2 to 32 operands, by words of each size."""
+    for dtype, width, parts in ((f32, 4, 2), (f32, 1, 3), (u8, 1, 7), (f16, 1, 16), (f64, 1, 40)):
+        backend.prepare(requests.Join(1), spec(dtype, (5, width * parts)), *[spec(dtype, (5, width))] * parts)
+
+
 FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
@@ -276,6 +282,7 @@ FAMILIES = {
     "scans": scans,
     "orders": orders,
     "masks": masks,
+    "joins": joins,
 }
 
 

@@ -11,6 +11,7 @@ from minigrad.backends.cuda.conv import Conv
 from minigrad.backends.cuda.elementwise import Elementwise
 from minigrad.backends.cuda.filling import Filling
 from minigrad.backends.cuda.indexing import Indexing
+from minigrad.backends.cuda.joining import Joining
 from minigrad.backends.cuda.masks import Masks
 from minigrad.backends.cuda.pool import Pool
 from minigrad.backends.cuda.reduction import Reduction
@@ -19,5 +20,5 @@ from minigrad.backends.cuda.scan import Scan
 from minigrad.backends.cuda.sorting import Sorting
 
 
-class CudaBackend(Conv, Elementwise, Filling, Indexing, Masks, Pool, Reduction, Rows, Scan, Sorting):
+class CudaBackend(Conv, Elementwise, Filling, Indexing, Joining, Masks, Pool, Reduction, Rows, Scan, Sorting):
     """Everything that `Backend` asks for, on a CUDA device or in the simulator."""

@@ -1,0 +1,118 @@
+"""Joining on CUDA: one launch for up to 32 operands, where each is dense and of the dtype of the result.
+
+The loop is in `kernels/cuda/joining.py`.  Two operands already are one launch, which costs more than the choice of an
+operand that each block makes.  Other joins are copies, one for each operand: see `backends/lowering/`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from itertools import accumulate
+from math import gcd, prod
+
+from minigrad.backends.base import Launch, serves
+from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.loops import COUNT_32, WIDEST, magic_of
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.steps import Steps
+from minigrad.core import requests
+from minigrad.core.dtype import int16, int32, int64, uint8
+from minigrad.core.op import Spec
+from minigrad.kernels.cuda import elementwise, joining
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.pasting import Expand
+from minigrad.kernels.specialize import write_kernel
+
+PARTS = 32  # operands of a launch
+
+
+class Joining(Family):
+    """The preparer of joins."""
+
+    @serves(requests.Join)
+    def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
+        if out.layout.numel == 0:
+            return nothing
+        dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
+        widths, starts = [prod(x.shape[dim:]) for x in parts], [x.layout.offset for x in parts]
+        begins, size = [0, *accumulate(widths)], out.dtype.itemsize
+        word = gcd(WIDEST, *[size * n for n in (*widths, *starts, out.layout.offset)])
+        lines = prod(out.shape[:dim])
+        if not dense or len(parts) < 2 or lines * max(widths) * size // word >= COUNT_32:
+            return self.lower(requests.Join(dim), (out,), parts)
+        steps = Steps(self, (out,), parts)
+        of = size / word  # words of an element; all that it is applied to give whole words
+        for k in range(0, len(parts), PARTS):
+            some = slice(k, k + PARTS)
+            told = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]
+            ends, numbers = self.shares(lines, round(begins[-1] * of), round(out.layout.offset * of), *told)
+            launch = self.bind(self.kernel(write_join, size_above(len(told[0])), word), *line(ends), numbers)
+            given = steps.operands[some]
+            steps.then(launch, *given, *given[:1] * (size_above(len(given)) - len(given)), *steps.outs)
+        return steps.launch
+
+    def shares(
+        self, lines: int, row: int, to: int, widths: Sequence[int], begins: Sequence[int], bases: Sequence[int]
+    ) -> tuple[int, list[int]]:
+        """How many blocks a launch has, and its numbers: each operand has its share of them, and those that are not
+        there, up to as many as the kernel knows, none."""
+        each = max(THREADS, -(-lines * sum(widths) // self.most))
+        ends = list(accumulate(-(-lines * width // each) for width in widths))
+        magics, shifts = zip(*[magic_of(max(1, width)) for width in widths], strict=True)
+        fields, more = joining.join_fields(size_above(len(widths))), size_above(len(widths)) - len(widths)
+        rest = {"widths": widths, "begins": begins, "bases": bases, "magics": magics, "shifts": shifts}
+        numbers = fields.pack(
+            lines=lines, row=row, to=to, ends=ends + ends[-1:] * more,
+            **{name: [*values, *[0] * more] for name, values in rest.items()},
+        )  # fmt: skip
+        return ends[-1], numbers
+
+
+def size_above(n: int) -> int:
+    """How many operands the kernel for n of them has."""
+    return 1 << max(1, (n - 1).bit_length())
+
+
+def write_join(parts: int, word: int) -> Program:
+    """Write the join of so many operands, by words of so many bytes."""
+    element = {1: uint8, 2: int16, 4: int32}.get(word, int64)
+    width = max(1, word // 8)
+    fields = joining.join_fields(parts)
+    text = write_kernel(
+        f"join: {parts} dense operands, by {word} bytes.",
+        joining.join,
+        operands=(element,) * parts,
+        out=element,
+        compute=element.compute,
+        macros={"PART": part_macro(parts)},
+        constants={"WIDTH": str(width), "LOAD_WORD": f"load_{width}", "STORE_WORD": f"store_{width}"},
+        helpers=[elementwise.divide],
+        fields=fields,
+        target=CUDA,
+    )
+    return Program(f"join{parts}_{element.short}" + (f"_by{width}" if width > 1 else ""), text)
+
+
+def part_macro(parts: int) -> Expand:
+    """The word PART: which operand a block has, and what is known of it."""
+    fields = joining.join_fields(parts)
+    known = {"width": "widths", "begin": "begins", "base": "bases", "magic": "magics", "shift": "shifts"}
+
+    def number(name: str, k: int) -> str:
+        return f"numbers[{int(fields.place(name)) + k}]"
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        lines = ["place = np.int64(cuda.blockIdx.x)"]
+        for k in range(parts):
+            chosen = {
+                "source": f"in_{k}",
+                "start": number("ends", k - 1) if k else "np.int64(0)",
+                "stop": number("ends", k),
+            }
+            chosen |= {name: number(of, k) for name, of in known.items()}
+            for name, value in chosen.items():
+                lines.append(f"{name} = {value}" + (f" if place >= {number('ends', k - 1)} else {name}" if k else ""))
+        return lines, ast.Constant(0)
+
+    return expand

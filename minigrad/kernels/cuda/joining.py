@@ -1,0 +1,29 @@
+"""The loop that joins dense operands: all of them in one launch, by words of up to 16 bytes.
+
+A row of the result is one row of each operand after the other.  Blocks are shared out among the operands by their size;
+`PART`, written out, chooses by comparisons, without a branch, what a block is told: `source`, which begins `base` words
+on, `width` words a row, which stand `begin` words into a row of the result, and the blocks from `start` to `stop`.  A
+word is WIDTH elements of memory.
+"""
+
+# ruff: noqa: F821
+import numpy as np
+
+from minigrad.kernels.fields import Fields
+
+
+def join_fields(parts):
+    """The numbers of `join`: lines of `row` words; ends: the block at which each operand's end."""
+    lists = "ends widths begins bases magics shifts"
+    return Fields("lines row to", " ".join(f"{name}[{parts}]" for name in lists.split()))
+
+
+def join(in_K, out, N):
+    """Each operand's words to their places."""
+    PART()
+    i = (place - start) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < width * N.lines:
+        line = np.int64(divide(np.uint32(i), magic, shift))
+        at = N.to + line * N.row + begin + i - line * width
+        STORE_WORD(out, at * WIDTH, LOAD_WORD(source, (base + i) * WIDTH))
+        i += (stop - start) * cuda.blockDim.x
