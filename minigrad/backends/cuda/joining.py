@@ -97,7 +97,7 @@ def write_join(parts: int, word: int) -> Program:
 def part_macro(parts: int) -> Expand:
     """The word PART: which operand a block has, and what is known of it."""
     fields = joining.join_fields(parts)
-    known = {"width": "widths", "begin": "begins", "base": "bases", "magic": "magics", "shift": "shifts"}
+    known = {"stop": "ends", **{name: name + "s" for name in ("width", "begin", "base", "magic", "shift")}}
 
     def number(name: str, k: int) -> str:
         return f"numbers[{int(fields.place(name)) + k}]"
@@ -105,14 +105,11 @@ def part_macro(parts: int) -> Expand:
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         lines = ["place = np.int64(cuda.blockIdx.x)"]
         for k in range(parts):
-            chosen = {
-                "source": f"in_{k}",
-                "start": number("ends", k - 1) if k else "np.int64(0)",
-                "stop": number("ends", k),
-            }
+            chosen = {"source": f"in_{k}", "start": number("ends", k - 1) if k else "np.int64(0)"}
             chosen |= {name: number(of, k) for name, of in known.items()}
-            for name, value in chosen.items():
-                lines.append(f"{name} = {value}" + (f" if place >= {number('ends', k - 1)} else {name}" if k else ""))
+            if k:
+                lines.append(f"if place >= {chosen['start']}:")
+            lines += [f"{'    ' if k else ''}{name} = {value}" for name, value in chosen.items()]
         return lines, ast.Constant(0)
 
     return expand

@@ -1,7 +1,7 @@
 """The loop that joins dense operands: all of them in one launch, by words of up to 16 bytes.
 
 A row of the result is one row of each operand after the other.  Blocks are shared out among the operands by their size;
-`PART`, written out, chooses by comparisons, without a branch, what a block is told: `source`, which begins `base` words
+`PART`, written out, finds by comparisons, one an operand, what a block is told: `source`, which begins `base` words
 on, `width` words a row, which stand `begin` words into a row of the result, and the blocks from `start` to `stop`.  A
 word is WIDTH elements of memory.
 """
