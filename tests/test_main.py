@@ -21,6 +21,11 @@ def test_kernel_finds_the_op_behind_a_function_of_another_name(capsys):
     assert "def kernel(" in capsys.readouterr().out
 
 
+def test_kernel_takes_parameters_that_have_a_default_as_they_are(capsys):
+    assert main(["kernel", "argsort"]) == 0
+    assert "radix" in capsys.readouterr().out
+
+
 def test_kernel_finds_the_op_of_every_public_function_that_is_one():
     found = {name: find_op(name) for name in ("gelu", "clamp", "embedding", "layer_norm", "logsigmoid", "max", "relu")}
     assert {name: op.label for name, op in found.items()} == {n: n for n in found} | {"logsigmoid": "log_sigmoid"}

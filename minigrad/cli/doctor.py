@@ -213,7 +213,8 @@ def find_op(name: str) -> Op:
 
 def operand_dtype(op: str, operand: str, dtype: str) -> mg.DType:
     """Conditions are bool, indices int64, all else as asked for."""
-    return mg.bool if operand == "condition" else mg.int64 if operand == "index" else mg.as_dtype(dtype)
+    known = {"condition": mg.bool, "mask": mg.bool, "index": mg.int64, "starts": mg.int64}
+    return known.get(operand) or mg.as_dtype(dtype)
 
 
 def index_layout(op: str, operand: str, sample: Layout) -> Layout:
@@ -222,7 +223,11 @@ def index_layout(op: str, operand: str, sample: Layout) -> Layout:
 
 
 def sample_params(op: str, params: dict[str, object], shape: tuple[int, ...], device: Device) -> dict[str, object]:
-    """Parameters that make sense for a matrix."""
+    """Parameters that make sense for a matrix, or what they are where nothing is said."""
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device,
              "shape": shape, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
-    return {name: known.get(name, np.nan) for name in params}
+    needed = {"count": 8, "parts": 1}
+    return {
+        name: known.get(name, needed.get(name, np.nan) if default is inspect.Parameter.empty else default)
+        for name, default in params.items()
+    }
