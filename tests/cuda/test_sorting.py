@@ -130,6 +130,7 @@ BARRIER = "            cuda.syncthreads()\n"
 MISTAKES = [
     ("write_runs", f"{BARRIER}            pair", "            pair", "race unwritten"),
     ("write_runs", f"{BARRIER}            run *= 2", "            run *= 2", "race"),
+    ("write_runs", f"{BARRIER[4:]}        i = cuda", "        i = cuda", "race"),
     ("write_runs", "if i < length:", "if i <= length:", "bounds"),
     ("write_runs", "i < min(length, numbers[3])", "i < min(length, numbers[3]) - 1", "unwritten"),
     ("write_runs", "if held[0] > held[1]:", "if held[0] < held[1]:", "wrong"),
@@ -141,7 +142,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("writer", "right", "wrong", "notice"), MISTAKES)
-def test_a_mistake_in_these_loops_is_noticed(simulator, small_tiles, monkeypatch, writer, right, wrong, notice):
+def test_a_mistake_in_these_loops_is_noticed(simulator, cuda, small_tiles, monkeypatch, writer, right, wrong, notice):
     write = getattr(sorting, writer)
 
     def broken(*args):
@@ -151,12 +152,12 @@ def test_a_mistake_in_these_loops_is_noticed(simulator, small_tiles, monkeypatch
 
     monkeypatch.setattr(sorting, writer, broken)
     forget_plans()
-    n = 1100 if writer == "write_merge" else 70
-    x = values("float32", n)
+    monkeypatch.setattr(cuda, "most", 1)
+    x = values("float32", (2, 520) if writer == "write_merge" else (5, 300))
     with simulator.ordered("reverse"):
         if notice == "wrong":
-            assert x.cuda().argsort(0).tolist() != x.argsort(0).tolist()
+            assert x.cuda().argsort(1).tolist() != x.argsort(1).tolist()
             return
         with pytest.raises(Notice) as caught:
-            x.cuda().argsort(0)
+            x.cuda().argsort(1)
         assert caught.value.kind in notice.split()

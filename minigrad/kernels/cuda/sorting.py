@@ -142,7 +142,7 @@ def runs(in_0, in_1, values, out, N):
                 if WIDE:
                     out[N.rows * N.made + p] = np.uint64(spots[slot(base + i)])
             i += cuda.blockDim.x
-        cuda.syncthreads()
+        # The next tile begins without a barrier: a thread writes the words that it has just read.
         unit += np.int64(cuda.gridDim.x) * cuda.blockDim.y
 
 
@@ -226,5 +226,4 @@ def merge(in_0, in_1, values, out, N):
                 if WIDE:
                     out[N.rows * N.made + p] = np.uint64(spots[slot(i)])
             i += cuda.blockDim.x
-        cuda.syncthreads()
         unit += cuda.gridDim.x
