@@ -126,17 +126,21 @@ def test_stages_make_the_first_few_of_a_row():
 
 # ---- mistakes
 
-BARRIER = "            cuda.syncthreads()\n"
+BARRIER = "        cuda.syncthreads()\n"
+DEEPER = f"    {BARRIER}"
 MISTAKES = [
-    ("write_runs", f"{BARRIER}            pair", "            pair", "race unwritten"),
-    ("write_runs", f"{BARRIER}            run *= 2", "            run *= 2", "race"),
-    ("write_runs", f"{BARRIER[4:]}        i = cuda", "        i = cuda", "race"),
+    ("write_runs", f"{BARRIER}        for k", "        for k", "race unwritten"),
+    ("write_runs", f"{BARRIER}        run = 8", "        run = 8", "race unwritten"),
+    ("write_runs", f"{DEEPER}            stow", "            stow", "race"),
+    ("write_runs", f"{DEEPER}            run *= 2", "            run *= 2", "race"),
     ("write_runs", "if i < length:", "if i <= length:", "bounds"),
-    ("write_runs", "i < min(length, numbers[3])", "i < min(length, numbers[3]) - 1", "unwritten"),
+    ("write_runs", "while i < length:", "while i < length - 1:", "unwritten"),
     ("write_runs", "if held[0] > held[1]:", "if held[0] < held[1]:", "wrong"),
-    ("write_merge", f"{BARRIER[4:]}        first +=", "        first +=", "race unwritten"),
-    ("write_merge", f"{BARRIER[4:]}        together", "        together", "race unwritten"),
-    ("write_merge", "while i < left + right:", "while i < left + right - 1:", "unwritten"),
+    ("write_merge", f"{BARRIER}        first +=", "        first +=", "race unwritten"),
+    ("write_merge", f"{BARRIER}        together", "        together", "race unwritten"),
+    ("write_merge", f"{BARRIER}        stow", "        stow", "race unwritten"),
+    ("write_merge", f"{BARRIER}        leave", "        leave", "race unwritten"),
+    ("write_merge", "while i < length:", "while i < length - 1:", "unwritten"),
     ("write_merge", "if mid < high:", "if mid <= high + 40:", "bounds unwritten"),
 ]
 

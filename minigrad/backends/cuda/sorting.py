@@ -38,6 +38,8 @@ EACH = 8  # elements of a thread
 LANES = 256  # threads of a tile, at most
 FEWER = 4  # tiles are sorted again where that leaves a quarter of their elements, or less
 
+SHARED = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -126,7 +128,7 @@ def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | 
     """Write the sort of tiles.  first: what is sorted, if it is no words; kept: what is left beside positions."""
     key, constants = key_of(first or int64, descending)
     way = f"{first.short}_{'down' if descending else 'up'}" if first else "words"
-    helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.together]
+    helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.fetch, *SHARED]
     return written(
         sorting.runs, way, sorting.runs_fields(rank), first, last, kept, wide, rank,
         helpers, {"KEY": expression_macro(f"{key.__name__}({{}})"), "SETTLE": settle_macro(wide)}, constants,
@@ -135,7 +137,7 @@ def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | 
 
 def write_merge(last: bool, kept: DType | None, wide: bool, rank: int) -> Program:
     """Write the merge of two runs."""
-    helpers: list[Callable[..., Any]] = [sorting.slot, sorting.together, sorting.split]
+    helpers: list[Callable[..., Any]] = [sorting.slot, sorting.split, *SHARED]
     return written(sorting.merge, "words", sorting.merge_fields(rank), None, last, kept, wide, rank, helpers, {}, {})
 
 

@@ -69,6 +69,63 @@ def together(keys, spots, held, carried, first, left, second, right, skip):
                 y = keys[slot(second + j)]
 
 
+def stow(keys, spots, held, carried, at, count):
+    """Up to `count` of the EACH words of a thread, to their places in a tile."""
+    for k in range(EACH):
+        if k < count:
+            keys[slot(at + k)] = held[k]
+            if WIDE:
+                spots[slot(at + k)] = carried[k]
+
+
+def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
+    """What is left of `length` words from `base` on: what they stand for in a row, after `skip` others, or the words
+    themselves, from p on."""
+    if LAST:
+        rest = row
+        to = N.offset[0]
+        at = N.offset[1]
+        goal = N.offset[2]
+        walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
+    i = cuda.threadIdx.x
+    while i < length:
+        if LAST:
+            place = np.int64(PLACE(slot(base + i)))
+            out[to + (skip + i) * N.step[0]] = place
+            KEEP(goal + (skip + i) * N.step[2], in_0[at + place * N.step[1]])
+        else:
+            out[p + i] = keys[slot(base + i)]
+            if WIDE:
+                out[N.rows * N.made + p + i] = np.uint64(spots[slot(base + i)])
+        i += cuda.blockDim.x
+
+
+def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
+    """A tile of `size` words, from place `start` of a row on; after `length` of them the highest ones."""
+    if FIRST:
+        rest = row
+        at = N.offset[1] + start * N.step[1]
+        walk(rest, N.sizes, at=N.strides[1])
+    i = cuda.threadIdx.x
+    while i < size:
+        word = HIGHEST
+        spot = np.uint32(0)
+        if i < length:
+            if FIRST:
+                word = np.uint64(KEY(in_0[at + i * N.step[1]]))
+                spot = np.uint32(start + i)
+                if NARROW:
+                    word = (word << np.uint64(32)) | np.uint64(spot)
+            else:
+                word = in_1[row * N.n + start + i]
+                if WIDE:
+                    spot = np.uint32(in_1[(N.rows + row) * N.n + start + i])
+        keys[slot(base + i)] = word
+        if WIDE:
+            spots[slot(base + i)] = spot
+        i += cuda.blockDim.x
+
+
 def runs(in_0, in_1, values, out, N):
     """Tiles in order, as many at once as the block is high; in_1: words of an earlier launch."""
     keys = cuda.shared.array(ROOM, np.uint64)
@@ -83,65 +140,26 @@ def runs(in_0, in_1, values, out, N):
         inside = unit + cuda.threadIdx.y < N.rows * N.tiles
         row = (unit + cuda.threadIdx.y) // N.tiles if inside else np.int64(0)
         tile = unit + cuda.threadIdx.y - row * N.tiles
-        start = tile * size
-        length = min(np.int64(size), N.n - start) if inside else np.int64(0)
-        rest = row
-        to = N.offset[0]
-        at = N.offset[1]
-        goal = N.offset[2]
-        walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
-        i = cuda.threadIdx.x
-        while i < size:
-            word = HIGHEST
-            spot = np.uint32(0)
-            if i < length:
-                if FIRST:
-                    word = np.uint64(KEY(in_0[at + (start + i) * N.step[1]]))
-                    spot = np.uint32(start + i)
-                    if NARROW:
-                        word = (word << np.uint64(32)) | np.uint64(spot)
-                else:
-                    word = in_1[row * N.n + start + i]
-                    if WIDE:
-                        spot = np.uint32(in_1[(N.rows + row) * N.n + start + i])
-            keys[slot(base + i)] = word
-            if WIDE:
-                spots[slot(base + i)] = spot
-            i += cuda.blockDim.x
+        length = min(np.int64(size), N.n - tile * size) if inside else np.int64(0)
+        fetch(keys, spots, base, size, in_0, in_1, row, tile * size, length, N)
         cuda.syncthreads()
         for k in range(EACH):
             held[k] = keys[slot(base + own + k)]
             if WIDE:
                 carried[k] = spots[slot(base + own + k)]
         SETTLE()
+        stow(keys, spots, held, carried, base + own, EACH)
+        cuda.syncthreads()
         run = EACH
         while run < size:
-            for k in range(EACH):
-                keys[slot(base + own + k)] = held[k]
-                if WIDE:
-                    spots[slot(base + own + k)] = carried[k]
-            cuda.syncthreads()
             pair = own & ~(2 * run - 1)
             together(keys, spots, held, carried, base + pair, run, base + pair + run, run, own - pair)
             cuda.syncthreads()
+            stow(keys, spots, held, carried, base + own, EACH)
+            cuda.syncthreads()
             run *= 2
-        for k in range(EACH):
-            keys[slot(base + own + k)] = held[k]
-            if WIDE:
-                spots[slot(base + own + k)] = carried[k]
-        cuda.syncthreads()
-        i = cuda.threadIdx.x
-        while i < min(length, N.wanted):
-            if LAST:
-                place = np.int64(PLACE(slot(base + i)))
-                out[to + i * N.step[0]] = place
-                KEEP(goal + i * N.step[2], in_0[at + place * N.step[1]])
-            else:
-                p = row * N.made + tile * N.wanted + i
-                out[p] = keys[slot(base + i)]
-                if WIDE:
-                    out[N.rows * N.made + p] = np.uint64(spots[slot(base + i)])
-            i += cuda.blockDim.x
+        p = row * N.made + tile * N.wanted
+        leave(keys, spots, base, min(length, N.wanted), in_0, values, out, row, np.int64(0), p, N)
         # The next tile begins without a barrier: a thread writes the words that it has just read.
         unit += np.int64(cuda.gridDim.x) * cuda.blockDim.y
 
@@ -169,23 +187,21 @@ def merge(in_0, in_1, values, out, N):
     cuts = cuda.shared.array(2, np.int64)
     held = cuda.local.array(EACH, np.uint64)
     carried = cuda.local.array(EACH, np.uint32)
-    size = cuda.blockDim.x * EACH
     own = cuda.threadIdx.x * EACH
     unit = np.int64(cuda.blockIdx.x)
     while unit < N.rows * N.pairs * N.tiles:
         pair = unit // N.tiles
+        low = (unit - pair * N.tiles) * cuda.blockDim.x * EACH
         row = pair // N.pairs
-        begin = (pair - row * N.pairs) * 2 * N.length
-        left = min(N.length, N.n - begin)
-        right = min(N.length, N.n - begin - left)
-        high = min(left + right, N.wanted)
-        low = min((unit - pair * N.tiles) * size, high)
-        high = min(low + size, high)
-        first = row * N.n + begin
+        pair -= row * N.pairs
+        first = row * N.n + pair * 2 * N.length
+        left = min(N.length, N.n - pair * 2 * N.length)
+        right = min(N.length, N.n - pair * 2 * N.length - left)
         second = first + left
+        high = min(low + cuda.blockDim.x * EACH, min(left + right, N.wanted))
+        low = min(low, high)
         if cuda.threadIdx.x < 64:
-            skip = low if cuda.threadIdx.x < 32 else high
-            cut = split(in_1, first, left, second, right, skip)
+            cut = split(in_1, first, left, second, right, low if cuda.threadIdx.x < 32 else high)
             if cuda.threadIdx.x % 32 == 0:
                 cuts[cuda.threadIdx.x // 32] = cut
         cuda.syncthreads()
@@ -203,27 +219,7 @@ def merge(in_0, in_1, values, out, N):
         cuda.syncthreads()
         together(keys, spots, held, carried, 0, left, left, right, min(own, left + right))
         cuda.syncthreads()
-        for k in range(EACH):
-            if own + k < left + right:
-                keys[slot(own + k)] = held[k]
-                if WIDE:
-                    spots[slot(own + k)] = carried[k]
+        stow(keys, spots, held, carried, own, left + right - own)
         cuda.syncthreads()
-        rest = row
-        to = N.offset[0]
-        at = N.offset[1]
-        goal = N.offset[2]
-        walk(rest, N.sizes, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
-        i = cuda.threadIdx.x
-        while i < left + right:
-            if LAST:
-                place = np.int64(PLACE(slot(i)))
-                out[to + (low + i) * N.step[0]] = place
-                KEEP(goal + (low + i) * N.step[2], in_0[at + place * N.step[1]])
-            else:
-                p = row * N.made + (pair - row * N.pairs) * N.wanted + low + i
-                out[p] = keys[slot(i)]
-                if WIDE:
-                    out[N.rows * N.made + p] = np.uint64(spots[slot(i)])
-            i += cuda.blockDim.x
+        leave(keys, spots, 0, left + right, in_0, values, out, row, low, row * N.made + pair * N.wanted + low, N)
         unit += cuda.gridDim.x
