@@ -28,7 +28,12 @@ from minigrad.errors import (
     ShapeError,
     check,
 )
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.noting import check_unsaved
+from minigrad.runtime.rebasing import current
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.writing import check_writable
 
 
 def is_available() -> bool:
@@ -305,20 +310,28 @@ class Kernel:
 
     def launch(self, grid: Any, block: Any, given: tuple[Any, ...]) -> None:
         """Run it; tensors become pointers to their first elements, which follow each other, and come before ints."""
+        name = self.__name__
         tensors = [x for x in given if isinstance(x, Tensor)]
         numbers = given[len(tensors) :]
         if not tensors or any(x is not y for x, y in zip(given, tensors)) or any(type(n) is not int for n in numbers):
-            raise DTypeError(f"{self.__name__}: a kernel takes tensors and after them ints", op=self.__name__)
+            raise DTypeError(f"{name}: a kernel takes tensors and after them ints", op=name)
+        for x in tensors:
+            if isinstance(x, Wrapped):
+                raise GradientError(f"{name}: {describe(x)} belongs to a transform, which kernels do not pass", op=name)
         runtime = current_runtime(tensors[0].device)
         for x in tensors:
-            check(x.device is tensors[0].device, DeviceError, f"{self.__name__}: {describe(x)} is on {x.device}")
-            check(x.is_contiguous() and not x.offset, ShapeError, f"{self.__name__}: {describe(x)} is a view; clone it")
-            if x.storage.tracked is True:
-                raise GradientError(f"{self.__name__}: a graph may need {describe(x)}; use x.detach().clone()")
+            check(x.device is tensors[0].device, DeviceError, f"{name}: {describe(x)} is on {x.device}")
+            check(x.is_contiguous() and not x.offset, ShapeError, f"{name}: {describe(x)} is a view; clone it")
         program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(numbers))
+        changed = [tensors[k] for k in own.written(self.function, len(tensors))]
+        for x in changed:
+            check_changeable(name, x)
         loaded = self.loaded.get((runtime, program))
         if loaded is None:
             loaded = self.loaded[runtime, program] = runtime.load(program)
+        # Before the launch: one that fails may have written some elements.
+        for storage in {id(x.storage): x.storage for x in changed}.values():
+            storage.bump()
         runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
 
     def text(self, *given: Any) -> str:
@@ -339,6 +352,19 @@ class Kernel:
         return compiler.compiled(program).ptx
 
 
+def check_changeable(name: str, x: Tensor) -> None:
+    """Raise unless a kernel may write into x, of which nothing will be recorded."""
+    check_writable(name, x)
+    if mode.enabled and current(x) is not None:
+        raise GradientError(
+            f"{name}: a kernel of one's own is not recorded, and gradients flow through {describe(x)}, which it "
+            f"writes; give it x.detach().clone(), or launch it under mg.no_grad()",
+            op=name,
+        )
+    if settings.debug:
+        check_unsaved(name, x.storage)
+
+
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a function a CUDA kernel: it takes pointers to the elements of tensors, then integers.
 
@@ -346,6 +372,10 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     atomic; `np` and `math` are there, nothing else of its surroundings is.  The simulator runs it thread by thread and
     raises a KernelError for what a device does in silence: a race, a barrier that some threads miss, an index beyond
     the end, memory that nobody has written.
+
+    Gradient: none is recorded.  What gradients flow through may be read, its elements as they are; it is written only
+    under `mg.no_grad()`.  A tensor counts as written that the function assigns to, renames or hands to a function,
+    such as cuda.atomic.add; what a graph has saved of it is then out of date, and backward says so.
 
     Example:
         >>> @mg.cuda.kernel

@@ -4,7 +4,17 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.cuda import compile as compiler
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError
+from minigrad.backends.cuda.own import written
+from minigrad.core.storage import ConstantStorage
+from minigrad.errors import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    KernelError,
+    ShapeError,
+    StorageError,
+)
 
 
 @mg.cuda.kernel
@@ -47,7 +57,7 @@ def test_a_kernel_is_loaded_once_for_each_kind_of_arguments():
     (lambda: shifted[1, 4](mg.ones(3), mg.ones(3), 3, 1), DeviceError, "only the first CUDA device can"),
     (lambda: shifted[1, 4](ones()[1:], ones(), 4, 1), ShapeError, "is a view; clone it"),
     (lambda: shifted[1, 4](ones(5, "float16"), ones(), 4, 1), DTypeError, "take no float16; use float32"),
-    (lambda: shifted[1, 4](mg.Var([1.0], device="cuda"), ones(), 1, 1), GradientError, "a graph may need"),
+    (lambda: shifted[1, 4](ones(), mg.Var([1.0], device="cuda"), 1, 1), GradientError, "cannot write into a Var"),
     (lambda: mg.cuda.kernel(len)[1, 1](ones(1)), ArgumentError, "the source of 'len' cannot be read"),
 ])  # fmt: skip
 def test_what_it_does_not_take_is_said(call, error, words):
@@ -61,3 +71,150 @@ def test_its_machine_language_can_be_read_where_the_compiler_is():
             shifted.ptx(ones(), ones(), 5, 1)
     else:
         assert ".entry" in shifted.ptx(ones(), ones(), 5, 1)
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+
+def plain(a, b, out):
+    out[0] = a[b[0]] + b[a[0]]
+
+
+def added(a, b):
+    a[0] += b[0]
+
+
+def atomic(a, b):
+    cuda.atomic.add(a, 0, b[0])  # noqa: F821
+
+
+def handed_on(a, b):
+    helper(a, b[0])  # noqa: F821
+
+
+def renamed(a, b):
+    other = a
+    other[0] = b[0]
+
+
+def unpacked(a, b, c):
+    a[0], (c[0], _there) = b[0], (b[1], b[2])
+
+
+def looped(a, b):
+    for a[0] in range(3):
+        b[0]
+
+
+def wide(a, b, c, n):
+    store_4(b, 0, load_4(a, 0))  # noqa: F821
+    copy_async(c, 0, a, 0, n)  # noqa: F821
+
+
+def inside(a, b):
+    def helper():
+        b[0] = a[0]
+
+    helper()
+
+
+def any_number(a, *rest):
+    rest[0][0] = a[0]
+
+
+@pytest.mark.parametrize(("function", "places"), [
+    (plain, [2]), (added, [0]), (atomic, [0]), (handed_on, [0]), (renamed, [0]), (unpacked, [0, 2]), (looped, [0]),
+    (wide, [1, 2]), (inside, [1]), (any_number, [1, 2]),
+])  # fmt: skip
+def test_what_a_kernel_may_write_is_read_from_its_text(function, places):
+    count = 3 if function in (wide, any_number) else function.__code__.co_argcount
+    assert written(function, count) == places
+
+
+@mg.cuda.kernel
+def doubled(x):
+    """x[i] *= 2."""
+    x[cuda.threadIdx.x] *= 2.0  # noqa: F821
+
+
+def test_a_write_is_counted_and_a_read_is_not():
+    x, out = ones(), ones()
+    shifted[1, 8](x, out, 5, 1)
+    assert (x.storage.version, out.storage.version) == (0, 1)
+
+
+def test_a_value_that_a_graph_saved_is_not_overwritten_in_silence():
+    x = mg.Var([1.0, 2.0, 3.0], device="cuda")
+    saved = mg.tensor([4.0, 5.0, 6.0], device="cuda")
+    y = (x * saved).sum()
+    doubled[1, 3](saved)
+    with pytest.raises(StorageError, match="version"):
+        y.backward()
+
+
+def test_debug_mode_names_who_saved_it_before_the_write():
+    x, saved = mg.Var([1.0, 2.0], device="cuda"), mg.tensor([4.0, 5.0], device="cuda")
+    with mg.debug():
+        y = (x * saved).sum()
+        with pytest.raises(StorageError, match="has saved for its gradient"):
+            doubled[1, 2](saved)
+    y.backward()
+    assert x.grad.tolist() == [4.0, 5.0]
+
+
+def test_what_gradients_flow_through_is_written_only_where_nothing_is_recorded():
+    x = mg.Var([1.0, 2.0], device="cuda")
+    y = x * 3
+    for tensor in (x, y):
+        with pytest.raises(GradientError, match="doubled: "):
+            doubled[1, 2](tensor)
+    with mg.no_grad():
+        doubled[1, 2](x)
+        doubled[1, 2](y)
+    assert (x.tolist(), y.tolist()) == ([2.0, 4.0], [6.0, 12.0])
+    with pytest.raises(GradientError):
+        y.sum().backward()
+    kept = x.detach()
+    doubled[1, 2](kept)
+    assert x.tolist() == [4.0, 8.0]
+
+
+def test_what_gradients_flow_through_may_be_read_and_nothing_is_recorded():
+    x, out = mg.Var([1.0, 2.0], device="cuda"), mg.empty(2, device="cuda")
+    shifted[1, 2](x * 2, out, 2, 1)
+    assert out.tolist() == [3.0, 5.0] and not out.requires_grad and out.storage.version == 1
+
+
+def test_shared_numbers_and_results_of_inference_mode_are_not_written():
+    x = ones(2, "float32")
+    constant = mg.Tensor(ConstantStorage(x.storage.buffer, x.dtype, x.device), x.layout)
+    with pytest.raises(StorageError, match=r"doubled: .* other results share"):
+        doubled[1, 2](constant)
+    with mg.inference_mode():
+        y = x * 3
+        doubled[1, 2](y)
+    with pytest.raises(GradientError, match="inference_mode"):
+        doubled[1, 2](y)
+    shifted[1, 2](y, x, 2, 1)
+    assert x.tolist() == [7.0, 7.0]
+
+
+def test_a_value_of_a_transform_is_refused():
+    x = mg.ones(2, 3, device="cuda")
+    for at in range(2):
+
+        def run(row, at=at):
+            given = [ones(3, "float32"), ones(3, "float32")]
+            given[at] = row
+            shifted[1, 3](*given, 3, 1)
+            return row
+
+        with pytest.raises(GradientError, match="belongs to a transform"):
+            mg.func.vmap(run)(x)
+
+
+def test_a_kernel_that_fails_has_written_what_it_has_written(simulator):
+    x = ones(2, "float32")
+    with pytest.raises(KernelError):
+        doubled[1, 3](x)
+    assert x.storage.version == 1

@@ -5,15 +5,19 @@ The function is one of a module, as the compiler sees it: it knows `np`, `math`,
 
 from __future__ import annotations
 
+import ast
 import inspect
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from minigrad.backends.cuda.runtime import Program, Size
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, DTypeError
 
+# What of `native.py` reads through a pointer and does no more, and which argument the pointer is.
+READERS = {"load_1": 0, "load_2": 0, "load_4": 0, "load_8": 0, "load_16": 0, "copy_async": 2}
 HEAD = '''"""{name}: written by its user."""
 
 import math
@@ -45,6 +49,33 @@ def text_of(function: Callable[..., Any]) -> str:
     return source[source.index("def ") :]
 
 
+@cache
+def written_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The names of a kernel's pointers and numbers, and those through which it may write.
+
+    A name is only read where all that is done with it is `p[i]` as a value.  One that is assigned to, given another
+    name or handed to a function may be written there; more than is true is harmless, less would be silent.
+    """
+    whole: Any = ast.parse(text_of(function)).body[0]
+    reads = set()
+    for node in ast.walk(whole):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            reads.add(id(node.value))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            at = READERS.get(node.func.id, len(node.args))
+            reads |= {id(x) for x in node.args[at : at + 1]}
+    names = tuple([p.arg for p in (*whole.args.posonlyargs, *whole.args.args)])
+    used = [node for node in ast.walk(whole) if isinstance(node, ast.Name) and id(node) not in reads]
+    return names, frozenset({node.id for node in used}.intersection(names))
+
+
+def written(function: Callable[..., Any], count: int) -> list[int]:
+    """Which of its first `count` arguments a kernel may write to, by their places."""
+    names, through = written_names(function)
+    return [k for k in range(count) if k >= len(names) or names[k] in through]
+
+
+@cache
 def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers: int) -> Program:
     """The module of a kernel: the function, and what calls it with its pointers and integers."""
     for dtype in dtypes:
