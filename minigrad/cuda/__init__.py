@@ -1,0 +1,31 @@
+"""What is asked of CUDA itself: is it there, how much memory is in use, in which order is work done?
+
+Tensors need nothing of this: `device="cuda"` does.  Names follow `torch.cuda`.  With MINIGRAD_CUDA=simulator, or
+`mg.override(cuda="simulator")`, all of it answers without a GPU.  `kernel` makes a function a kernel of one's own.
+"""
+
+from minigrad.cuda.facts import (
+    device_count,
+    empty_cache,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+    synchronize,
+)
+from minigrad.cuda.order import Event, Stream, current_stream, default_stream, set_stream, stream
+from minigrad.cuda.own import Kernel, kernel
+
+__all__ = [
+    "Event", "Kernel", "Stream", "current_stream", "default_stream", "device_count", "empty_cache",
+    "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
+    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+    "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
+]  # fmt: skip

@@ -1,0 +1,106 @@
+"""Is CUDA there, what is the device, and how much of its memory is in use?"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from minigrad.backends.cuda.family import Family
+from minigrad.backends.cuda.presence import driver, fault
+from minigrad.backends.cuda.runtime import DeviceMemory, Properties, Runtime
+from minigrad.backends.registry import backend_of, started
+from minigrad.config import settings
+from minigrad.core.device import as_device
+from minigrad.errors import DeviceError
+
+
+def is_available() -> bool:
+    """Whether `device="cuda"` can be used, on a real device or in the simulator.
+
+    `python -m minigrad doctor` says why not.  The driver is asked, which starts CUDA: processes that are forked later
+    cannot use it.
+    """
+    return settings.cuda == "simulator" or started("cuda") is not None or not fault()
+
+
+def device_count() -> int:
+    """How many devices there are, or 1 in use; only the first is ever used, "cuda:0"."""
+    if settings.cuda == "simulator" or started("cuda") is not None:
+        return 1
+    return 0 if fault() else driver().devices
+
+
+def current_runtime(device: Any = None) -> Runtime:
+    """The runtime of a device.  Raises DeviceError with what is missing for it, or for a device of another kind."""
+    where = as_device("cuda" if device is None else device)
+    if where.kind != "cuda" or where.index:
+        raise DeviceError(f"{where} cannot be used here: only the first CUDA device can, cuda:0", device=str(where))
+    backend: Any = backend_of(where)
+    if not isinstance(backend, Family):
+        raise DeviceError(f"{where} is served by {type(backend).__name__}, which has no runtime", device=str(where))
+    return backend.runtime
+
+
+def get_device_properties(device: Any = None) -> Properties:
+    """Name, compute capability, multiprocessors and memory of the device."""
+    return current_runtime(device).properties
+
+
+def get_device_name(device: Any = None) -> str:
+    """What the device calls itself; "simulator" for that."""
+    return current_runtime(device).properties.name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """Major and minor number of the compute capability."""
+    return current_runtime(device).properties.capability
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until all work of the device has ended."""
+    current_runtime(device).synchronize()
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+def memory_stats(device: Any = None) -> DeviceMemory:
+    """Bytes in use, reserved, at most so far, and free."""
+    return current_runtime(device).memory()
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors have now."""
+    return current_runtime(device).memory().allocated_bytes
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors had at most since the start or the last `reset_peak_memory_stats`."""
+    return current_runtime(device).memory().peak_bytes
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that were taken from the device: those in use and those kept for reuse."""
+    return current_runtime(device).memory().reserved_bytes
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """Bytes that were reserved at most."""
+    return current_runtime(device).memory().peak_reserved_bytes
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the peaks begin with what is in use now."""
+    current_runtime(device).reset_peak()
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Free and all bytes of the device, whoever has the rest."""
+    now = current_runtime(device).memory()
+    return now.free_bytes, now.total_bytes
+
+
+def empty_cache() -> None:
+    """Give memory that is kept for reuse back to the device, for other processes; what is in use stays."""
+    gc.collect()
+    current_runtime().empty_cache()

@@ -1,0 +1,171 @@
+"""In which order is work done?  Streams, of which each does its work in order, and events, which are places in them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.backends.cuda.runtime import Runtime
+from minigrad.cuda.facts import current_runtime
+from minigrad.errors import ArgumentError
+
+
+class Event:
+    """A place in a stream: others wait for it, two of them tell the time between.
+
+    enable_timing: whether `elapsed_time` is asked for later.
+
+    Example:
+        >>> with mg.override(cuda="simulator"):
+        ...     start, end = (mg.cuda.Event(enable_timing=True) for _ in range(2))
+        ...     start.record(); y = mg.ones(3, device="cuda") * 2; end.record()
+        ...     start.elapsed_time(end) >= 0
+        True
+    """
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.timing = enable_timing
+        self.place: Any = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """The place is where the work of a stream ends now; the current one's if none is given."""
+        stream = current_stream() if stream is None else stream
+        self.place = stream.runtime.timed(stream.native, self.timing)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let later work of a stream, or of the current one, wait for this place."""
+        if self.place is not None:
+            (current_stream() if stream is None else stream).native.wait(self.place)
+
+    def query(self) -> bool:
+        """Whether all work before this place has ended; true if it was never recorded."""
+        return self.place is None or self.place.is_done
+
+    def synchronize(self) -> None:
+        """Wait until all work before this place has ended."""
+        if self.place is not None:
+            self.place.sync()
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds from this place to another, both recorded and both with enable_timing; waits for the latter."""
+        for event, name in ((self, "the first"), (end, "the second")):
+            if not event.timing or event.place is None:
+                told = "was never recorded" if event.timing else "was made without enable_timing=True"
+                raise ArgumentError(f"elapsed_time: {name} event {told}", op="elapsed_time")
+        end.synchronize()
+        return float(end.place - self.place)
+
+    def __repr__(self) -> str:
+        return f"mg.cuda.Event({'not recorded' if self.place is None else 'done' if self.query() else 'under way'})"
+
+
+class Outer(threading.local):
+    """The streams that a thread came from."""
+
+    def __init__(self) -> None:
+        self.streams: list[Any] = []
+
+
+class Stream:
+    """Work that is done in its order, beside that of other streams.
+
+    Use it by `with mg.cuda.stream(s):`, or `with s:`.  A stream and the default one wait for each other, so memory is
+    never reused too early and results may be read by the default one at once; two other streams wait for each other
+    only where they are told to.
+
+    priority: the lower, the sooner its blocks are started.
+
+    Example:
+        >>> with mg.override(cuda="simulator"):
+        ...     s = mg.cuda.Stream()
+        ...     with s:
+        ...         y = mg.ones(3, device="cuda") * 2
+        ...     mg.cuda.current_stream().wait_stream(s)
+        ...     y.tolist()
+        [2.0, 2.0, 2.0]
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
+        self.runtime = current_runtime(device)
+        self.native = self.runtime.new_stream(priority)
+        self.outer = Outer()
+
+    @staticmethod
+    def of(runtime: Runtime, native: Any) -> Stream:
+        """The stream that a runtime knows."""
+        stream = Stream.__new__(Stream)
+        stream.runtime, stream.native, stream.outer = runtime, native, Outer()
+        return stream
+
+    @property
+    def cuda_stream(self) -> int:
+        """Its number, for other libraries: 1 is the legacy default one."""
+        return int(self.native.handle)
+
+    def synchronize(self) -> None:
+        """Wait until its work so far has ended."""
+        self.native.sync()
+
+    def query(self) -> bool:
+        """Whether its work so far has ended."""
+        return self.runtime.is_done(self.native)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event at the end of its work so far."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Let its later work wait for an event."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Let its later work wait for the work of another stream so far."""
+        self.wait_event(stream.record_event())
+
+    def __enter__(self) -> Stream:
+        self.outer.streams.append(self.runtime.stream)
+        self.runtime.use(self.native)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.runtime.use(self.outer.streams.pop())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.cuda_stream == other.cuda_stream
+
+    def __hash__(self) -> int:
+        return hash(self.cuda_stream)
+
+    def __repr__(self) -> str:
+        return f"mg.cuda.Stream({self.cuda_stream:#x})"
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream that this thread's work goes to."""
+    runtime = current_runtime(device)
+    return Stream.of(runtime, runtime.stream)
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The legacy default stream, which work goes to unless something else is said."""
+    runtime = current_runtime(device)
+    return Stream.of(runtime, runtime.foreign_stream(1))
+
+
+@contextmanager
+def stream(stream: Stream | None) -> Iterator[None]:
+    """Let this thread's work go to a stream inside a `with` block; None changes nothing."""
+    if stream is None:
+        yield
+        return
+    with stream:
+        yield
+
+
+def set_stream(stream: Stream) -> None:
+    """Let this thread's work go to a stream from now on."""
+    stream.runtime.use(stream.native)

@@ -1,0 +1,116 @@
+"""Kernels of one's own: what `mg.cuda.kernel` makes of a function, and what it asks of the tensors that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.backends.cuda import own
+from minigrad.config import settings
+from minigrad.cuda.facts import current_runtime
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError, check
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.noting import check_unsaved
+from minigrad.runtime.rebasing import current
+from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.writing import check_writable
+
+
+class Kernel:
+    """A function that runs once in each thread: `k[blocks, threads](x, y, out, n)`; made by `kernel`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.loaded: dict[Any, Any] = {}
+
+    def __getitem__(self, sizes: tuple[Any, Any]) -> Callable[..., None]:
+        """The kernel on a grid of blocks and a block of threads, each a number or up to three."""
+        if not isinstance(sizes, tuple) or len(sizes) != 2:
+            raise ArgumentError(f"{self.__name__}: write {self.__name__}[blocks, threads](...), not [{sizes!r}]")
+        grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
+        return lambda *given: self.launch(grid, block, given)
+
+    def launch(self, grid: Any, block: Any, given: tuple[Any, ...]) -> None:
+        """Run it; tensors become pointers to their first elements, which follow each other, and come before ints."""
+        name = self.__name__
+        tensors = [x for x in given if isinstance(x, Tensor)]
+        numbers = given[len(tensors) :]
+        if not tensors or any(x is not y for x, y in zip(given, tensors)) or any(type(n) is not int for n in numbers):
+            raise DTypeError(f"{name}: a kernel takes tensors and after them ints", op=name)
+        for x in tensors:
+            if isinstance(x, Wrapped):
+                raise GradientError(f"{name}: {describe(x)} belongs to a transform, which kernels do not pass", op=name)
+        runtime = current_runtime(tensors[0].device)
+        for x in tensors:
+            check(x.device is tensors[0].device, DeviceError, f"{name}: {describe(x)} is on {x.device}")
+            check(x.is_contiguous() and not x.offset, ShapeError, f"{name}: {describe(x)} is a view; clone it")
+        program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(numbers))
+        changed = [tensors[k] for k in own.written(self.function, len(tensors))]
+        for x in changed:
+            check_changeable(name, x)
+        loaded = self.loaded.get((runtime, program))
+        if loaded is None:
+            loaded = self.loaded[runtime, program] = runtime.load(program)
+        # Before the launch: one that fails may have written some elements.
+        for storage in {id(x.storage): x.storage for x in changed}.values():
+            storage.bump()
+        runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
+
+    def text(self, *given: Any) -> str:
+        """The module that is compiled for such arguments, or run by the simulator."""
+        tensors = [x for x in given if isinstance(x, Tensor)]
+        return own.own_program(self.function, tuple(x.dtype for x in tensors), len(given) - len(tensors)).text
+
+    def ptx(self, *given: Any) -> str:
+        """The machine language that it is compiled to for such arguments, which needs no device.
+
+        Raises KernelError with what is missing where the compiler is not installed.
+        """
+        from minigrad.backends.cuda import compile as compiler
+
+        check(not compiler.missing(), KernelError, f"{self.__name__} is not compiled: {compiler.missing()}")
+        tensors = [x for x in given if isinstance(x, Tensor)]
+        program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(given) - len(tensors))
+        return compiler.compiled(program).ptx
+
+
+def check_changeable(name: str, x: Tensor) -> None:
+    """Raise unless a kernel may write into x, of which nothing will be recorded."""
+    check_writable(name, x)
+    if mode.enabled and current(x) is not None:
+        raise GradientError(
+            f"{name}: a kernel of one's own is not recorded, and gradients flow through {describe(x)}, which it "
+            f"writes; give it x.detach().clone(), or launch it under mg.no_grad()",
+            op=name,
+        )
+    if settings.debug:
+        check_unsaved(name, x.storage)
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make a function a CUDA kernel: it takes pointers to the elements of tensors, then integers.
+
+    In it, `cuda` has what numba.cuda has: threadIdx, blockIdx, blockDim, gridDim, shared.array, syncthreads, shuffles,
+    atomic; `np` and `math` are there, nothing else of its surroundings is.  The simulator runs it thread by thread and
+    raises a KernelError for what a device does in silence: a race, a barrier that some threads miss, an index beyond
+    the end, memory that nobody has written.
+
+    Gradient: none is recorded.  What gradients flow through may be read, its elements as they are; it is written only
+    under `mg.no_grad()`.  A tensor counts as written that the function assigns to, renames or hands to a function,
+    such as cuda.atomic.add; what a graph has saved of it is then out of date, and backward says so.
+
+    Example:
+        >>> @mg.cuda.kernel
+        ... def double(x, out, n):
+        ...     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+        ...     if i < n:
+        ...         out[i] = x[i] * np.float32(2)
+        >>> with mg.override(cuda="simulator"):
+        ...     x, out = mg.arange(5, dtype="float32", device="cuda"), mg.empty(5, dtype="float32", device="cuda")
+        ...     double[2, 4](x, out, 5)
+        ...     out.tolist()
+        [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
+    return Kernel(function)
