@@ -1,7 +1,9 @@
-"""`python -m tests.benchmarks [--only NAME ...] [--json FILE] [--seconds S] [--list]`.
+"""`python -m tests.benchmarks [--device cuda [--tiny]] [--only NAME ...] [--json FILE] [--seconds S] [--list]`.
 
 Every row's results are compared before they are timed: a library that computes something else is not faster.
 `--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them.
+`--device cuda` has rows of its own, beside PyTorch and CuPy on the GPU; with MINIGRAD_CUDA=simulator they are run and
+compared at tiny sizes, and not timed.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks import compiling, limits, regions
+from minigrad.config import settings
+from tests.benchmarks import compiling, device, limits, regions
 from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
+from tests.benchmarks.cases.device import LARGE, TINY, rows
+from tests.benchmarks.checks import check, values
 from tests.benchmarks.libraries import Minigrad, installed
 from tests.benchmarks.report import HEADER, Result, line, machine, means, save
 from tests.benchmarks.timing import measure
@@ -23,29 +28,46 @@ from tests.benchmarks.timing import measure
 REPORTS = {"compile": compiling.report, "regions": regions.report}
 
 
-def main() -> int:
-    """Measure the rows that were asked for; 1 if a row's results disagree or it fails."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--only", action="append", metavar="NAME", help="rows whose title contains this; may repeat")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
-    parser.add_argument("--seconds", type=float, default=0.6, help="time for each row (default: %(default)s)")
-    parser.add_argument("--list", action="store_true", help="name the rows and stop")
-    options = parser.parse_args()
+def main(given: list[str] | None = None) -> int:
+    """Measure the rows that were asked for; 1 if a row's results disagree or it fails, 2 if there is no such device."""
+    options, parser = asked(given)
     if options.only and options.only[0] in REPORTS:
         REPORTS[options.only[0]]()
         return 0
-    cases = [c for c in CASES if not options.only or any(name in c.title for name in options.only)]
+    there = CASES
+    if options.device == "cuda":
+        there = rows(TINY if options.tiny or settings.cuda == "simulator" else LARGE)
+    cases = [c for c in there if not options.only or any(name in c.title for name in options.only)]
     if not cases:
         parser.error(f"no row's title contains {' or '.join(options.only)}; --list names them")
     if options.list:
         print("\n".join(c.title for c in cases))
         return 0
+    if options.device == "cuda":
+        return device.report(cases, there[0], options.seconds, options.json)
+    return on_the_cpu(cases, options.seconds, options.json)
+
+
+def asked(given: list[str] | None) -> tuple[argparse.Namespace, argparse.ArgumentParser]:
+    """The options of the command, and what reads them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: %(default)s")
+    parser.add_argument("--tiny", action="store_true", help="tiny operands, with --device cuda")
+    parser.add_argument("--only", action="append", metavar="NAME", help="rows whose title contains this; may repeat")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
+    parser.add_argument("--seconds", type=float, default=0.6, help="time for each row (default: %(default)s)")
+    parser.add_argument("--list", action="store_true", help="name the rows and stop")
+    return parser.parse_args(given), parser
+
+
+def on_the_cpu(cases: list[Case], seconds: float, json: Path | None) -> int:
+    """A line a row, and the means."""
     libraries = installed()
     print(machine(), limits.text(), HEADER, sep="\n")
     results, failed = [], 0
     for case in cases:
         try:
-            result = Result(case, run(case, libraries, options.seconds))
+            result = Result(case, run(case, libraries, seconds))
         except Exception as error:
             failed += 1
             print(f"{case.title:<52}  failed: {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
@@ -55,8 +77,8 @@ def main() -> int:
     print(means(results))
     if failed:
         print(f"{failed} rows failed")
-    if options.json:
-        save(results, options.json)
+    if json:
+        save(results, json)
     return 1 if failed else 0
 
 
@@ -67,22 +89,6 @@ def run(case: Case, libraries: list[Minigrad], seconds: float) -> dict[str, Any]
     check(case, {name: values(lib, prepared()) for name, (lib, prepared) in runs.items()})
     times = measure([prepared for _, prepared in runs.values()], seconds)
     return dict(zip(runs, times, strict=True))
-
-
-def values(library: Minigrad, result: Any) -> list[Any]:
-    """The results as arrays."""
-    return [library.array(x) for x in (result if isinstance(result, (list, tuple)) else [result])]
-
-
-def check(case: Case, results: dict[str, list[Any]]) -> None:
-    """Raise AssertionError where a library's result is not minigrad's, to `rtol` of the largest value."""
-    ours = results["minigrad"]
-    for name, theirs in results.items():
-        for mine, other in zip(ours, theirs, strict=True):
-            assert mine.shape == other.shape, f"{name} has shape {other.shape}, minigrad {mine.shape}"
-            scale = np.max(np.abs(other), initial=0.0, where=np.isfinite(other)) if mine.size else 0.0
-            close = np.allclose(mine, other, rtol=case.rtol, atol=case.rtol * float(scale), equal_nan=True)
-            assert close, f"minigrad and {name} differ"
 
 
 if __name__ == "__main__":

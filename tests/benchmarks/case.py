@@ -25,8 +25,10 @@ class Case:
     tracks: how many of the first operands want a gradient; with any, the row runs forward and backward.
     build: for rows that are more than one call: build(m, *tensors) -> a function without arguments.
     nbytes, flops: memory that must be moved and arithmetic that must be done at the least.
-    goal: the ratio torch / minigrad that the project asks of this row.
+    goal: the ratio torch / minigrad that the project asks of this row; on a GPU see `cases/device.py`.
     rtol: how far the results may be apart before the row is refused, relative to the largest value.
+    cublas: on a GPU, whether cuBLAS multiplies or this package's kernels; None for a row that does not ask.
+    host: on a GPU, timed by the host's clock until the call returns.  peak: its peak of memory is told.
     """
 
     group: str
@@ -40,6 +42,9 @@ class Case:
     flops: int = 0
     goal: float | None = None
     rtol: float = 2e-5
+    cublas: bool | None = None
+    host: bool = False
+    peak: bool = False
 
     @property
     def title(self) -> str:

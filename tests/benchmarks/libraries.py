@@ -10,20 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 import minigrad as mg
+from minigrad.config import settings
 from tests.benchmarks.case import Case, Run
 
 
 class Minigrad:
-    """minigrad on the CPU."""
+    """minigrad, on the CPU unless another device is named."""
 
     name = "minigrad"
     module = mg
 
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+
     def tensor(self, array: NDArray[Any], tracks: bool) -> Any:
-        return mg.tensor(array, requires_grad=tracks)
+        return mg.tensor(array, requires_grad=tracks, device=self.device)
 
     def array(self, x: Any) -> NDArray[Any]:
-        return np.asarray(x.detach().to(mg.float64).numpy() if x.dtype.is_float else x.numpy())
+        x = x.detach().to("cpu")
+        return np.asarray(x.numpy(), np.float64) if x.dtype.is_float else x.numpy()
 
     def prepare(self, case: Case, arrays: Sequence[NDArray[Any]]) -> Run | None:
         """The row as a function without arguments."""
@@ -85,6 +90,110 @@ def with_backward(fn: Any, module: Any, tensors: list[Any], leaves: list[Any]) -
         return [x.grad for x in leaves]
 
     return run
+
+
+class OnCuda(Minigrad):
+    """minigrad on a GPU, with its clock: events that the device passes."""
+
+    cuda = mg.cuda
+
+    def __init__(self) -> None:
+        super().__init__("cuda")
+
+    def mark(self) -> Any:
+        event = self.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, start: Any, end: Any) -> float:
+        end.synchronize()
+        return float(start.elapsed_time(end)) * 1e-3
+
+    def synchronize(self) -> None:
+        self.cuda.synchronize()
+
+    def tidy(self) -> None:
+        """Give memory back that is kept for reuse."""
+        self.cuda.empty_cache()
+
+    def peak(self, run: Run) -> int | None:
+        """The most bytes that tensors had while it ran, or None where that is not counted."""
+        run()
+        self.cuda.reset_peak_memory_stats()
+        run()
+        self.synchronize()
+        return int(self.cuda.max_memory_allocated())
+
+
+class PyTorchOnCuda(PyTorch, OnCuda):
+    """PyTorch on the same GPU; float32 is not rounded to TF32, for minigrad's is not."""
+
+    device = "cuda"
+
+    def __init__(self) -> None:
+        self.module = importlib.import_module("torch")
+        self.cuda = self.module.cuda
+        self.module.backends.cuda.matmul.allow_tf32 = self.module.backends.cudnn.allow_tf32 = False
+
+    def tensor(self, array: NDArray[Any], tracks: bool) -> Any:
+        return super().tensor(array, False).to(self.device).requires_grad_(tracks)
+
+    def array(self, x: Any) -> NDArray[Any]:
+        return super().array(x.cpu())  # type: ignore[no-any-return]
+
+
+class CuPy(OnCuda):
+    """CuPy, for the rows that NumPy can do: NumPy's functions hand its arrays on to it."""
+
+    name = "cupy"
+
+    def __init__(self) -> None:
+        self.module = importlib.import_module("cupy")
+        self.cuda = self.module.cuda
+
+    def array(self, x: Any) -> NDArray[Any]:
+        array = self.module.asnumpy(x)
+        return np.asarray(array, np.float64) if array.dtype.kind == "f" else array
+
+    def prepare(self, case: Case, arrays: Sequence[NDArray[Any]]) -> Run | None:
+        if case.numpy is None or case.tracks or any(a.dtype.kind not in "biuf" for a in arrays):
+            return None
+        fn, given = case.numpy, [self.module.asarray(a) for a in arrays]
+        return lambda: fn(*given)
+
+    def mark(self) -> Any:
+        event = self.cuda.Event()
+        event.record()
+        return event
+
+    def between(self, start: Any, end: Any) -> float:
+        end.synchronize()
+        return float(self.cuda.get_elapsed_time(start, end)) * 1e-3
+
+    def synchronize(self) -> None:
+        self.cuda.runtime.deviceSynchronize()
+
+    def tidy(self) -> None:
+        self.module.get_default_memory_pool().free_all_blocks()
+
+    def peak(self, run: Run) -> int | None:
+        return None
+
+
+def installed_on_cuda() -> tuple[list[OnCuda], list[str]]:
+    """minigrad and what else is there for the GPU; and a sentence for each that is not."""
+    found: list[OnCuda] = [OnCuda()]
+    absent = []
+    for name, library in (("torch", PyTorchOnCuda), ("cupy", CuPy)):
+        if settings.cuda == "simulator":
+            absent.append(f"{name} is not compared: it has no simulator")
+        elif importlib.util.find_spec(name) is None:
+            absent.append(f"{name} is not compared: it is not installed")
+        elif name == "torch" and not importlib.import_module(name).cuda.is_available():
+            absent.append("torch is not compared: it is installed without CUDA, or finds no device")
+        else:
+            found.append(library())
+    return found, absent
 
 
 def installed() -> list[Minigrad]:

@@ -7,8 +7,10 @@ import math
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import minigrad as mg
 from tests.benchmarks import limits
@@ -32,6 +34,12 @@ class Result:
     def ratio(self) -> float | None:
         torch = self.times.get("torch")
         return None if torch is None else torch.median / self.times["minigrad"].median
+
+    def facts(self) -> dict[str, Any]:
+        """What is written to a file."""
+        case, times = self.case, {name: asdict(times) for name, times in self.times.items()}
+        row = {"row": case.title, "goal": case.goal, "ratio": self.ratio, "nbytes": case.nbytes, "flops": case.flops}
+        return {**row, "times": times}
 
 
 def line(result: Result) -> str:
@@ -102,13 +110,7 @@ def machine() -> str:
     return ", ".join(parts)
 
 
-def save(results: list[Result], path: Path) -> None:
+def save(results: Sequence[Result], path: Path) -> None:
     """All numbers, for comparison with another run."""
-    rows = [
-        {
-            "row": r.case.title, "goal": r.case.goal, "ratio": r.ratio, "nbytes": r.case.nbytes, "flops": r.case.flops,
-            "times": {name: asdict(times) for name, times in r.times.items()},
-        }
-        for r in results
-    ]  # fmt: skip
-    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    found = {"machine": machine(), "rows": [result.facts() for result in results]}
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

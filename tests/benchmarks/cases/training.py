@@ -13,14 +13,14 @@ TABLE = Table("training")
 RATE, MOMENTUM = 0.01, 0.9
 
 
-def network(*sizes: int) -> Callable[[np.random.Generator], list[np.ndarray]]:
-    """A weight and a bias for each layer, then a batch of 64 and its labels."""
+def network(*sizes: int, batch: int = 64) -> Callable[[np.random.Generator], list[np.ndarray]]:
+    """A weight and a bias for each layer, then a batch and its labels."""
 
     def arrays(rng: np.random.Generator) -> list[np.ndarray]:
         data: list[np.ndarray] = []
         for rows, cols in itertools.pairwise(sizes):
             data += [(rng.standard_normal((cols, rows)) / rows**0.5).astype(np.float32), np.zeros(cols, np.float32)]
-        return [*data, rng.standard_normal((64, sizes[0])).astype(np.float32), rng.integers(0, sizes[-1], 64)]
+        return [*data, rng.standard_normal((batch, sizes[0])).astype(np.float32), rng.integers(0, sizes[-1], batch)]
 
     return arrays
 
@@ -59,7 +59,7 @@ def training_step(m: Any, *tensors: Any) -> Callable[[], Any]:
     """A step of training; the first run's loss and parameters are compared."""
     *leaves, x, labels = tensors
     functional = m.nn.functional
-    # PyTorch's own optimizer, in its fastest form on a CPU.
+    # PyTorch's own optimizer, in its fastest form.
     optimizer = Momentum(leaves) if m is mg else m.optim.SGD(leaves, RATE, MOMENTUM, fused=True)
 
     def run() -> Any:
