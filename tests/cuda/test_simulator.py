@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from minigrad.backends.cuda import strands
 from minigrad.backends.cuda.elementwise import write_elementwise
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import Simulator, check_written
@@ -12,6 +11,7 @@ from minigrad.backends.cuda.words import Point, Words
 from minigrad.core.dtype import f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.errors import KernelError
 from minigrad.kernels.cuda import native
 from minigrad.kernels.cuda.elementwise import DENSE
 from minigrad.ops.record import schema
@@ -59,11 +59,8 @@ def kernel(in_0, out, numbers):
 """
 
 
-@pytest.fixture(params=["greenlets", "threads"] if strands.greenlet else ["threads"])
-def machine(request, monkeypatch):
-    """A simulator whose threads are greenlets where there are any, or threads of the system."""
-    if request.param == "threads":
-        monkeypatch.setattr(strands, "greenlet", None)
+@pytest.fixture
+def machine():
     return Simulator()
 
 
@@ -136,6 +133,38 @@ def test_lanes_that_do_not_all_come_to_a_shuffle_are_noticed(machine):
     text = SUM.replace("    while lanes > 0:\n", "    while lanes > 0 and t != 5:\n")
     sentence = noticed(machine, "divergence", text, range(128), 1, threads=128, numbers=(128,))
     assert "for lanes of its warp that never come" in sentence
+
+
+HELPED = SUM.replace("def kernel", """def joined(acc, lanes):
+    return acc if lanes == 0 else joined(acc + cuda.shfl_xor_sync(0xFFFFFFFF, acc, lanes), lanes // 2)
+
+def kernel""").replace("    while lanes > 0:\n        acc = acc + cuda.shfl_xor_sync(0xFFFFFFFF, acc, lanes)\n"
+                       "        lanes = lanes // 2\n", "    acc = joined(acc, lanes)\n")  # fmt: skip
+
+
+def test_functions_of_a_kernel_may_wait(machine):
+    assert "joined(acc, lanes)\n    if t" in HELPED
+    assert run(machine, HELPED, range(128), 1, threads=128, numbers=(128,)).tolist() == [128 * 127 / 2]
+    sentence = noticed(
+        machine, "divergence", HELPED.replace("acc if lanes == 0", "acc if lanes == 0 or t5() == 5").replace(
+            "def joined", "def t5():\n    return cuda.threadIdx.x\n\ndef joined"), range(128), 1, threads=128,
+        numbers=(128,),
+    )  # fmt: skip
+    assert "waits at line 10 for lanes of its warp" in sentence
+
+
+@pytest.mark.parametrize(("change", "name"), [
+    (("    cuda.syncthreads()\n", "    wait = cuda.syncthreads\n    wait()\n"), "syncthreads"),
+    (("    cuda.syncthreads()\n", "    f = lambda: cuda.syncthreads()\n    f()\n"), "syncthreads"),
+    (("    while lanes", "    found = [cuda.shfl_xor_sync(0xFFFFFFFF, acc, 1) for _ in range(2)]\n    while lanes"),
+     "shfl_xor_sync"),
+    (("    if t == 0:\n", "    f = joined\n    if t == 0:\n"), "joined"),
+])  # fmt: skip
+def test_what_would_wait_unseen_is_refused(machine, change, name):
+    text = HELPED if name == "joined" else SUM
+    assert change[0] in text
+    with pytest.raises(KernelError, match=f"kernel: {name} at line .* waits for other threads; the simulator follows"):
+        run(machine, text.replace(*change), range(128), 1, threads=128, numbers=(128,))
 
 
 def test_lanes_of_a_warp_need_a_barrier_of_the_warp(machine):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.cuda.matrices import results
-from minigrad.backends.cuda.strands import strand
 from minigrad.backends.cuda.watched import Access, Cells, Notice
 from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
 
@@ -26,16 +26,21 @@ class Lane:
 
     __slots__ = ("access", "dead", "index", "line", "number", "result", "strand", "value", "waits")
 
-    def __init__(self, number: int, size: Point) -> None:
-        self.number = number
-        self.index = Point(number % size.x, number // size.x % size.y, number // (size.x * size.y))
+    def __init__(self, index: Point, access: Access) -> None:
+        self.number = access.thread
+        self.index, self.access = index, access
         self.strand: Any = None
         self.waits: tuple[str, Any] | None = None
         self.value: Any = None
         self.result: Any = None
         self.line = 0
         self.dead = False
-        self.access = Access(0, 0, 0, 0, 0, 0)
+
+
+@cache
+def places(size: Point) -> tuple[Point, ...]:
+    """Where the threads of a block of a size are, by number."""
+    return tuple(Point(x, y, z) for z in range(size.z) for y in range(size.y) for x in range(size.x))
 
 
 class Order:
@@ -59,12 +64,11 @@ class Block:
     def __init__(self, words: Words, number: int, where: Point, size: Point, order: Order) -> None:
         self.words, self.number, self.order = words, number, order
         words.block, words.cuda.blockIdx = self, where
-        self.lanes = [Lane(k, size) for k in range(size.x * size.y * size.z)]
+        launch = words.launch
+        self.lanes = [Lane(at, Access(launch, number, 0, k // 32, 0, k)) for k, at in enumerate(places(size))]
         self.shared: dict[Any, Cells] = {}
         self.copies: dict[int, list[list[Any]]] = {}  # asynchronous ones of each thread, in groups
         self.current = self.lanes[0]
-        for lane in self.lanes:
-            lane.access = Access(words.launch, number, 0, lane.number // 32, 0, lane.number)
 
     def shared_array(self, site: Any, shape: Any, dtype: np.dtype[Any]) -> Cells:
         """The array that all threads find at a place of the text."""
@@ -91,15 +95,10 @@ class Block:
 
     # ---- kernels whose threads do
 
-    def run(self, kernel: Callable[..., None], args: Sequence[Any]) -> None:
-        """All threads, from barrier to barrier."""
-
-        def thread() -> None:
-            with np.errstate(all="ignore"):  # a strand does not know what whoever resumes it has set
-                kernel(*args)
-
+    def run(self, kernel: Callable[..., Any], args: Sequence[Any]) -> None:
+        """All threads, from barrier to barrier.  kernel: a generator, see `strands.py`."""
         for lane in self.lanes:
-            lane.strand = strand(thread)
+            lane.strand = kernel(*args)
         warps = [self.lanes[k : k + 32] for k in range(0, len(self.lanes), 32)]
         try:
             while not all(lane.dead for lane in self.lanes):
@@ -108,7 +107,7 @@ class Block:
                 self.pass_barrier()
         finally:
             for lane in self.lanes:
-                lane.strand.end()
+                lane.strand.close()
 
     def run_warp(self, warp: list[Lane]) -> None:
         """The lanes of a warp, until each has ended or waits for the block."""
@@ -117,7 +116,10 @@ class Block:
             for lane in self.order.of(ready):
                 lane.waits = None
                 self.enter(lane)
-                lane.dead = lane.strand.resume()
+                try:
+                    lane.strand.send(lane.result)
+                except StopIteration:
+                    lane.dead = True
             ready = []
             groups: dict[Any, list[Lane]] = {}
             for lane in warp:
@@ -129,13 +131,12 @@ class Block:
                     self.together(what, group)
                     ready += group
 
-    def meet(self, what: tuple[str, Any], value: Any, depth: int = 2) -> Any:
-        """Called by a thread: wait for the others; what they find together.  depth: calls up to the kernel."""
+    def meet(self, what: tuple[str, Any], value: Any, depth: int = 2) -> None:
+        """Called by a thread, which is left then: it waits for the others, and is sent what they find together.  depth:
+        calls up to the kernel."""
         lane = self.current
         lane.waits, lane.value = what, value
         lane.line = sys._getframe(depth).f_lineno
-        lane.strand.wait()
-        return lane.result
 
     def together(self, what: str, group: list[Lane]) -> None:
         """What the lanes of a warp find, once all have come."""

@@ -22,8 +22,8 @@ Bits = NDArray[np.uint16]
 def instructions(words: Any) -> dict[str, Callable[..., Any]]:
     """The names of `native.py` that are about matrices."""
 
-    def together(what: str, value: Any) -> Any:
-        return words.block.meet((what, ALL_LANES), value, 3)
+    def together(what: str, value: Any) -> None:
+        words.block.meet((what, ALL_LANES), value, 3)
 
     def copy_async(array: Any, to: Any, p: Any, i: Any, n: Any) -> None:
         values = p.load(i, GROUP) if n else (0,) * GROUP

@@ -14,7 +14,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from minigrad.backends.base import Launch
 from minigrad.backends.cuda.block import Block, Order
 from minigrad.backends.cuda.pinning import Pins
 from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
+from minigrad.backends.cuda.strands import interruptible
 from minigrad.backends.cuda.streams import LEGACY, SimulatedEvent, SimulatedStream
 from minigrad.backends.cuda.watched import Cells, Notice, Room
 from minigrad.backends.cuda.words import WAITING, Point, Words
@@ -38,12 +38,12 @@ class Simulated:
         self.path = f"<minigrad {program.file}>"
         lines = program.text.splitlines(keepends=True)
         linecache.cache[self.path] = (len(program.text), None, lines, self.path)
-        self.code = compile(program.text, self.path, "exec")
+        tree, self.waits = interruptible(program.name, program.text, WAITING)
+        self.code = compile(tree, self.path, "exec")
         facts: dict[str, Any] = {"device": lambda function: function, "cuda": None, "libdevice": None}
         exec(self.code, facts)
         self.pointers: tuple[Any, ...] = tuple(map(np.dtype, facts["POINTERS"]))
         self.numbers: int = facts["NUMBERS"]
-        self.waits = not WAITING.isdisjoint(names_in(self.code))
 
     def function(self, words: Words) -> Callable[..., None]:
         """The kernel with the names of a launch."""
@@ -53,15 +53,6 @@ class Simulated:
             space["T"] = bool  # in registers a truth value counts as 0 or 1, which NumPy's does not
         kernel: Callable[..., None] = space["kernel"]
         return kernel
-
-
-def names_in(code: CodeType) -> set[str]:
-    """The names that a code and those inside of it use."""
-    found = set(code.co_names)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            found |= names_in(inner)
-    return found
 
 
 class Lent(DeviceBuffer):

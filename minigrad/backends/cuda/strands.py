@@ -1,93 +1,79 @@
-"""Threads of a block that wait for each other: functions that can be left in the middle and taken up again.
+"""Threads of a block that wait for each other: the text of a kernel such that it can be left and taken up again.
 
-One runs at a time.  Where greenlet is installed, a switch costs half a microsecond; else each is a thread of the system
-that waits for its turn.
+What waits gives the block a word of what it waits for and is left there, by `yield`; the block sends what the others
+brought.  A function that waits is a generator then, and so is one that calls it, by `yield from`.  All of them run in
+one thread of the system, and a switch costs what a call does.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from contextvars import copy_context
+import ast
+from collections.abc import Collection, Iterator
 from typing import Any
 
-try:
-    import greenlet
-except ImportError:
-    greenlet = None
+from minigrad.errors import KernelError
+
+INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-class GreenStrand:
-    """A function on a greenlet."""
+def interruptible(kernel: str, text: str, waiting: Collection[str]) -> tuple[ast.Module, bool]:
+    """The text as it can be left where something in `waiting` is called, and whether its function `kernel` can be.
 
-    def __init__(self, function: Callable[[], None]) -> None:
-        self.home = greenlet.getcurrent()
-        self.green = greenlet.greenlet(function)
-
-    def resume(self) -> bool:
-        """Run on until it waits or ends; whether it has ended.  Raises what it raises."""
-        self.green.switch()
-        return bool(self.green.dead)
-
-    def wait(self) -> None:
-        """Called by the function: go back to whoever resumed it."""
-        self.home.switch()
-
-    def end(self) -> None:
-        """Leave a function that waits."""
-        if self.green and not self.green.dead:
-            self.green.throw(greenlet.GreenletExit)
-
-
-class Left(BaseException):
-    """Ends a function that nobody takes up again."""
-
-
-class ThreadStrand:
-    """A function on a thread of the system, which runs only while it is resumed."""
-
-    def __init__(self, function: Callable[[], None]) -> None:
-        self.function = function
-        self.turn, self.back = threading.Semaphore(0), threading.Semaphore(0)
-        self.thread: threading.Thread | None = None
-        self.error: BaseException | None = None
-        self.dead = self.left = False
-
-    def run(self) -> None:
-        try:
-            self.function()
-        except Left:
-            pass
-        except BaseException as error:  # handed to whoever resumed it
-            self.error = error
-        self.dead = True
-        self.back.release()
-
-    def resume(self) -> bool:
-        if self.thread is None:
-            # In a copy of the context: NumPy keeps there which warnings are wanted.
-            self.thread = threading.Thread(target=copy_context().run, args=(self.run,), daemon=True)
-            self.thread.start()
-        else:
-            self.turn.release()
-        self.back.acquire()
-        if self.error is not None:
-            raise self.error
-        return self.dead
-
-    def wait(self) -> None:
-        self.back.release()
-        self.turn.acquire()
-        if self.left:
-            raise Left
-
-    def end(self) -> None:
-        if self.thread is not None and not self.dead:
-            self.left = True
-            self.turn.release()
-            self.back.acquire()
+    Raises KernelError for what waits and is not called by its name in a function, and would wait unseen.
+    """
+    tree = ast.parse(text)
+    if not any(name in text for name in waiting):
+        return tree, False
+    nodes = list(ast.walk(tree))
+    calls = {
+        f: [node for node in own(f) if isinstance(node, ast.Call)] for f in nodes if isinstance(f, ast.FunctionDef)
+    }
+    left: set[str] = set()
+    before = -1
+    while len(left) > before:
+        before = len(left)
+        left |= {f.name for f, made in calls.items() if any(waits(call, waiting, left) for call in made)}
+    called = {id(call.func) for made in calls.values() for call in made}
+    for node in nodes:
+        if name_of(node) in {*waiting, *left} and id(node) not in called:
+            raise KernelError(
+                f"{kernel}: {name_of(node)} at line {getattr(node, 'lineno', 0)} waits for other threads; the "
+                f"simulator follows it where it is called by its name in a function"
+            )
+    return Leaving(waiting, left).visit(tree), "kernel" in left
 
 
-def strand(function: Callable[[], None]) -> Any:
-    """A function that can wait."""
-    return ThreadStrand(function) if greenlet is None else GreenStrand(function)
+def name_of(node: ast.AST) -> str | None:
+    """The name that is looked up here."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else None
+
+
+def own(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function's body, but those of functions inside of it."""
+    rest: list[ast.AST] = list(function.body)
+    while rest:
+        node = rest.pop()
+        if not isinstance(node, INNER):
+            yield node
+            rest += ast.iter_child_nodes(node)
+
+
+def waits(call: ast.Call, waiting: Collection[str], left: Collection[str]) -> bool:
+    """Whether something is called that waits, or a function that does."""
+    return name_of(call.func) in waiting or (isinstance(call.func, ast.Name) and call.func.id in left)
+
+
+class Leaving(ast.NodeTransformer):
+    """Writes `yield` where something waits, and `yield from` where a function is called that does."""
+
+    def __init__(self, waiting: Collection[str], left: Collection[str]) -> None:
+        self.waiting, self.left = waiting, left
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if not waits(node, self.waiting, self.left):
+            return node
+        kind = ast.Yield if name_of(node.func) in self.waiting else ast.YieldFrom
+        return ast.copy_location(kind(node), node)

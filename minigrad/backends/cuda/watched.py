@@ -8,6 +8,7 @@ barriers of the block and of the warp came before, the thread.
 from __future__ import annotations
 
 import ctypes
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,13 +86,10 @@ class Room:
 class Cells:
     """Elements of a room as a kernel sees them: a pointer, or an array of some shape."""
 
-    def __init__(
-        self, room: Room, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...] = (), private: bool = False
-    ):
+    def __init__(self, room: Room, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...] = ()):
         self.room, self.dtype, self.words, self.shape = room, dtype, words, shape
         self.size = room.bytes.size // dtype.itemsize
         self.elements = room.bytes[: self.size * dtype.itemsize].view(dtype)
-        self.private = private  # one thread's own
 
     def place(self, index: Any) -> int:
         """The flat place of an index, which has to be there."""
@@ -163,8 +161,6 @@ class Cells:
         at = place * self.dtype.itemsize
         if not self.room.stamps[at]:
             raise self.notice("unwritten", f"is read at {place}, which nobody has written")
-        if self.private:
-            return
         now: Access = self.words.access
         trace = self.trace(at)
         if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
@@ -177,8 +173,6 @@ class Cells:
         at = place * self.dtype.itemsize
         launch = self.words.launch
         self.room.stamps[at : at + self.dtype.itemsize] = launch
-        if self.private:
-            return
         now: Access = self.words.access
         trace = self.trace(at)
         if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
@@ -204,11 +198,15 @@ class Cells:
         return Notice(f"{self.words.kernel}: {self.room.name} {what} ({self.words.access})", kind=kind)
 
 
+NOWHERE = Room(0, "a local array")  # its elements are Python's
+
+
 class Own(Cells):
     """An array of one thread's own, which nobody else can meet: only its ends and what is unwritten are looked at."""
 
-    def __init__(self, room: Room, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...]):
-        super().__init__(room, dtype, words, shape, True)
+    def __init__(self, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...]):
+        self.room, self.dtype, self.words, self.shape = NOWHERE, dtype, words, shape
+        self.size = prod(shape)
         self.items: list[Any] = [None] * self.size
 
     def __getitem__(self, index: Any) -> Any:
@@ -221,3 +219,8 @@ class Own(Cells):
     def __setitem__(self, index: Any, value: Any) -> None:
         place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)
         self.items[place] = self.dtype.type(value)
+
+    def update(self, index: Any, function: Any) -> Any:
+        old = self[index]
+        self[index] = function(old)
+        return old

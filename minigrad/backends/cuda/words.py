@@ -81,46 +81,45 @@ class Cuda:
         return self._words.block.shared_array((caller.f_code, caller.f_lasti), shape, np.dtype(dtype))
 
     def _local_array(self, shape: Any, dtype: Any, alignment: int = 16) -> Cells:
-        sizes, kind = sizes_of(shape), np.dtype(dtype)
-        return Own(Room(math.prod(sizes) * kind.itemsize, "a local array"), kind, self._words, sizes)
+        return Own(np.dtype(dtype), self._words, sizes_of(shape))
 
-    # ---- waiting for others: (what, the lanes that are waited for), a value
+    # ---- waiting for others: (what, the lanes that are waited for), a value; what they find is sent to the thread
 
     def syncthreads(self) -> None:
         self._words.block.meet(("block", "sync"), None)
 
-    def syncthreads_count(self, x: Any) -> int:
-        return int(self._words.block.meet(("block", "count"), x))
+    def syncthreads_count(self, x: Any) -> None:
+        self._words.block.meet(("block", "count"), x)
 
-    def syncthreads_and(self, x: Any) -> bool:
-        return bool(self._words.block.meet(("block", "and"), x))
+    def syncthreads_and(self, x: Any) -> None:
+        self._words.block.meet(("block", "and"), x)
 
-    def syncthreads_or(self, x: Any) -> bool:
-        return bool(self._words.block.meet(("block", "or"), x))
+    def syncthreads_or(self, x: Any) -> None:
+        self._words.block.meet(("block", "or"), x)
 
     def syncwarp(self, mask: int = ALL_LANES) -> None:
         self._words.block.meet(("sync", mask), None)
 
-    def shfl_sync(self, mask: int, x: Any, lane: int) -> Any:
-        return self._words.block.meet(("shuffle", mask), (x, int(lane) % 32))
+    def shfl_sync(self, mask: int, x: Any, lane: int) -> None:
+        self._words.block.meet(("shuffle", mask), (x, int(lane) % 32))
 
-    def shfl_xor_sync(self, mask: int, x: Any, lanes: int) -> Any:
-        return self._words.block.meet(("shuffle", mask), (x, self.laneid ^ int(lanes)))
+    def shfl_xor_sync(self, mask: int, x: Any, lanes: int) -> None:
+        self._words.block.meet(("shuffle", mask), (x, self.laneid ^ int(lanes)))
 
-    def shfl_down_sync(self, mask: int, x: Any, lanes: int) -> Any:
-        return self._words.block.meet(("shuffle", mask), (x, self.laneid + int(lanes)))
+    def shfl_down_sync(self, mask: int, x: Any, lanes: int) -> None:
+        self._words.block.meet(("shuffle", mask), (x, self.laneid + int(lanes)))
 
-    def shfl_up_sync(self, mask: int, x: Any, lanes: int) -> Any:
-        return self._words.block.meet(("shuffle", mask), (x, self.laneid - int(lanes)))
+    def shfl_up_sync(self, mask: int, x: Any, lanes: int) -> None:
+        self._words.block.meet(("shuffle", mask), (x, self.laneid - int(lanes)))
 
-    def all_sync(self, mask: int, x: Any) -> bool:
-        return bool(self._words.block.meet(("all", mask), x))
+    def all_sync(self, mask: int, x: Any) -> None:
+        self._words.block.meet(("all", mask), x)
 
-    def any_sync(self, mask: int, x: Any) -> bool:
-        return bool(self._words.block.meet(("any", mask), x))
+    def any_sync(self, mask: int, x: Any) -> None:
+        self._words.block.meet(("any", mask), x)
 
-    def ballot_sync(self, mask: int, x: Any) -> int:
-        return int(self._words.block.meet(("ballot", mask), x))
+    def ballot_sync(self, mask: int, x: Any) -> None:
+        self._words.block.meet(("ballot", mask), x)
 
     # ---- arithmetic
 
@@ -139,7 +138,7 @@ class Cuda:
         return np.float64(a * b + c)
 
 
-# What waits for other threads: a kernel that mentions none of these runs its threads one after the other.
+# What waits for other threads: a kernel that calls none of these runs its threads one after the other.
 WAITING = {name for name in vars(Cuda) if "sync" in name} | TOGETHER
 
 
