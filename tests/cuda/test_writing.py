@@ -14,9 +14,9 @@ from minigrad.errors import IndexOutOfRange
 @pytest.mark.parametrize(("order", "seed"), [("forward", 0), ("reverse", 0), ("random", 1)])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_the_last_of_equal_indices_stands_in_every_order(simulator, order, seed, dim):
-    a = mg.arange(60, dtype="float32").reshape(3, 4, 5)
-    index = mg.tensor([1, 0, -1, 1, 1, 0])
-    src = mg.arange(1000, dtype="float32")[: 6 * 60 // a.shape[dim]]
+    a = mg.arange(60, dtype="float32", device="reference").reshape(3, 4, 5)
+    index = mg.tensor([1, 0, -1, 1, 1, 0], device="reference")
+    src = mg.arange(1000, dtype="float32", device="reference")[: 6 * 60 // a.shape[dim]]
     shape = tuple(6 if d == dim else n for d, n in enumerate(a.shape))
     src = src.reshape(shape[::-1]).permute(2, 1, 0) + 0.5
     wanted = mg.index_copy(a, dim, index, src)
