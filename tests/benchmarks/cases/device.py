@@ -90,9 +90,9 @@ def dense(sizes: Sizes) -> Table:
     )  # fmt: skip
     more = {"goal": CONTIGUOUS, "numpy": lambda a, b: a + b}
     for name, dtype in DTYPES.items():
-        size = np.dtype(dtype).itemsize
-        pair = numbers((n,), (n,), dtype=dtype)
-        table.add(f"add {name}", pair, lambda m, a, b: a + b, nbytes=3 * size * n, rtol=ROUNDED[name], **more)
+        many = 4 * n // np.dtype(dtype).itemsize
+        pair = numbers((many,), (many,), dtype=dtype)
+        table.add(f"add {name}", pair, lambda m, a, b: a + b, nbytes=12 * n, rtol=ROUNDED[name], **more)
     exp = lambda m, x: m.exp(x)
     table.add("exp f32", numbers((n,)), exp, numpy=np.exp, nbytes=8 * n, goal=CONTIGUOUS)
     table.add(
