@@ -78,7 +78,7 @@ def labels(backend):
 @pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
 @pytest.mark.shared(by=lambda dtype, sides: dtype is f16 or sides == (False, False))
 def test_halves_on_the_tensor_cores_by_asynchronous_copies(backend, dtype, sides):
-    m, k, n = 40, 72, 48  # neither whole tiles nor whole slices
+    m, k, n = 40, 72, 24  # neither whole tiles nor whole slices
     operands = [even(numbers(s, dtype, i), dtype, side) for i, (s, side) in enumerate(zip([(m, k), (k, n)], sides))]
     with backend.runtime.ordered("reverse" if dtype is f16 else "random", 3):
         hold(backend, *operands, dtype)
