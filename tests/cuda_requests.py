@@ -100,6 +100,17 @@ def casts(backend):
             backend.prepare(requests.Copy(), spec(target), spec(source))
 
 
+def turns(backend):
+    """Copies and casts by tiles: words of one element, two and four, batches, other strides than 1."""
+    even = Layout.contiguous((64, 96)).transpose(0, 1)
+    for source, target in [(d, d) for d in (bool_, u8, f16, f32, f64)] + [(f32, f16), (u8, f16), (i64, bool_)]:
+        for layout in (even, layout_of((96, 64), "transposed")):
+            backend.prepare(requests.Copy(), spec(target, (96, 64)), Spec(layout, source))
+    turned = Layout.contiguous((3, 5, 65, 70)).permute((1, 0, 3, 2))
+    for layout in (turned, turned.slice(2, None, None, 2)):
+        backend.prepare(requests.Copy(), spec(f16, layout.shape), Spec(layout, f16))
+
+
 def folds(backend):
     """A fold of each kind, in dtypes that differ in a conversion, along and across memory, whole and in pieces."""
     for name, dtype in itertools.product(("sum", "mean", "amax", "any"), (f16, bf16, f32, i32, u8, bool_)):
@@ -271,6 +282,7 @@ def joins(backend):
 FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
+    "turns": turns,
     "folds": folds,
     "indices": indices,
     "products": products,

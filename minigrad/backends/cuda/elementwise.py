@@ -1,6 +1,7 @@
 """Elementwise loops on CUDA: from specs to a plan, a kernel and a launch.
 
-The loops are in `kernels/cuda/elementwise.py`, the plans in `loops.py`.  A copy is one of them, by its lowering.
+The loops are in `kernels/cuda/elementwise.py`, the plans in `loops.py`.  A copy is one of them, by its lowering; where
+its operand is transposed it goes by tiles.
 """
 
 from __future__ import annotations
@@ -13,15 +14,20 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import Family, nothing
-from minigrad.backends.cuda.loops import ROWS_OF_GRID, plan_elementwise
-from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, plan_elementwise, plan_turned
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.kernels.cpu.target import element
 from minigrad.kernels.cuda import elementwise
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
+
+MOVES = (IDENTITY, NONZERO)  # copies and casts, which are worth the way through shared memory
+RESIDENT = {1: 6, 2: 5, 4: 4}  # blocks of tiles that a multiprocessor has registers for, by the elements of a word
 
 
 class Elementwise(Family):
@@ -32,12 +38,16 @@ class Elementwise(Family):
         if out.layout.numel == 0:
             return nothing
         sizes = [spec.dtype.itemsize for spec in (out, *operands)]
-        plan = plan_elementwise(out.layout, [a.layout for a in operands], sizes)
         dtypes = tuple(a.dtype for a in operands)
-        kernel = self.kernel(
-            write_elementwise, scalar, compute, dtypes, out.dtype, plan.kind, plan.steps, plan.width, plan.rank,
-            plan.long,
-        )  # fmt: skip
+        if scalar in MOVES and (turned := plan_turned(out.layout, operands[0].layout, sizes)):
+            plan = turned
+            kernel = self.kernel(write_turned, scalar, compute, *dtypes, out.dtype, plan.width, plan.rank)
+        else:
+            plan = plan_elementwise(out.layout, [a.layout for a in operands], sizes)
+            kernel = self.kernel(
+                write_elementwise, scalar, compute, dtypes, out.dtype, plan.kind, plan.steps, plan.width, plan.rank,
+                plan.long,
+            )  # fmt: skip
         grid = (self.blocks(plan.units, plan.block[0]), min(plan.high, ROWS_OF_GRID), 1)
         return self.bind(kernel, grid, plan.block, plan.numbers)
 
@@ -83,6 +93,47 @@ def places(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict[st
         names |= {f"STEP_{k}": str(step), f"LANE_{k}": f"x_{k}[J]" if moves else f"x_{k}"}
         names[f"TAKE_{k}"] = f"load_{width}(in_{k}, base_{k} + at)" if moves else f"in_{k}[base_{k}]"
     return names if width > 1 else names | {f"TAKE_{k}": LEFT_OUT for k in range(len(steps))}
+
+
+def write_turned(scalar: ScalarFn, compute: np.dtype[Any], a: DType, out: DType, width: int, rank: int) -> Program:
+    """Write one copy or cast by tiles."""
+    label = f"tiles{rank}" + (f"_by{width}" if width > 1 else "")
+    high, side = elementwise.HIGH, WARP * width
+    sizes = {"WIDTH": width, "HIGH": high, "SIDE": side, "AREA": side * side, "TURNS": WARP // high,
+             "LINES": side // high}  # fmt: skip
+    held = "uint8" if out.kind == "bool" else element(out)
+    text = write_kernel(
+        f"{scalar.name}: {a} -> {out}; {label}.",
+        elementwise.tiles,
+        operands=(a,),
+        out=out,
+        compute=compute,
+        macros={"F": scalar_macro(scalar, compute, CUDA), "TURN": turn_macro(width, rank)},
+        constants={name: str(size) for name, size in sizes.items()}
+        | {"HELD": f"np.{held}", "PUT": f"store_{width}", "TAKE": f"load_{width}"},
+        imports=f"BLOCK = {THREADS, RESIDENT[width]}\n",
+        helpers=[elementwise.value],
+        fields=elementwise.tiles_fields(rank),
+        target=CUDA,
+    )
+    return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+
+
+def turn_macro(width: int, rank: int) -> Expand:
+    """The word TURN(p, x, word): the elements from p on, WIDTH along the operand and WIDTH along the result, become
+    words of the tile, one a row."""
+    far = f"numbers[{elementwise.tiles_fields(rank).place('far', group='1')}]"
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        p, x, word = map(ast.unparse, args)
+        lines = [f"at_word = {p}"]
+        lines += [f"v{j} = load_{width}(in_0, at_word + {j} * {far})" for j in range(width)]
+        for k in range(width):
+            values = ", ".join(f"value(v{j}[{k}])" for j in range(width))
+            lines.append(f"store_{width}(tile, (({x} * {width} + {k}) * 32 + ({word} ^ {x})) * {width}, ({values},))")
+        return lines, ast.Constant(0)
+
+    return expand
 
 
 def call_macro(name: str) -> Expand:

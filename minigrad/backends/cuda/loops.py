@@ -1,7 +1,8 @@
 """The loops of elementwise kernels on a grid: a layout class chosen, how wide threads read, the numbers by name.
 
-DENSE is one run with steps of 0 or 1, ROWS are rows of such runs, NEST is anything else.  Places fit in 32 bits, where
-they are taken apart without a division, or need 64.  `backends/cpu/loops.py` is the same for threads of a processor.
+DENSE is one run with steps of 0 or 1, ROWS are rows of such runs, NEST is anything else; a copy that is turned goes by
+TILES.  Places fit in 32 bits, where they are taken apart without a division, or need 64.  `backends/cpu/loops.py` is
+the same for threads of a processor.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from math import prod
 from minigrad.backends.cuda.runtime import THREADS, Size
 from minigrad.core.layout import Layout
 from minigrad.core.plan import walk
-from minigrad.kernels.cuda.elementwise import DENSE, rows_fields
+from minigrad.kernels.cuda.elementwise import DENSE, HIGH, rows_fields, tiles_fields
 
 WIDEST = 16  # bytes of one load
 SHORT = 32  # columns from which rows are read as such: a warp's reads are then neighbours
+WARP = 32
+LEAST, TURNED = 16, 1024  # elements of both dims, and of a plane, that are worth being turned
+WORD = 4  # bytes that a lane turns at once where elements are smaller
 COUNT_32, PLACE_32 = 1 << 31, 1 << 32  # what `divide` takes apart, and what 32 bits hold
 ROWS_OF_GRID = 65535  # blocks along y
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """kind: "dense", "rows" or "nest"; steps: the inner step of each operand in the first two.
+    """kind: "dense", "rows", "tiles" or "nest"; steps: the inner step of each operand in the first two.
 
     width: elements that a thread takes at once.  rank: dims that are taken apart.  long: places need 64 bits.
     units: threads with work along x.  block: its threads.  high: blocks along y.
@@ -62,6 +66,35 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
         return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, -(-rows // block[1]), numbers)
     numbers = numbers_of(dims, strides, offsets, out.numel, 1)
     return LoopPlan("nest", (), 1, len(dims), long, out.numel, (THREADS, 1, 1), 1, numbers)
+
+
+def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None:
+    """The walk of a copy whose operand's neighbours are not those of the result: of the dims of both, by tiles.
+
+    None where there are none, or too few elements of them that tiles would pay.
+    """
+    dims, strides, offsets = walk([out, a])
+    moving = [d for d in range(len(dims)) if strides[1][d]]
+    near = min(moving, key=lambda d: (abs(strides[1][d]), -d), default=-1)
+    rest = [d for d in range(len(dims) - 1) if d != near]
+    if near in (-1, len(dims) - 1) or not strides[1][-1]:
+        return None
+    rows, cols = dims[near], dims[-1]
+    if min(rows, cols) < LEAST or rows * cols < TURNED:
+        return None
+    steps = ((strides[0][-1], strides[0][near]), (strides[1][near], strides[1][-1]))
+    others = [[s[d] for d in rest] for s in strides]
+    multiples = [rows, cols, *offsets, *[far for _, far in steps], *[n for s in others for n in s]]
+    width = max(1, WORD // max(sizes)) if all(step == 1 for step, _ in steps) else 1
+    while width > 1 and any(n % width for n in multiples):
+        width //= 2
+    down, across = -(-rows // (WARP * width)), -(-cols // (WARP * width))
+    tasks = down * across * prod(dims[d] for d in rest)
+    numbers = tiles_fields(len(rest)).pack(
+        *[(offset, *pair, other) for offset, pair, other in zip(offsets, steps, others, strict=True)],
+        tasks=tasks, down=down, across=across, rows=rows, cols=cols, shape=[dims[d] for d in rest],
+    )  # fmt: skip
+    return LoopPlan("tiles", (), width, len(rest), True, tasks * WARP, (WARP, HIGH, 1), 1, numbers)
 
 
 def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:

@@ -1,11 +1,14 @@
-"""Elementwise loops over any number of operands: a dense run, rows that lie densely, and elements that lie anyhow.
+"""Elementwise loops over any number of operands: a dense run, rows that lie densely, and elements that lie anyhow; and
+over one operand whose neighbours in memory are not those of the result.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between memory
 and registers; `G` is `value`, which holds them.  Where `WIDE` is 1, a thread takes WIDTH neighbours at once: `TAKE_K`
 reads them by one load of up to 128 bits, or is the one element of an operand that does not move, `LANE_K` is the J-th
 of them, `ALL` writes its argument once for each, and `PUT` stores them.  `WORD` is the type of places, and the list
-`DIVISORS` says how a place is taken apart.  Every loop goes on in strides of the grid, so a grid of any size serves.
-Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the kernel has.
+`DIVISORS` says how a place is taken apart.  `TURN`, which stands alone, brings WIDTH x WIDTH elements to shared memory
+as columns, and `TAKE` reads WIDTH of them there.  Every loop goes on in strides of the grid, so a grid of any size
+serves.  Strides and offsets are in elements, those of `out` first; the dims are those of `shape`, as many as the kernel
+has.
 """
 
 # ruff: noqa: F821, F841
@@ -85,3 +88,46 @@ def nest(in_K, out, N):
         walk(place, DIVISORS, at=N.strides[0], at_K=N.strides[K + 1])
         out[at] = G(in_K[at_K])
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+HIGH = 8  # rows of threads that bring a tile, of 32 each
+
+
+def tiles_fields(rank):
+    """The numbers of `tiles` for so many dims besides its two.  near: how far apart neighbours of the tile's rows are;
+    far: those of its columns."""
+    return Fields("tasks down across rows cols", f"shape[{rank}]", f"offset near far strides[{rank}]")
+
+
+def tiles(in_0, out, N):
+    """Tiles of SIDE x SIDE turned in shared memory, so that a warp reads neighbours and writes neighbours.
+
+    A row lies along the result, a column along the operand.  What is for one row and WIDTH columns is a word; words of
+    a column would meet in one bank of shared memory, so each row has its own order of them.
+    """
+    tile = cuda.shared.array(AREA, HELD, alignment=16)
+    x = np.int32(cuda.threadIdx.x)
+    y = np.int32(cuda.threadIdx.y)
+    task = np.int64(cuda.blockIdx.x)
+    while task < N.tasks:
+        strip = task // N.across
+        col = (task - strip * N.across) * SIDE
+        rest = strip // N.down
+        row = (strip - rest * N.down) * SIDE
+        to = N.offset[0] + (row + y) * N.far[0] + (col + x * WIDTH) * N.near[0]
+        # Beyond the end the last word is read again, so that no load has to wait for what is asked before it.
+        at = N.offset[1] + min(row + x * WIDTH, N.rows - WIDTH) * N.near[1]
+        walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
+        for e in range(TURNS):
+            word = y + e * HIGH
+            TURN(at + min(col + word * WIDTH, N.cols - WIDTH) * N.far[1], x, word)
+        cuda.syncthreads()
+        high = np.int32(min(N.rows - row, np.int64(SIDE)))
+        if col + x * WIDTH < N.cols:
+            for e in range(LINES):
+                line = np.int32(y + e * HIGH)
+                if line < high:
+                    PUT(out, to, TAKE(tile, (line * 32 + (x ^ (line // WIDTH))) * WIDTH))
+                to += HIGH * N.far[0]
+        cuda.syncthreads()
+        task += np.int64(cuda.gridDim.x)
