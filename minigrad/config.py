@@ -30,6 +30,7 @@ class Settings:
     cache_dir: folder of the generated kernel modules and of Numba's machine code for them.
     cuda: what runs the kernels of CUDA devices: a "real" device, the "simulator", or "auto" for a real one.
     cublas: whether cuBLAS, where it is installed, multiplies matrices on a CUDA device, not this package's kernels.
+    deterministic: whether a CUDA device adds floats by index in the same order at each call, not as they come.
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
     short_errors: in a notebook, an error of this package shows the user's lines and the one that raised, not the way.
@@ -38,8 +39,8 @@ class Settings:
 
     noting: bool
     __slots__ = (
-        "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "noting", "parallel_threshold", "plan_limit",
-        "short_errors", "watchers",
+        "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "deterministic", "noting", "parallel_threshold",
+        "plan_limit", "short_errors", "watchers",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -49,13 +50,14 @@ class Settings:
         self.cache_dir = _default_cache()
         self.cuda = os.environ.get("MINIGRAD_CUDA") or "auto"
         self.cublas = os.environ.get("MINIGRAD_CUBLAS", "1") not in ("", "0")
+        self.deterministic = os.environ.get("MINIGRAD_DETERMINISTIC", "1") not in ("", "0")
         self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
         self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
         self.short_errors = os.environ.get("MINIGRAD_SHORT_ERRORS", "1") not in ("", "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if name in ("parallel_threshold", "cublas"):
+        if name in ("parallel_threshold", "cublas", "deterministic"):
             announce()
         elif name in ("debug", "watchers") and hasattr(self, "debug"):
             object.__setattr__(self, "noting", self.debug or self.watchers > 0)

@@ -60,6 +60,7 @@ STANDS_ON = {
     "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},
     "blas": {"product"},
+    "indexing": {"grouping"},
     "reduction": {"folding"},
     "rows": {"folding", "rowtexts"},
     "scan": {"folding", "reduction"},

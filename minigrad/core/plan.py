@@ -51,3 +51,8 @@ def without(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
     """A layout walked by another shape, without one dim."""
     strides = layout.strides
     return Layout.make((*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), layout.offset)
+
+
+def still(layout: Layout, shape: tuple[int, ...], dim: int) -> Layout:
+    """A layout walked by another shape, standing still along one dim."""
+    return Layout.make(shape, tuple(0 if d == dim else s for d, s in enumerate(layout.strides)), layout.offset)

@@ -20,12 +20,12 @@ from minigrad.cuda.facts import (
     reset_peak_memory_stats,
     synchronize,
 )
-from minigrad.cuda.order import Event, Stream, current_stream, default_stream, set_stream, stream
+from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
 
 __all__ = [
-    "Event", "Kernel", "Stream", "current_stream", "default_stream", "device_count", "empty_cache",
-    "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
+    "Event", "Kernel", "Stream", "current_stream", "default_stream", "deterministic", "device_count",
+    "empty_cache",     "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
 ]  # fmt: skip

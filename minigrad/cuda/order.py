@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.backends.cuda.runtime import Runtime
+from minigrad.config import override
 from minigrad.cuda.facts import current_runtime
 from minigrad.errors import ArgumentError
 
@@ -169,3 +170,21 @@ def stream(stream: Stream | None) -> Iterator[None]:
 def set_stream(stream: Stream) -> None:
     """Let this thread's work go to a stream from now on."""
     stream.runtime.use(stream.native)
+
+
+def deterministic(enabled: bool = True) -> Any:
+    """A `with` block in which floats are added by index in the same order at each call, or with False as they come.
+
+    The order is the same unless this is used.  What adds by index: `scatter_add`, `index_add`, the gradients of
+    `gather`, `index_select` and `embedding`, and of items by index.  As they come, by atomic additions, takes one
+    launch, where sorting takes some ten; the last digits of float32 and float64 differ from call to call, and halves
+    are added in order all the same.  It is what runs inside of the block that counts: let `backward` run there.
+    `mg.settings.deterministic` and MINIGRAD_DETERMINISTIC=0 set it for all of a process.
+
+    Example:
+        >>> with mg.override(cuda="simulator"), mg.cuda.deterministic(False):
+        ...     x, i = mg.zeros(3, device="cuda"), mg.tensor([2, 0, 2], device="cuda")
+        ...     x.index_add(0, i, mg.tensor([1.0, 2.0, 4.0], device="cuda")).tolist()
+        [2.0, 0.0, 5.0]
+    """
+    return override(deterministic=enabled)

@@ -115,7 +115,7 @@ SPEC, ONE, INDEX = (Spec(Layout.contiguous(s), d) for s, d in (((3, 4), f32), ((
     [
         (requests.Gather(1), SPEC, (SPEC, INDEX), "Gather"),
         (requests.Select(1), SPEC, (SPEC, Spec(Layout.contiguous((4,)), i64)), "Gather"),
-        (requests.PutBack(SPEC.layout), SPEC, (SPEC,), "ScatterAdd"),
+        (requests.PutBack(Layout.make(SPEC.shape, (1, 1))), SPEC, (SPEC,), "ScatterAdd"),
         (requests.Sort(1, False), INDEX, (SPEC,), "Reduce"),
         (requests.Product(), SPEC, (Spec(Layout.contiguous((3, 3)), f32), SPEC), "Reduce"),
         (requests.Extreme(scan.NOT_LESS, 1), (ONE, Spec(ONE.layout, i64)), (SPEC,), "Gather"),
@@ -180,8 +180,9 @@ def test_windows_that_lie_in_the_padding_have_no_largest_element(part):
 
 
 def test_what_is_put_back_counts_from_the_beginning_of_the_buffer():
-    request = requests.PutBack(Layout.make((3, 2), (1, 1), 4))
-    like_the_reference(request, blank((6,), f32, "offset"), arrange(np.float32([[1, 2], [3, 4], [5, 6]])))
+    for strides in ((1, 1), (2, -1)):  # with places that are added to twice, and without
+        request = requests.PutBack(Layout.make((3, 2), strides, 4))
+        like_the_reference(request, blank((6,), f32, "offset"), arrange(np.float32([[1, 2], [3, 4], [5, 6]])))
 
 
 def test_the_bounds_of_no_index_are_an_empty_range():

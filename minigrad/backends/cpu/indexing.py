@@ -22,7 +22,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
-from minigrad.core.plan import pieces, walk, without
+from minigrad.core.plan import pieces, still, walk, without
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
 from minigrad.kernels.pasting import expression_macro
@@ -44,7 +44,7 @@ class Indexing(Family):
         size, axis = a.layout.shape[dim], a.layout.strides[dim]
         if size == 0:
             return nowhere
-        source = with_stride(a.layout, out.shape, dim)
+        source = still(a.layout, out.shape, dim)
         dims, strides, offsets = walk([out.layout, source, index.layout])
         tasks, numbers = strips_of(dims, strides, offsets, size, axis)
         steps = inner(strides)
@@ -166,11 +166,6 @@ def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:
     """How out, src and index are walked beside the indexed dim: a scatter may name fewer places than out and src
     have, so by the shape of the index."""
     return walk([without(x.layout, index.shape, dim) for x in (out, src, index)])
-
-
-def with_stride(a: Layout, shape: tuple[int, ...], dim: int) -> Layout:
-    """`a` walked by another shape, standing still along `dim`."""
-    return Layout.make(shape, tuple(0 if d == dim else s for d, s in enumerate(a.strides)), a.offset)
 
 
 def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -1,61 +1,86 @@
 """Gathers and additions by index on CUDA: from specs to kernels and a launch that says whether an index was wrong.
 
-The loops are in `kernels/cuda/indexing.py`.  Sums of halves are kept in their compute dtype until all is added.
+The loops are in `kernels/cuda/indexing.py`.  Integers are added by atomic steps, whose order does not matter, small
+ones and truth values in int32.  Floats are added in an order that depends on the index alone: by a thread a line where
+lines are short or many, else sorted first (`grouping.py`); where `settings.deterministic` is off, by atomic steps too.
+Sums of halves are kept in float32 until all is added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import line
+from minigrad.backends.cuda.grouping import KEYS, Grouping
+from minigrad.backends.cuda.loops import COUNT_32, PLACE_32, ROWS_OF_GRID, SHORT, block_of, divisors, width_of
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.steps import Steps, Value
+from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int32, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cuda import indexing
+from minigrad.core.plan import still, walk, without
+from minigrad.kernels.cuda import elementwise, indexing
 from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-Ints = tuple[int, ...]
+FEW = 64  # indices of a line that are added one after the other sooner than sorted
+MANY = 1 << 18  # lines that keep a device busy, one a thread
 
 
-class Indexing(Family):
+class Indexing(Grouping):
     """The preparers of gathers and additions by index."""
 
     @serves(requests.Gather)
     def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
         steps = Steps(self, (out,), (a, index))
-        rank, count = len(out.shape), out.layout.numel
-        if count:
-            kernel = self.kernel(write_gather, a.dtype, index.dtype, rank)
-            numbers = indexing.gather_fields(rank).pack(
-                count=count, size=a.shape[dim], step=a.layout.strides[dim], offset=a.layout.offset,
-                index_offset=index.layout.offset, to=out.layout.offset, sizes=out.shape,
-                steps=without(a.layout.strides, dim, 0), index_steps=index.layout.strides, to_steps=out.layout.strides,
-            )  # fmt: skip
+        if out.layout.numel:
             flag = self.flag(steps)
-            steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), *steps.operands, flag, *steps.outs)
+            layouts = (out.layout, still(a.layout, out.shape, dim), index.layout)
+            size, step = a.shape[dim], a.layout.strides[dim]
+            launch = self.rows_moved(layouts, a.dtype, index.dtype, size, step)
+            launch = launch or self.moved("gather", layouts, (a.dtype, index.dtype, a.dtype), size, step)
+            steps.then(launch, *steps.operands, flag, *steps.outs)
             steps.then(self.raised, flag)
         return steps.launch
 
     @serves(requests.ScatterAdd)
     def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         steps = Steps(self, (out,), (a, index, src))
-        compute = as_dtype(out.dtype.compute)
-        total = steps.outs[0] if compute is out.dtype else steps.work(out.shape, compute)
+        kept = as_dtype(out.dtype.compute) if out.dtype.is_float else out.dtype if out.dtype.itemsize > 2 else int32
+        total = steps.outs[0] if kept is out.dtype else steps.work(out.shape, kept)
         steps.copy(total, steps.operands[0])
         if index.layout.numel:
             flag = self.flag(steps)
-            launch = self.additions(total.layout, index, src, compute, dim)
-            steps.then(launch, steps.operands[1], steps.operands[2], flag, total)
+            self.add(steps, total, flag, dim, not settings.deterministic and out.dtype.itemsize > 2)
             steps.then(self.raised, flag)
         if total is not steps.outs[0]:
             steps.copy(steps.outs[0], total)
         return steps.launch
+
+    def add(self, steps: Steps, total: Value, flag: Value, dim: int, in_any_order: bool) -> None:
+        """total at the index += what is added, by what is fastest."""
+        _, index, src = steps.operands
+        length, size, numel = index.shape[dim], total.shape[dim], index.layout.numel
+        if in_any_order or not total.dtype.is_float:
+            layouts = (
+                Layout.make(index.shape, src.layout.strides, src.layout.offset), still(total.layout, index.shape, dim),
+                index.layout,
+            )  # fmt: skip
+            dtypes = (src.dtype, index.dtype, total.dtype)
+            launch = self.moved("add_each", layouts, dtypes, size, total.layout.strides[dim])
+        elif length <= FEW or numel // length >= MANY or max(numel, numel // length * size) >= KEYS:
+            launch = self.lines_added(total, index, src, dim)
+        else:
+            self.add_grouped(steps, total, index, src, flag, dim)
+            return
+        steps.then(launch, src, index, flag, total)
 
     @serves(requests.SelectPut)
     def select_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
@@ -73,7 +98,7 @@ class Indexing(Family):
                 count=count, size=size, to_step=out.layout.strides[dim], index_offset=place, index_step=by,
                 offset=src.layout.offset, to=out.layout.offset, sizes=src.shape,
                 along=tuple(int(d == dim) for d in range(rank)), steps=src.layout.strides,
-                to_steps=without(out.layout.strides, dim, 0),
+                to_steps=still(out.layout, out.shape, dim).strides,
             )  # fmt: skip
             kernel = self.kernel(write_select_put, index.dtype, src.dtype, rank)
             put = self.bind(kernel, *line(self.blocks(count)), numbers)
@@ -81,18 +106,49 @@ class Indexing(Family):
             steps.then(self.raised, flag)
         return steps.launch
 
-    def additions(self, total: Layout, index: Spec, src: Spec, compute: DType, dim: int) -> Launch:
-        """The launch that adds to what is there."""
-        sizes = tuple(n for d, n in enumerate(index.shape) if d != dim)
-        lists = [tuple(s for d, s in enumerate(x.strides) if d != dim) for x in (index.layout, src.layout, total)]
-        numbers = indexing.scatter_fields(len(sizes)).pack(
-            count=prod(sizes), length=index.shape[dim], size=total.shape[dim], index_step=index.layout.strides[dim],
-            step=src.layout.strides[dim], to_step=total.strides[dim], index_offset=index.layout.offset,
-            offset=src.layout.offset, to=total.offset, sizes=sizes, index_steps=lists[0], steps=lists[1],
-            to_steps=lists[2],
+    def moved(
+        self, loop: str, layouts: Sequence[Layout], dtypes: tuple[DType, DType, DType], size: int, step: int
+    ) -> Launch:
+        """The launch of a loop that takes an element at a time; the last layout is that of the index, which the one of
+        the two that stands still along a dim is asked by."""
+        dims, strides, offsets = walk(layouts)
+        count = prod(dims)
+        long = count >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in layouts)
+        kernel = self.kernel(write_moved, loop, *dtypes, len(dims), 1, long)
+        numbers = indexing.move_fields(len(dims)).pack(
+            *zip(offsets, strides, strict=True), rows=count, cols=1, size=size, step=step, **divisors(dims)
+        )
+        return self.bind(kernel, *line(self.blocks(count)), numbers)
+
+    def rows_moved(self, layouts: Sequence[Layout], dtype: DType, index: DType, size: int, step: int) -> Launch | None:
+        """The launch of a gather of rows, where there are such that neighbours are read by one load."""
+        dims, strides, offsets = walk(layouts)
+        if not dims or tuple(s[-1] for s in strides) != (1, 1, 0):
+            return None
+        cols, outer, inner = dims[-1], dims[:-1], [s[:-1] for s in strides]
+        multiples = [offsets, (cols, cols), (step, step), *zip(*inner[:2], strict=True)]
+        width = width_of((dtype.itemsize,) * 2, (1, 1), multiples)
+        if width == 1 and cols < SHORT:
+            return None
+        kernel = self.kernel(write_moved, "gather_rows", dtype, index, dtype, len(outer), width, True)
+        numbers = indexing.move_fields(len(outer)).pack(
+            *zip(offsets, inner, strict=True), rows=prod(outer), cols=cols, size=size, step=step, **divisors(outer)
+        )
+        block, high = block_of(cols // width, prod(outer))
+        grid = (self.blocks(-(-cols // width), block[0]), min(high, ROWS_OF_GRID), 1)
+        return self.bind(kernel, grid, block, numbers)
+
+    def lines_added(self, total: Value, index: Value, src: Value, dim: int) -> Launch:
+        """The launch of additions by a thread a line."""
+        specs = (total, src, index)
+        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
+        steps = [x.layout.strides[dim] for x in specs]
+        numbers = indexing.lines_fields(len(dims)).pack(
+            *zip(offsets, steps, strides, strict=True), count=prod(dims), length=index.shape[dim],
+            size=total.shape[dim], sizes=dims,
         )  # fmt: skip
-        kernel = self.kernel(write_scatter_add, index.dtype, src.dtype, compute, len(sizes))
-        return self.bind(kernel, *line(self.blocks(prod(sizes))), numbers)
+        kernel = self.kernel(write_add_lines, src.dtype, index.dtype, total.dtype, len(dims))
+        return self.bind(kernel, *line(self.blocks(prod(dims))), numbers)
 
     def flag(self, steps: Steps) -> Value:
         """A number that a kernel adds to where an index is out of range."""
@@ -105,66 +161,50 @@ class Indexing(Family):
         return bool(self.runtime.copy_to_host(flag)[0])
 
 
-def without(strides: Ints, dim: int, instead: int) -> Ints:
-    """Strides with another one at a dim."""
-    return (*strides[:dim], instead, *strides[dim + 1 :])
-
-
-def write_gather(a: DType, index: DType, rank: int) -> Program:
-    """Write one gather, which moves elements as they are."""
+def written(
+    name: str, loop: Callable[..., Any], operands: tuple[DType, ...], out: DType, arrays: tuple[DType, ...],
+    fields: Fields, helpers: Sequence[Callable[..., Any]] = (), **more: Any,
+) -> Program:  # fmt: skip
+    """The program of a loop that takes an index."""
     text = write_kernel(
-        f"gather: {a} by {index}; {rank} dims.",
-        indexing.gather,
-        operands=(a, index),
-        out=a,
-        compute=a.compute,
-        arrays=(a, index, int32, a),
-        fields=indexing.gather_fields(rank),
-        target=CUDA,
-    )
-    return Program(f"gather_{a.short}_{index.short}_{rank}", text)
+        f"{name}: {', '.join(map(str, operands))} -> {out}.", loop, operands=operands, out=out, compute=out.compute,
+        arrays=arrays, fields=fields, helpers=[indexing.place_of, *helpers], target=CUDA, **more,
+    )  # fmt: skip
+    return Program(name, text)
 
 
-def write_scatter_add(index: DType, src: DType, out: DType, rank: int) -> Program:
-    """Write one addition by index."""
-    text = write_kernel(
-        f"scatter_add: {src} by {index} to {out}; {rank} dims.",
-        indexing.scatter_add,
-        operands=(index, src),
-        out=out,
-        compute=out.compute,
-        arrays=(index, src, int32, out),
-        fields=indexing.scatter_fields(rank),
-        target=CUDA,
-    )
-    return Program(f"scatter_add_{index.short}_{src.short}_{out.short}_{rank}", text)
+def write_moved(loop: str, a: DType, index: DType, out: DType, rank: int, width: int, long: bool) -> Program:
+    """Write one gather, which moves elements as they are, or one addition of each element."""
+    label = f"{rank}" + (f"_by{width}" if width > 1 else "") + ("_long" if long and loop != "gather_rows" else "")
+    return written(
+        f"{loop}_{a.short}_{index.short}_{out.short}_{label}",
+        getattr(indexing, loop),
+        (a, index),
+        out,
+        (a, index, int32, out),
+        indexing.move_fields(rank),
+        [] if long else [elementwise.divide],
+        macros={"WORD": expression_macro("np.int64({})" if long else "np.uint32({})")},
+        constants={
+            "DIVISORS": "N.shape" if long else "N.magic", "WIDTH": str(width), "PUT": f"store_{width}",
+            "TAKE": f"load_{width}",
+        },
+    )  # fmt: skip
+
+
+def write_add_lines(src: DType, index: DType, out: DType, rank: int) -> Program:
+    """Write one addition by index, line by line."""
+    name, arrays = f"add_lines_{src.short}_{index.short}_{out.short}_{rank}", (src, index, int32, out)
+    return written(name, indexing.add_lines, (src, index), out, arrays, indexing.lines_fields(rank))
 
 
 def write_last_at(index: DType) -> Program:
     """Write the search for the last of equal indices."""
-    text = write_kernel(
-        f"last_at: of equal ones in {index}.",
-        indexing.last_at,
-        operands=(index,),
-        out=int64,
-        compute=int64.compute,
-        arrays=(index, int32, int64),
-        fields=indexing.LAST,
-        target=CUDA,
-    )
-    return Program(f"last_at_{index.short}", text)
+    name = f"last_at_{index.short}"
+    return written(name, indexing.last_at, (index,), int64, (index, int32, int64), indexing.LAST)
 
 
 def write_select_put(index: DType, src: DType, rank: int) -> Program:
     """Write one writing by index, which moves elements as they are."""
-    text = write_kernel(
-        f"select_put: {src} by {index}; {rank} dims.",
-        indexing.select_put,
-        operands=(index, int64, src),
-        out=src,
-        compute=src.compute,
-        arrays=(index, int64, src, src),
-        fields=indexing.put_fields(rank),
-        target=CUDA,
-    )
-    return Program(f"select_put_{index.short}_{src.short}_{rank}", text)
+    name, operands = f"select_put_{index.short}_{src.short}_{rank}", (index, int64, src)
+    return written(name, indexing.select_put, operands, src, (*operands, src), indexing.put_fields(rank))

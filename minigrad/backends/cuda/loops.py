@@ -60,10 +60,9 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
     if unit_steps and cols >= SHORT:
         width = width_of(sizes, inner, [offsets, [cols] * len(inner), *zip(*[s[:-1] for s in strides], strict=True)])
         units = -(-cols // width)
-        across = min(THREADS, 1 << (units - 1).bit_length())
-        block = (across, THREADS // across, 1)
+        block, high = block_of(units, rows)
         numbers = numbers_of(dims[:-1], [s[:-1] for s in strides], offsets, rows, cols)
-        return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, -(-rows // block[1]), numbers)
+        return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, high, numbers)
     numbers = numbers_of(dims, strides, offsets, out.numel, 1)
     return LoopPlan("nest", (), 1, len(dims), long, out.numel, (THREADS, 1, 1), 1, numbers)
 
@@ -111,9 +110,20 @@ def numbers_of(
     dims: Sequence[int], strides: Sequence[Sequence[int]], offsets: Sequence[int], rows: int, cols: int
 ) -> list[int]:
     """The numbers of `rows` and `nest`."""
-    magic, shift = zip(*map(magic_of, dims), strict=True) if dims else ((), ())
     groups = list(zip(offsets, strides, strict=True))
-    return rows_fields(len(dims)).pack(*groups, rows=rows, cols=cols, shape=dims, magic=magic, shift=shift)
+    return rows_fields(len(dims)).pack(*groups, rows=rows, cols=cols, **divisors(dims))
+
+
+def block_of(units: int, rows: int) -> tuple[Size, int]:
+    """The block of threads for rows of so many units of work, and how many of them are needed for all rows."""
+    across = min(THREADS, 1 << (units - 1).bit_length())
+    return (across, THREADS // across, 1), -(-rows // (THREADS // across))
+
+
+def divisors(dims: Sequence[int]) -> dict[str, Sequence[int]]:
+    """What the lists are that places are taken apart by."""
+    magic, shift = zip(*map(magic_of, dims), strict=True) if dims else ((), ())
+    return {"shape": dims, "magic": magic, "shift": shift}
 
 
 def magic_of(d: int) -> tuple[int, int]:

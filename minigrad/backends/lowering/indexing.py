@@ -74,9 +74,13 @@ def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Spec
 
 @lowers(PutBack)
 def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -> Launch:
-    """A scatter into zeros; the index is where the view's elements are."""
+    """A copy into zeros where no two elements of the view meet; else a scatter, whose index is where they are."""
     steps = Steps(backend, outs, operands)
     (out,), (g,) = steps.outs, steps.operands
+    if not request.view.may_overlap_itself():
+        steps.fill(out, 0)
+        steps.copy(out.seen(request.view), g)
+        return steps.launch
     n = out.layout.numel
     index = steps.constant(numbers_of(request.view).reshape(-1) - out.layout.offset, int64)
     zeros = steps.constant(0, out.dtype)

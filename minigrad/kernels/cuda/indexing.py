@@ -1,8 +1,10 @@
 """Elements by index, and additions by index.
 
-A thread of `gather` moves one element; one of `scatter_add` adds a line along the dim, in the order of the index, so
-that sums are the same in every run.  An index out of range adds to a flag, and nothing else is read or written for it.
-`LOAD_1` converts what is added.  Dims are those of the index, without the one that it runs along for `scatter_add`.
+A thread of `gather` moves an element, one of `gather_rows` some neighbours of a row that has one index, one of
+`add_each` adds an element by an atomic step, and one of `add_lines` a line along the dim, in the order of the index.
+An index out of range adds to a flag, and nothing else is read or written for it.  `WORD` is the type of places, and the
+list `DIVISORS` says how a place is taken apart, as in `elementwise.py`.  Dims are those of the index, for `add_lines`
+without the one that it runs along.
 """
 
 # ruff: noqa: F821
@@ -11,58 +13,101 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def gather_fields(rank):
-    """The numbers of `gather`: of the operand, the index and the result in turn offset and strides."""
-    lists = f"sizes[{rank}] steps[{rank}] index_steps[{rank}] to_steps[{rank}]"
-    return Fields("count size step offset index_offset to", lists)
+def place_of(index, size):
+    """What an index stands for, counted from the beginning, or -1 where there is no such place."""
+    k = np.int64(index)
+    if k < 0:
+        k += size
+    return k if 0 <= k and k < size else np.int64(-1)
+
+
+def move_fields(rank):
+    """The numbers of the first three loops: rows of cols elements, the size of the dim and its step in what is read, or
+    added to.  Groups are those of what is first in the walk, of the other and of the index."""
+    return Fields("rows cols size step", f"shape[{rank}] magic[{rank}] shift[{rank}]", f"offset strides[{rank}]")
 
 
 def gather(in_0, in_1, flag, out, N):
-    """out[...] = in_0 at in_1[...] along one dim, of `size` elements that are `step` apart."""
+    """out[...] = in_0 at in_1[...] along one dim."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    while i < N.count:
-        place = i
-        at = N.offset
-        where = N.index_offset
-        to = N.to
-        walk(place, N.sizes, at=N.steps, where=N.index_steps, to=N.to_steps)
-        k = np.int64(in_1[where])
-        if k < 0:
-            k += N.size
-        if 0 <= k and k < N.size:
-            out[to] = in_0[at + k * N.step]
+    while i < N.rows:
+        place = WORD(i)
+        to = WORD(N.offset[0])
+        at = WORD(N.offset[1])
+        where = WORD(N.offset[2])
+        walk(place, DIVISORS, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        k = place_of(in_1[where], N.size)
+        if k >= 0:
+            out[to] = in_0[np.int64(at) + k * N.step]
         else:
             atomic_add(flag, 0, np.int32(1))
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
-def scatter_fields(rank):
-    """The numbers of `scatter_add`: of the index, what is added and the sums in turn offset, step and strides."""
-    lists = f"sizes[{rank}] index_steps[{rank}] steps[{rank}] to_steps[{rank}]"
-    return Fields("count length size index_step step to_step index_offset offset to", lists)
+def gather_rows(in_0, in_1, flag, out, N):
+    """The same where rows that lie densely move as they are: WIDTH neighbours at once."""
+    row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
+    first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
+    while row < N.rows:
+        place = row
+        to = N.offset[0]
+        at = N.offset[1]
+        where = N.offset[2]
+        walk(place, N.shape, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        k = place_of(in_1[where], N.size)
+        if k >= 0:
+            at += k * N.step
+            i = first
+            while i < N.cols:
+                PUT(out, to + i, TAKE(in_0, at + i))
+                i += np.int64(cuda.gridDim.x) * cuda.blockDim.x * WIDTH
+        else:
+            atomic_add(flag, 0, np.int32(1))
+        row += np.int64(cuda.gridDim.y) * cuda.blockDim.y
 
 
-def scatter_add(in_0, in_1, flag, out, N):
-    """out at in_0[...] along one dim += in_1[...], a line of `length` along it at a time."""
+def add_each(in_0, in_1, flag, out, N):
+    """out at in_1[...] along one dim += in_0[...]: integers, of which the order does not matter, or floats in any."""
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.rows:
+        place = WORD(i)
+        at = WORD(N.offset[0])
+        to = WORD(N.offset[1])
+        where = WORD(N.offset[2])
+        walk(place, DIVISORS, at=N.strides[0], to=N.strides[1], where=N.strides[2])
+        k = place_of(in_1[where], N.size)
+        if k >= 0:
+            atomic_add(out, np.int64(to) + k * N.step, LOAD_0(in_0[at]))
+        else:
+            atomic_add(flag, 0, np.int32(1))
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+def lines_fields(rank):
+    """The numbers of `add_lines`: step is that along the dim.  Groups are those of the sums, what is added and the
+    index."""
+    return Fields("count length size", f"sizes[{rank}]", f"offset step strides[{rank}]")
+
+
+def add_lines(in_0, in_1, flag, out, N):
+    """out at in_1[...] along one dim += in_0[...], a line of `length` along it at a time, in its order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         place = i
-        where = N.index_offset
-        at = N.offset
-        to = N.to
-        walk(place, N.sizes, where=N.index_steps, at=N.steps, to=N.to_steps)
+        to = N.offset[0]
+        at = N.offset[1]
+        where = N.offset[2]
+        walk(place, N.sizes, to=N.strides[0], at=N.strides[1], where=N.strides[2])
         j = np.int64(0)
         while j < N.length:
-            k = np.int64(in_0[where])
-            if k < 0:
-                k += N.size
-            if 0 <= k and k < N.size:
-                p = to + k * N.to_step
-                out[p] = T(out[p] + LOAD_1(in_1[at]))
+            k = place_of(in_1[where], N.size)
+            if k >= 0:
+                p = to + k * N.step[0]
+                out[p] = T(out[p] + LOAD_0(in_0[at]))
             else:
                 atomic_add(flag, 0, np.int32(1))
-            where += N.index_step
-            at += N.step
+            at += N.step[1]
+            where += N.step[2]
             j += 1
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
@@ -74,10 +119,8 @@ def last_at(in_0, flag, out, N):
     """out at in_0[j] = the largest j that names it; what is largest does not depend on who comes first."""
     j = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while j < N.count:
-        k = np.int64(in_0[N.index_offset + j * N.index_step])
-        if k < 0:
-            k += N.size
-        if 0 <= k and k < N.size:
+        k = place_of(in_0[N.index_offset + j * N.index_step], N.size)
+        if k >= 0:
             atomic_max(out, k, j)
         else:
             atomic_add(flag, 0, np.int32(1))
@@ -99,10 +142,8 @@ def select_put(in_0, in_1, in_2, out, N):
         at = N.offset
         to = N.to
         walk(place, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
-        k = np.int64(in_0[N.index_offset + j * N.index_step])
-        if k < 0:
-            k += N.size
-        if 0 <= k and k < N.size:
+        k = place_of(in_0[N.index_offset + j * N.index_step], N.size)
+        if k >= 0:
             if in_1[k] == j:
                 out[to + k * N.to_step] = in_2[at]
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x

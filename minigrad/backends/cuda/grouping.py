@@ -1,0 +1,153 @@
+"""Additions by index in an order that depends on the index alone: the entries are sorted, and added up in chunks.
+
+The loops are in `kernels/cuda/grouping.py`.  Positions and keys take 32 bits, 20 bytes an index with what counts them;
+what is left of chunks takes a sixteenth of what is added.
+
+Accuracy: a sum of n floats is made of sums of up to CHUNK in their order, these of up to CHUNK / 2 such, and so on, so
+at most (CHUNK + 16 * log16(n)) * 2**-24 times the sum of magnitudes of float32 is lost.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.lowering.functions import SUM
+from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
+from minigrad.core.dtype import DType, int32
+from minigrad.core.plan import walk, without
+from minigrad.kernels.cuda import grouping, indexing
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.specialize import write_kernel
+
+CHUNK = 32  # entries that a thread adds up
+DIGIT = 8  # bits of a digit
+KEYS = (1 << 31) - 1  # that 32 bits hold, with one for what is dropped
+
+
+class Grouping(Family):
+    """The steps of such an addition."""
+
+    def add_grouped(self, steps: Steps, total: Value, index: Value, src: Value, flag: Value, dim: int) -> None:
+        """total at index along dim += src; dims along which the index repeats itself share its order."""
+        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (src, total, index)])
+        own = [d for d in range(len(dims)) if strides[2][d]]
+        shared = [d for d in range(len(dims)) if not strides[2][d]]
+        sizes, lengths = [dims[d] for d in own], [dims[d] for d in shared]
+        at, to, where = ([s[d] for d in own] for s in strides)
+        length, size, cols = index.shape[dim], total.shape[dim], prod(lengths)
+        count, dropped = prod(sizes) * length, prod(sizes) * size
+        found = steps.work((count,), int32)
+        numbers = grouping.keys_fields(len(own)).pack(
+            count=count, length=length, size=size, dropped=dropped, offset=offsets[2], step=index.layout.strides[dim],
+            sizes=sizes, steps=where,
+        )  # fmt: skip
+        kernel = self.kernel(write_keys, index.dtype, len(own))
+        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), index, flag, found)
+        order = self.ordered(steps, found, dropped)
+        values: dict[str, Any] = {
+            "cols": cols, "length": length, "step": src.layout.strides[dim], "offset": offsets[0], "size": size,
+            "to_step": total.layout.strides[dim], "to": offsets[1], "dropped": dropped, "sizes": sizes, "steps": at,
+            "to_steps": to, "col_sizes": lengths, "col_steps": [strides[0][d] for d in shared],
+            "to_col_steps": [strides[1][d] for d in shared],
+        }  # fmt: skip
+        while True:
+            chunks = -(-count // CHUNK)
+            parts, part_keys = steps.work((2 * chunks, cols), total.dtype), steps.work((2 * chunks,), int32)
+            first = order is not found
+            kernel = self.kernel(write_add_runs, src.dtype, total.dtype, len(own), len(shared), first)
+            numbers = grouping.runs_fields(len(own), len(shared)).pack(count=count, chunks=chunks, **values)
+            launch = self.bind(kernel, *line(self.blocks(chunks * cols)), numbers)
+            steps.then(launch, src, found, order, parts, part_keys, total)
+            if chunks == 1:
+                return
+            count, src, found, order = 2 * chunks, parts, part_keys, part_keys
+            dense = [prod(lengths[d + 1 :]) for d in range(len(lengths))]
+            values |= {"step": cols, "offset": 0, "col_steps": dense}
+
+    def ordered(self, steps: Steps, keys: Value, highest: int) -> Value:
+        """The entries in the order of their keys."""
+        count = keys.shape[0]
+        blocks = -(-count // THREADS)
+        counts, sums = (steps.work((blocks << DIGIT,), int32) for _ in range(2))
+        order, spare = (steps.work((count,), int32) for _ in range(2))
+        grid = line(min(blocks, self.most))
+        for shift in range(0, highest.bit_length(), DIGIT):
+            known, before = shift > 0, order if shift else keys
+            numbers = grouping.ORDER.pack(count=count, blocks=blocks, shift=shift)
+            tally, arrange = self.kernel(write_tally, known), self.kernel(write_arrange, known)
+            steps.then(self.bind(tally, *grid, numbers), keys, before, counts)
+            steps.ask(requests.Scan(SUM, int32.compute, 0), sums, counts)
+            steps.then(self.bind(arrange, *grid, numbers), keys, before, counts, sums, spare)
+            order, spare = spare, order
+        return order
+
+
+def entry_text(known: bool) -> str:
+    """The entry at a place of the order so far, or where there is none yet."""
+    return "order[{}]" if known else "{}"
+
+
+def write_keys(index: DType, rank: int) -> Program:
+    """Write what makes keys of indices."""
+    text = write_kernel(
+        f"keys of {index}; {rank} dims of lines.",
+        grouping.keys,
+        operands=(index,),
+        out=int32,
+        compute=int32.compute,
+        helpers=[indexing.place_of],
+        arrays=(index, int32, int32),
+        fields=grouping.keys_fields(rank),
+        target=CUDA,
+    )
+    return Program(f"keys_{index.short}_{rank}", text)
+
+
+def write_tally(known: bool) -> Program:
+    """Write the count of digits; known: an order is."""
+    return ordering(grouping.tally, known, 3)
+
+
+def write_arrange(known: bool) -> Program:
+    """Write what brings entries in the order of a digit; known: an order is."""
+    return ordering(grouping.arrange, known, 5)
+
+
+def ordering(loop: Any, known: bool, arrays: int) -> Program:
+    """A program of a loop over keys."""
+    name, entry = f"{loop.__name__}_{'again' if known else 'first'}", entry_text(known)
+    text = write_kernel(
+        f"{name}.",
+        loop,
+        out=int32,
+        compute=int32.compute,
+        macros={"ENTRY": expression_macro(entry), "KEY": expression_macro(f"np.int64(keys[{entry}])")},
+        arrays=(int32,) * arrays,
+        fields=grouping.ORDER,
+        target=CUDA,
+    )
+    return Program(name, text)
+
+
+def write_add_runs(src: DType, out: DType, rank: int, columns: int, first: bool) -> Program:
+    """Write the sums of chunks; first: of what is added, not of what chunks have left."""
+    entry = entry_text(first)
+    label = f"{rank}_{columns}" + ("" if first else "_again")
+    text = write_kernel(
+        f"sums of runs: {src} to {out}; {label}.",
+        grouping.add_runs,
+        operands=(src,),
+        out=out,
+        compute=out.compute,
+        macros={"ENTRY": expression_macro(entry), "KEY": expression_macro(f"np.int64(keys[{entry}])")},
+        constants={"CHUNK": str(CHUNK), "LINES": str(int(first and rank > 0))},
+        arrays=(src, int32, int32, out, int32, out),
+        fields=grouping.runs_fields(rank, columns),
+        target=CUDA,
+    )
+    return Program(f"add_runs_{src.short}_{out.short}_{label}", text)
