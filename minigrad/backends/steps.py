@@ -183,6 +183,15 @@ class Steps:
         return launch
 
 
+def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec) -> Launch:
+    """The launch of a request whose loops write one run: into memory of its own, which is then copied."""
+    steps = Steps(backend, (out,), operands)
+    dense = steps.work(out.shape, out.dtype)
+    steps.ask(request, dense, *steps.operands)
+    steps.copy(steps.outs[0], dense)
+    return steps.launch
+
+
 def wide(dtype: DType) -> DType:
     """What sums of products are kept in: float64, which is rounded once, or int64, whose low bits are right."""
     return float64 if dtype.is_float else int64

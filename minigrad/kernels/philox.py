@@ -133,6 +133,16 @@ def per_block(kind: str, dtype: DType) -> int:
     return 2 if kind == "integer" or dtype.compute == np.float64 else 4
 
 
+def loop_words(kind: str, dtype: DType) -> dict[str, Any]:
+    """What `write_kernel` is told of a loop over blocks of words, whatever it runs on."""
+    values, limits, per = value_function(kind, dtype), limit_dtype(kind, dtype), per_block(kind, dtype)
+    limit = "np.uint64" if kind == "integer" else "T"
+    return {
+        "out": dtype, "compute": limits.compute, "helpers": (philox, values), "arrays": (int64, limits, dtype),
+        "constants": {"VALUES": values.__name__, "PER": str(per), "FOUR": str(int(per == 4)), "LIMIT": limit},
+    }  # fmt: skip
+
+
 def blocks(kind: str, dtype: DType, numel: int) -> int:
     """Blocks that `numel` values use up: the next call's counter is that much higher."""
     return -(-numel // per_block(kind, dtype))

@@ -13,9 +13,9 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import through_dense
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels import philox
@@ -55,11 +55,7 @@ class Filling(Family):
         if n == 0:
             return nothing
         if not layout.is_contiguous:
-            steps = Steps(self, (out,), (state, limits))
-            dense = steps.work(layout.shape, dtype)
-            steps.ask(requests.Random(kind), dense, *steps.operands)
-            steps.copy(steps.outs[0], dense)
-            return steps.launch
+            return through_dense(self, requests.Random(kind), out, state, limits)
         blocks = philox.blocks(kind, dtype, n)
         chunk, chunks = pieces(blocks, CHUNK // 4)
         kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n, chunks))
@@ -85,20 +81,7 @@ def write_arange(compute: np.dtype[Any], out: DType) -> Any:
 
 def write_random(kind: str, out: DType) -> Any:
     """Write, compile and import the loop of one kind of random numbers."""
-    values = philox.value_function(kind, out)
-    limits = philox.limit_dtype(kind, out)
     text = write_kernel(
-        f"{kind} random numbers of {out}.",
-        filling.random,
-        out=out,
-        compute=limits.compute,
-        constants={
-            "VALUES": values.__name__,
-            "PER": str(philox.per_block(kind, out)),
-            "LIMIT": "np.uint64" if kind == "integer" else "T",
-        },
-        helpers=(philox.philox, values),
-        arrays=(int64, limits, out),
-        fields=filling.RANDOM,
+        f"{kind} random numbers of {out}.", filling.random, fields=filling.RANDOM, **philox.loop_words(kind, out)
     )
     return load(f"random_{kind}_{out.short}", text)

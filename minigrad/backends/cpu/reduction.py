@@ -17,6 +17,7 @@ from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of, nothing
 from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
 from minigrad.backends.cpu.texts import keep_macro, short_header
+from minigrad.backends.searching import Searching
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -29,7 +30,7 @@ from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 
-class Reduction(Family):
+class Reduction(Family, Searching):
     """The preparers of folds and of positions of extremes."""
 
     @serves(requests.Reduce)
@@ -63,26 +64,7 @@ class Reduction(Family):
         numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
         steps.then(kernel, *values, steps.numbers(numbers))
 
-    @serves(requests.ArgReduce)
-    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return nothing
-        steps = Steps(self, (out,), (a,))
-        self._search(steps, steps.outs[0], None, better, dim)
-        return steps.launch
-
-    @serves(requests.Extreme)
-    def extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if values.layout is not places.layout:
-            return self.lower(requests.Extreme(better, dim), (values, places), (a,))
-        if values.layout.numel == 0:
-            return nothing
-        steps = Steps(self, (values, places), (a,))
-        self._search(steps, steps.outs[1], steps.outs[0], better, dim)
-        return steps.launch
-
-    def _search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
-        """Where the best elements are, and what they are if it is asked for."""
+    def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         a = steps.operands[0]
         plan, choice = plan_argfold(places.layout, a.layout, dim)
         kind = kind_of(plan.numel, plan.tasks, better.cost)

@@ -12,9 +12,9 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import Family, line, nothing
 from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import through_dense
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Spec
 from minigrad.kernels import philox
 from minigrad.kernels.cuda import filling
@@ -48,11 +48,7 @@ class Filling(Family):
         if n == 0:
             return nothing
         if not layout.is_contiguous:
-            steps = Steps(self, (out,), (state, limits))
-            dense = steps.work(layout.shape, dtype)
-            steps.ask(requests.Random(kind), dense, *steps.operands)
-            steps.copy(steps.outs[0], dense)
-            return steps.launch
+            return through_dense(self, requests.Random(kind), out, state, limits)
         blocks = philox.blocks(kind, dtype, n)
         kernel = self.kernel(write_random, kind, dtype)
         numbers = filling.RANDOM.pack(
@@ -77,23 +73,12 @@ def write_arange(compute: np.dtype[Any], out: DType) -> Program:
 
 def write_random(kind: str, out: DType) -> Program:
     """Write the loop of one kind of random numbers."""
-    values = philox.value_function(kind, out)
-    limits = philox.limit_dtype(kind, out)
     text = write_kernel(
         f"{kind} random numbers of {out}.",
         filling.random,
-        out=out,
-        compute=limits.compute,
-        constants={
-            "VALUES": values.__name__,
-            "PER": str(philox.per_block(kind, out)),
-            "FOUR": str(int(philox.per_block(kind, out) == 4)),
-            "LIMIT": "np.uint64" if kind == "integer" else "T",
-        },
-        helpers=(philox.philox, values),
-        arrays=(int64, limits, out),
         fields=filling.RANDOM,
         target=CUDA,
+        **philox.loop_words(kind, out),
     )
     if kind == "normal":  # its logarithms and angles
         text = text.replace("import numpy as np\n", "import math\n\nimport numpy as np\n", 1)

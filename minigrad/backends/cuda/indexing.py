@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import line
 from minigrad.backends.cuda.grouping import KEYS, Grouping
-from minigrad.backends.cuda.loops import COUNT_32, PLACE_32, ROWS_OF_GRID, SHORT, block_of, divisors, width_of
+from minigrad.backends.cuda.loops import COUNT_32, PLACE_32, ROWS_OF_GRID, SHORT, WIDEST, block_of, divisors, width_of
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
@@ -175,7 +175,8 @@ def written(
 
 def write_moved(loop: str, a: DType, index: DType, out: DType, rank: int, width: int, long: bool) -> Program:
     """Write one gather, which moves elements as they are, or one addition of each element."""
-    label = f"{rank}" + (f"_by{width}" if width > 1 else "") + ("_long" if long and loop != "gather_rows" else "")
+    word = "by" if width * a.itemsize == WIDEST else "of"
+    label = f"{rank}" + (f"_{word}{width}" if width > 1 else "") + ("_long" if long and loop != "gather_rows" else "")
     return written(
         f"{loop}_{a.short}_{index.short}_{out.short}_{label}",
         getattr(indexing, loop),

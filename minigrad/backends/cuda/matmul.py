@@ -20,6 +20,7 @@ from minigrad.backends.cuda.blas import TYPES, gemm_of
 from minigrad.backends.cuda.family import Family, line, nothing
 from minigrad.backends.cuda.product import Ints, Problem, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.texts import group_words, wire
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
@@ -27,14 +28,14 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cuda import matmul, tile
+from minigrad.kernels.cuda import matmul, reduction, tile
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-WARPS = 8  # rows of a matrix that a block of `matmul.rows` multiplies by a vector at once
+WARPS = 8  # rows of a matrix that a block multiplies by a vector at once
 SMALL = 64  # results of one product, and elements of the inner dim, up to which a thread makes an element
-ACROSS, DOWN = 32, 8  # threads of a block of `matmul.columns`
+ACROSS, DOWN = 32, 8  # threads of a block where columns lie along memory
 UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # without windows
 Added = tuple[Value | None, float, float]  # what is added, alpha, beta
 
@@ -167,8 +168,8 @@ class Matmul(Family):
         size, om, cm = (p.n, p.on, p.cn) if turned else (p.m, p.om, p.cm)
         start, step, along, x, x_step = (p.b, p.bn, p.bk, p.a, p.ak) if turned else (p.a, p.am, p.ak, p.b, p.bk)
         steps_0, steps_1 = (p.steps[1], p.steps[0]) if turned else (p.steps[0], p.steps[1])
-        by_rows = size == 1 or abs(along) <= abs(step)
-        each = WARPS if by_rows else ACROSS
+        lies_along = size == 1 or abs(along) <= abs(step)
+        each = WARPS if lies_along else ACROSS
         blocks = -(-size // each) * p.batches
         pieces, deep = pieces_of(blocks, p.k // 4, 1)
         deep = 4 * deep if pieces > 1 else p.k
@@ -189,9 +190,9 @@ class Matmul(Family):
         )  # fmt: skip
         joined = (c,) if c and last else ()
         dtypes = tuple(x.dtype for x in (matrix, vector, *joined))
-        kernel = self.kernel(write_vector, by_rows, dtypes, sums.dtype, rank)
+        kernel = self.kernel(write_vector, lies_along, dtypes, sums.dtype, rank)
         grid = (min(blocks * pieces, (1 << 31) - 1), 1, 1)
-        block = (32, WARPS, 1) if by_rows else (ACROSS, DOWN, 1)
+        block = (32, WARPS, 1) if lies_along else (ACROSS, DOWN, 1)
         steps.then(self.bind(kernel, grid, block, numbers), matrix, vector, *joined, sums)
         if not last:
             self.joined(steps, pieces, sums, out, added, outcome)
@@ -258,18 +259,23 @@ def write_small(dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
     return Program("_".join(["product_small", *(d.short for d in dtypes), out.short, str(rank)]), text)
 
 
-def write_vector(by_rows: bool, dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
-    """Write one product of a matrix and a vector."""
-    template, compute = matmul.rows if by_rows else matmul.columns, registers(out)
+def write_vector(along: bool, dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
+    """Write one product of a matrix and a vector; along: its rows lie along memory."""
+    compute, way = registers(out), "along" if along else "across"
+    join = reduction.by_lanes if along else reduction.by_rows
+    macros, constants = wire(compute)
     text = write_kernel(
-        f"product with a vector: {', '.join(map(str, dtypes))} -> {out}; {template.__name__}, {rank} dims.",
-        template,
+        f"product with a vector: {', '.join(map(str, dtypes))} -> {out}; {way}, {rank} dims.",
+        matmul.vector,
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"FACTOR": expression_macro(factor_text(compute))},
-        constants={"ADDED": str(int(len(dtypes) == 3)), "WARPS": str(WARPS), "ACROSS": str(ACROSS), "DOWN": str(DOWN)},
+        macros=macros | {"FACTOR": expression_macro(factor_text(compute)), "COMBINE": expression_macro("{0} + {1}")},
+        constants=constants
+        | group_words(along)
+        | {"ADDED": str(int(len(dtypes) == 3)), "JOINED": join.__name__, "TOLD": "0"},
+        helpers=[join],
         fields=matmul.vector_fields(rank),
         target=CUDA,
     )
-    return Program("_".join(["vector", template.__name__, *(d.short for d in dtypes), out.short, str(rank)]), text)
+    return Program("_".join(["vector", way, *(d.short for d in dtypes), out.short, str(rank)]), text)

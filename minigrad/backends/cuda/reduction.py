@@ -21,7 +21,8 @@ from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import Family, line, nothing
 from minigrad.backends.cuda.folding import Share, plan_search, plan_spread
 from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.cuda.texts import keep_macro, parsed, wire
+from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
+from minigrad.backends.searching import Searching
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -33,15 +34,8 @@ from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
 from minigrad.kernels.scalar import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 
-ALONG = {
-    "LANE": "cuda.threadIdx.x", "LANES": "cuda.blockDim.x", "GROUP": "cuda.threadIdx.y", "GROUPS": "cuda.blockDim.y",
-}  # fmt: skip
-ACROSS = {
-    "LANE": "cuda.threadIdx.y", "LANES": "cuda.blockDim.y", "GROUP": "cuda.threadIdx.x", "GROUPS": "cuda.blockDim.x",
-}  # fmt: skip
 
-
-class Reduction(Family):
+class Reduction(Family, Searching):
     """The preparers of folds and of positions of extremes."""
 
     @serves(requests.Reduce)
@@ -90,26 +84,7 @@ class Reduction(Family):
         blocks = self.blocks(share.values["outputs"], share.groups)
         return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
 
-    @serves(requests.ArgReduce)
-    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return nothing
-        steps = Steps(self, (out,), (a,))
-        self.find(steps, steps.outs[0], None, better, dim)
-        return steps.launch
-
-    @serves(requests.Extreme)
-    def extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if values.layout is not places.layout:
-            return self.lower(requests.Extreme(better, dim), (values, places), (a,))
-        if values.layout.numel == 0:
-            return nothing
-        steps = Steps(self, (values, places), (a,))
-        self.find(steps, steps.outs[1], steps.outs[0], better, dim)
-        return steps.launch
-
-    def find(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
-        """Where the best elements are, and what they are if it is asked for."""
+    def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         a = steps.operands[0]
         first, then = plan_search(places.layout, a.layout, dim)
         found = steps.work((first.partial,), int64) if then else places
@@ -167,9 +142,9 @@ def write_spread(
             "FINISH": expression_macro("{} / T({})" if fold.mean else "{}"),
             "WIDELY": widely(fold, compute, a, width), "FOURS": together(fold, compute, a),
         },
-        constants=constants | (ALONG if along else ACROSS) | {
+        constants=constants | group_words(along) | {
             "IDENTITY": neutral_text(fold.identity, compute), "WIDE": str(int(width > 1)), "WIDTH": str(width),
-            "LOAD_ALL": f"load_{width}", "JOINED": "by_lanes" if along else "by_rows",
+            "LOAD_ALL": f"load_{width}", "JOINED": "by_lanes" if along else "by_rows", "TOLD": "0",
         },
         helpers=[reduction.by_lanes if along else reduction.by_rows],
         fields=reduction.spread_fields(kept, folded),
@@ -235,7 +210,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, alon
         out=int64,
         compute=a.compute,
         macros=macros | {"F": scalar_macro(better, a.compute, CUDA), "KEEP": keep_macro(kept)},
-        constants=constants | (ALONG if along else ACROSS) | {
+        constants=constants | group_words(along) | {
             "JOINED": helper.__name__, "CANDIDATE": candidate if len(operands) > 1 else "i",
         },
         helpers=[helper],

@@ -23,6 +23,7 @@ from minigrad.backends.cuda.family import Family, nothing
 from minigrad.backends.cuda.folding import BLOCKS, group_of, power_above
 from minigrad.backends.cuda.rowtexts import WIDEST, Form, Lines, joins_text
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
+from minigrad.backends.cuda.texts import group_words
 from minigrad.backends.lowering.functions import EQUAL, QUOTIENT, SUM, UNLESS
 from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core import requests
@@ -220,12 +221,9 @@ def words(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: in
     def place(name: str, group: int) -> str:
         return f"numbers[{fields.place(name, group=str(group) if group >= 0 else '')}]"
 
-    x, y = ("x", "y") if form.along else ("y", "x")
-    lines = Lines(fn, dtypes, out, form, place, f"cuda.blockDim.{x}")
-    constants = {
-        "LANE": f"cuda.threadIdx.{x}", "LANES": f"cuda.blockDim.{x}", "GROUP": f"cuda.threadIdx.{y}",
-        "GROUPS": f"cuda.blockDim.{y}", "VALUE": f"np.int{8 * out.compute.itemsize}({place('value', -1)}).view(T)",
-    }  # fmt: skip
+    constants = group_words(form.along)
+    lines = Lines(fn, dtypes, out, form, place, constants["LANES"])
+    constants |= {"VALUE": f"np.int{8 * out.compute.itemsize}({place('value', -1)}).view(T)", "PICKS": "0", "EACH": "0"}
     given = {
         "operands": dtypes, "out": out, "compute": out.compute, "fields": fields, "target": CUDA,
         "constants": constants, "imports": joins_text(fn, out.compute, form.along),
@@ -254,11 +252,11 @@ def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, ran
     """Write one kernel of picked elements; each: they are the result, else what a fold takes."""
     lines, given = words(fn, dtypes, out, form, rank)
     label = f"{form.label((out, *dtypes))}_{rank}_pick{'' if each else '_folded'}"
-    given["constants"]["EACH"] = str(int(each))
+    given["constants"] |= {"PICKS": "1", "EACH": str(int(each))}
     arrays = (out,) if each else (as_dtype(out.compute), int32)
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
-        rows.pick,
+        rows.rows,
         macros=lines.macros() | {"CHOSEN": chosen_macro(lines)},
         arrays=(*dtypes, *arrays),
         results="out" if each else "losses, counted",

@@ -222,10 +222,10 @@ def standing(lines: Callable[[set[str]], list[str]]) -> Expand:
 
 def joins_text(fn: RowFn, compute: np.dtype[Any], along: bool) -> str:
     """The functions that join what the lanes of a group have, one for each kind of total."""
-    text, template = "", reduction.by_lanes if along else reduction.all_by_rows
+    text, template = "", reduction.by_lanes if along else reduction.by_rows
     plain = expression_macro("{}")
     for join in dict.fromkeys(total.join for total in fn.totals):
         macros = {"COMBINE": expression_macro(JOINS[join][0]), "SEND": plain, "RECEIVE": plain}
-        pasted = paste(template, 0, macros, {"WIRE": "T"}, None, CUDA.walk)
+        pasted = paste(template, 0, macros, {"WIRE": "T", "TOLD": "1"}, None, CUDA.walk)
         text += "\n\n@device\n" + pasted.replace(f"def {template.__name__}(", f"def {join}_of_group(", 1)
     return text

@@ -20,6 +20,15 @@ def wire(compute: np.dtype[Any]) -> tuple[dict[str, Expand], dict[str, str]]:
     return {"SEND": expression_macro(f"{kind}({{}})"), "RECEIVE": expression_macro("T({})")}, {"WIRE": kind}
 
 
+def group_words(along: bool) -> dict[str, str]:
+    """A thread's place among the lanes of its group, and the group's in the block; along: lanes are neighbours."""
+    lane, group = "xy" if along else "yx"
+    return {
+        "LANE": f"cuda.threadIdx.{lane}", "LANES": f"cuda.blockDim.{lane}", "GROUP": f"cuda.threadIdx.{group}",
+        "GROUPS": f"cuda.blockDim.{group}",
+    }  # fmt: skip
+
+
 def keep_macro(kept: bool) -> Expand:
     """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
 

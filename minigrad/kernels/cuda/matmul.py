@@ -1,8 +1,8 @@
 """Products with a vector, of small matrices, and the sum of the pieces of a product; others are in `tile.py`.
 
 A vector's product is bounded by how fast the matrix is read.  Where a row of it lies in one run a warp reads it, its
-lanes side by side; where the columns do, each of 32 threads reads one, and eight of them share it.  `FACTOR` makes a
-factor of a number.
+lanes side by side; where the columns do, each of 32 threads reads one, and eight of them share it.  `LANE` of `LANES`
+and `GROUP` of `GROUPS` are as in `reduction.py`, where `JOINED` is from.  `FACTOR` makes a factor of a number.
 """
 
 # ruff: noqa: F821
@@ -12,21 +12,20 @@ from minigrad.kernels.fields import Fields
 
 
 def vector_fields(rank):
-    """The numbers of `rows` and `columns` for so many dims of the batch."""
+    """The numbers of `vector` for so many dims of the batch."""
     numbers = "tasks across pieces deep rows length alpha beta a am ak b bk c cm to om piece"
     lists = " ".join(f"{name}[{rank}]" for name in ("sizes", "a_steps", "b_steps", "c_steps", "to_steps"))
     return Fields(numbers, lists)
 
 
-def rows(in_K, out, N):
-    """out = alpha * in_0 @ in_1 + beta * in_2: a warp a row, of which there are WARPS in a block."""
+def vector(in_K, out, N):
+    """out = alpha * in_0 @ in_1 + beta * in_2: a group of threads a row."""
     alpha = FACTOR(N.alpha)
     if ADDED:
         beta = FACTOR(N.beta)
-    lane = np.int64(cuda.threadIdx.x)
     task = np.int64(cuda.blockIdx.x)
     while task < N.tasks:
-        row = task % N.across * WARPS + cuda.threadIdx.y
+        row = task % N.across * GROUPS + GROUP
         rest = task // N.across
         part = rest % N.pieces
         batch = rest // N.pieces
@@ -37,61 +36,18 @@ def rows(in_K, out, N):
         walk(batch, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
         acc = T(0)
         if row < N.rows:
-            k = part * N.deep + lane
+            k = part * N.deep + LANE
             stop = min(N.length, (part + 1) * N.deep)
             a += row * N.am
             while k < stop:
                 acc = T(acc + T(LOAD_0(in_0[a + k * N.ak]) * LOAD_1(in_1[b + k * N.bk])))
-                k += 32
-        lanes = 16
-        while lanes > 0:
-            acc = T(acc + cuda.shfl_xor_sync(0xFFFFFFFF, acc, lanes))
-            lanes = lanes // 2
-        if lane == 0 and row < N.rows:
+                k += LANES
+        acc = JOINED(acc)
+        if LANE == 0 and row < N.rows:
             value = T(alpha * acc)
             if ADDED:
                 value = T(value + T(beta * LOAD_2(in_2[c + row * N.cm])))
             out[to + row * N.om] = STORE(value)
-        task += np.int64(cuda.gridDim.x)
-
-
-def columns(in_K, out, N):
-    """The same where neighbours in memory belong to neighbouring results: DOWN threads share each of ACROSS."""
-    parts = cuda.shared.array((DOWN, ACROSS), T)
-    alpha = FACTOR(N.alpha)
-    if ADDED:
-        beta = FACTOR(N.beta)
-    x = np.int64(cuda.threadIdx.x)
-    y = np.int64(cuda.threadIdx.y)
-    task = np.int64(cuda.blockIdx.x)
-    while task < N.tasks:
-        row = task % N.across * ACROSS + x
-        rest = task // N.across
-        part = rest % N.pieces
-        batch = rest // N.pieces
-        a = N.a
-        b = N.b
-        c = N.c
-        to = N.to + part * N.piece
-        walk(batch, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
-        acc = T(0)
-        if row < N.rows:
-            k = part * N.deep + y
-            stop = min(N.length, (part + 1) * N.deep)
-            a += row * N.am
-            while k < stop:
-                acc = T(acc + T(LOAD_0(in_0[a + k * N.ak]) * LOAD_1(in_1[b + k * N.bk])))
-                k += DOWN
-        parts[y, x] = acc
-        cuda.syncthreads()
-        if y == 0 and row < N.rows:
-            for j in range(1, DOWN):
-                acc = T(acc + parts[j, x])
-            value = T(alpha * acc)
-            if ADDED:
-                value = T(value + T(beta * LOAD_2(in_2[c + row * N.cm])))
-            out[to + row * N.om] = STORE(value)
-        cuda.syncthreads()
         task += np.int64(cuda.gridDim.x)
 
 

@@ -4,9 +4,9 @@ Free names: `F` a step of the fold from (acc, x), or whether x beats the best; `
 `LOAD_K` and `STORE` are the conversions, `IDENTITY` the first accumulator, `FINISH` the last step, from the accumulator
 and the count.  `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block:
 along memory the lanes of a group are neighbours and `JOINED` is `by_lanes`, across it the groups are and it is
-`by_rows`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.  A thread adds WIDTH neighbours
-that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y fold a piece each, whose results a
-second launch folds: in which order anything is added depends on the shape alone.
+`by_rows`, which tells all lanes if `TOLD`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.
+A thread adds WIDTH neighbours that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y
+fold a piece each, whose results a second launch folds: in which order anything is added depends on the shape alone.
 """
 
 # ruff: noqa: F821, F841
@@ -79,7 +79,7 @@ def by_lanes(acc):
 
 def by_rows(acc):
     """What the lanes of a group have together, where the lanes of a warp are of different groups; the first lane is
-    told."""
+    told, or all are."""
     if cuda.blockDim.y > 1:
         parts = cuda.shared.array(256, WIRE)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
@@ -93,26 +93,9 @@ def by_rows(acc):
                 acc = T(COMBINE(acc, other))
                 parts[mine] = SEND(acc)
             half //= 2
-    return acc
-
-
-def all_by_rows(acc):
-    """`by_rows`, and every lane is told."""
-    if cuda.blockDim.y > 1:
-        parts = cuda.shared.array(256, WIRE)
-        mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-        cuda.syncthreads()
-        parts[mine] = SEND(acc)
-        half = cuda.blockDim.y // 2
-        while half > 0:
+        if TOLD:
             cuda.syncthreads()
-            if cuda.threadIdx.y < half:
-                other = RECEIVE(parts[mine + half * cuda.blockDim.x])
-                acc = T(COMBINE(acc, other))
-                parts[mine] = SEND(acc)
-            half //= 2
-        cuda.syncthreads()
-        acc = RECEIVE(parts[cuda.threadIdx.x])
+            acc = RECEIVE(parts[cuda.threadIdx.x])
     return acc
 
 

@@ -21,7 +21,11 @@ def rows_fields(rank):
 
 
 def rows(in_K, out, N):
-    """Rows of n elements, a group of threads each."""
+    """Rows of n elements, a group of threads each.
+
+    If it PICKS: minus the result at the element of each row that in_1 names, 0 where it names `ignore`; into out, or by
+    row into memory for a fold, with whether the row counts.
+    """
     n = N.n
     value = VALUE
     lane = np.int64(LANE)
@@ -39,40 +43,21 @@ def rows(in_K, out, N):
         CHOOSE()
         FETCH()
         TOTALS()
-        RESULTS()
-        ADD_SUMS()
+        if PICKS:
+            if lane == 0 and inside:
+                chosen = np.int64(in_1[at_1])
+                counts = chosen != N.ignore and 0 <= chosen and chosen < n
+                loss = T(0)
+                if counts:
+                    element = LOAD_0(in_0[at_0 + chosen * N.step[1]])
+                    loss = T(-CHOSEN(element))
+                if EACH:
+                    out[to] = STORE(loss)
+                else:
+                    losses[row] = loss
+                    counted[row] = np.int32(1) if counts else np.int32(0)
+        else:
+            RESULTS()
+            ADD_SUMS()
         first += np.int64(cuda.gridDim.x) * GROUPS
     LEAVE_SUMS()
-
-
-def pick(in_K, out, N):
-    """Minus the result at the element of each row that in_1 names, 0 where it names `ignore`: into out, or by row into
-    memory for a fold, with whether the row counts."""
-    n = N.n
-    value = VALUE
-    lane = np.int64(LANE)
-    HOLD()
-    first = np.int64(cuda.blockIdx.x) * GROUPS
-    while first < N.rows:
-        inside = first + GROUP < N.rows
-        row = first + GROUP if inside else np.int64(0)
-        m = n if inside else np.int64(0)
-        rest = row
-        to = N.offset[0]
-        at_K = N.offset[K + 1]
-        walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
-        FETCH()
-        TOTALS()
-        if lane == 0 and inside:
-            chosen = np.int64(in_1[at_1])
-            counts = chosen != N.ignore and 0 <= chosen and chosen < n
-            loss = T(0)
-            if counts:
-                element = LOAD_0(in_0[at_0 + chosen * N.step[1]])
-                loss = T(-CHOSEN(element))
-            if EACH:
-                out[to] = STORE(loss)
-            else:
-                losses[row] = loss
-                counted[row] = np.int32(1) if counts else np.int32(0)
-        first += np.int64(cuda.gridDim.x) * GROUPS

@@ -1,0 +1,34 @@
+"""Positions of extremes, with and without what they are: what is the same wherever they are searched."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from minigrad.backends.base import Backend, Launch, serves
+from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
+from minigrad.core.op import ScalarFn, Spec
+
+
+class Searching(Backend):
+    """The preparers; a family of kernels adds `search`."""
+
+    @abstractmethod
+    def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
+        """Where the best elements of the operand are along dim, and what they are if it is asked for."""
+
+    @serves(requests.ArgReduce)
+    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        steps = Steps(self, (out,), (a,))
+        if out.layout.numel:
+            self.search(steps, steps.outs[0], None, better, dim)
+        return steps.launch
+
+    @serves(requests.Extreme)
+    def extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if values.layout is not places.layout:
+            return self.lower(requests.Extreme(better, dim), (values, places), (a,))
+        steps = Steps(self, (values, places), (a,))
+        if values.layout.numel:
+            self.search(steps, steps.outs[1], steps.outs[0], better, dim)
+        return steps.launch
