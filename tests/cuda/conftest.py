@@ -5,9 +5,11 @@ import os
 import pytest
 
 from minigrad.backends import registry
-from minigrad.config import settings
+from minigrad.config import announce, settings
 from minigrad.core.device import as_device
+from minigrad.kernels.store import watchers
 
+ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]  # of blocks, warps and lanes
 MODE = os.environ.get("MINIGRAD_CUDA") or "simulator"
 
 
@@ -27,6 +29,29 @@ def simulator(cuda):
     if MODE != "simulator":
         pytest.skip("this is about the simulator, and the device is a real one")
     return cuda.runtime
+
+
+@pytest.fixture(params=ORDERS, ids=lambda order: order[0])
+def order(request, simulator):
+    """Each order of threads in turn."""
+    with simulator.ordered(*request.param):
+        yield
+
+
+@pytest.fixture
+def kernels_of():
+    """A function that calls another one: what that gives, and the names of the kernels that it has asked for."""
+
+    def asked(function):
+        seen = []
+        watchers.append(seen)
+        announce()  # plans are made anew, and kernels asked for
+        try:
+            return function(), " ".join(map(str, seen))
+        finally:
+            watchers.remove(seen)
+
+    return asked
 
 
 def pytest_collection_modifyitems(config, items):

@@ -20,16 +20,9 @@ from minigrad.kernels.cuda import reduction as loops
 from minigrad.ops.extremes import GREATER
 from minigrad.ops.record import schema
 
-ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
 # One output of one warp, of a block, of several pieces; many along memory, across it, over two dims at once.
 SHAPES = [((37,), (0,)), ((700,), (0,)), ((9000,), (0,)), ((3, 45), (1,)), ((45, 17), (0,)), ((700, 2), (0,)),
           ((6, 5, 7), (0, 2)), ((2, 260), (1,))]  # fmt: skip
-
-
-@pytest.fixture(params=ORDERS, ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 def integers(shape, seed=0):

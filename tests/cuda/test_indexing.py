@@ -10,15 +10,8 @@ from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.watched import Notice
 from minigrad.config import announce
 from minigrad.errors import IndexOutOfRange
-from minigrad.kernels.store import watchers
 
 ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
-
-
-@pytest.fixture(params=ORDERS, ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 @pytest.fixture
@@ -28,16 +21,6 @@ def sorts(monkeypatch):
     announce()
     yield
     announce()
-
-
-def kernels_of(function):
-    """What a function gives, and the kernels that it has asked for."""
-    seen = []
-    watchers.append(seen)
-    announce()
-    found = function()
-    watchers.remove(seen)
-    return found, " ".join(map(str, seen))
 
 
 def numbers(shape, dtype="float32", seed=0):
@@ -53,7 +36,7 @@ def places(size, shape, seed=1):
 
 @pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64"])
 @pytest.mark.parametrize(("cols", "wide"), [(16, True), (8, None), (3, False), (33, None)])
-def test_rows_are_read_by_loads_as_wide_as_they_begin(simulator, dtype, cols, wide):
+def test_rows_are_read_by_loads_as_wide_as_they_begin(kernels_of, simulator, dtype, cols, wide):
     x, index = numbers((5, cols), dtype), places(5, (7,))
     found, used = kernels_of(lambda: mg.index_select(x.cuda(), 0, index.cuda()))
     assert found.tolist() == mg.index_select(x, 0, index).tolist()
@@ -104,7 +87,7 @@ WAYS = {"add_lines": ("float32", 64, True), "add_runs": ("float32", 1, True), "a
 
 @pytest.mark.shared(by=lambda order, way: way != "add_runs" or order[0] == "random")
 @pytest.mark.parametrize("way", WAYS)
-def test_each_way_of_adding_in_every_order(order, monkeypatch, way):
+def test_each_way_of_adding_in_every_order(kernels_of, order, monkeypatch, way):
     dtype, few, deterministic = WAYS[way]
     monkeypatch.setattr(indexing, "FEW", few)
     x = numbers((3, 4, 5), dtype)
@@ -143,7 +126,7 @@ def test_keys_of_two_digits_and_indices_of_few_bits(simulator, sorts):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float64"])
-def test_every_dtype_is_added_as_on_the_cpu(simulator, sorts, dtype):
+def test_every_dtype_is_added_as_on_the_cpu(kernels_of, simulator, sorts, dtype):
     x, index, src = numbers((3, 4), dtype), places(3, (50,)), numbers((50, 4), dtype, 2)
     found, used = kernels_of(lambda: mg.index_add(x.cuda(), 0, index.cuda(), src.cuda()))
     assert found.tolist() == mg.index_add(x, 0, index, src).tolist()
@@ -194,7 +177,7 @@ def test_an_index_out_of_range_is_an_error_whichever_way_is_gone(simulator, monk
     announce()
 
 
-def test_how_is_chosen_by_shapes_alone(simulator, monkeypatch):
+def test_how_is_chosen_by_shapes_alone(kernels_of, simulator, monkeypatch):
     monkeypatch.setattr(indexing, "MANY", 8)
     for n, cols, way in ((64, 2, "add_lines"), (65, 2, "add_runs"), (65, 8, "add_lines")):
         index, src = mg.zeros(n, dtype="int64", device="cuda"), mg.ones(n, cols, device="cuda")
@@ -233,8 +216,8 @@ def test_gradients_of_views_are_put_back(simulator, sorts, view):
 
 BARRIER = "        cuda.syncthreads()\n"
 MISTAKES = [
-    ("moved", ("while i < numbers[0]", "while i <= numbers[0]"), "race bounds"),
-    ("moved", ("atomic_add(out, np.int64(to) + k * numbers[3],", "out.__setitem__(np.int64(to) + k * numbers[3],"),
+    ("move", ("while i < numbers[0]", "while i <= numbers[0]"), "race bounds"),
+    ("move", ("atomic_add(out, np.int64(there) + k * numbers[3],", "out.__setitem__(np.int64(there) + k * numbers[3],"),
      "race"),
     ("keys", ("while i < numbers[0]", "while i < numbers[0] - 1"), "unwritten"),
     ("tally", ("atomic_add(many, ", "many.__setitem__("), "race"),
@@ -255,7 +238,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("kind", "change", "notice"), MISTAKES)
 def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind, change, notice):
-    module = indexing if kind in ("moved", "add_lines") else grouping
+    module = indexing if kind in ("move", "add_lines") else grouping
     write = getattr(module, f"write_{kind}")
 
     def changed(*args):
@@ -267,7 +250,7 @@ def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind,
     monkeypatch.setattr(indexing, "FEW", 512 if kind == "add_lines" else 1)
     monkeypatch.setattr(cuda, "most", 1)
     x, src, index = numbers((5, 2)), numbers((300, 2), seed=2), mg.arange(300) // 70
-    with mg.cuda.deterministic(kind != "moved"), simulator.ordered("reverse"):
+    with mg.cuda.deterministic(kind != "move"), simulator.ordered("reverse"):
         announce()
         there = x.cuda(), 0, index.cuda(), src.cuda()
         if notice == "wrong":

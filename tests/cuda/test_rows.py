@@ -17,15 +17,8 @@ from minigrad.nn import functional as F
 from minigrad.ops.norm_rows import LAYER_NORM_SLOPE
 from minigrad.ops.softmax import SOFTMAX
 
-ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
 # A few lanes a row, some loads of a warp, a block, neighbours across memory.
 SHAPES = [((5, 6), -1), ((2, 70), -1), ((1, 560), -1), ((9, 5), 0)]
-
-
-@pytest.fixture(params=ORDERS, ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 def numbers(shape, seed=0):

@@ -14,15 +14,8 @@ from minigrad.core.op import Spec
 from minigrad.kernels.cuda.scan import scan_fields
 from minigrad.ops.scan import NOT_LESS, SUM
 
-ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
 # A few lanes a row, tiles of a warp, tiles of a block.
 SHAPES = [((5, 9), 1), ((2, 150), 1), ((1100,), 0), ((6, 5), 0)]
-
-
-@pytest.fixture(params=ORDERS, ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 def integers(shape):

@@ -14,15 +14,6 @@ from minigrad.config import announce
 from minigrad.core.dtype import f32, u8
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.store import watchers
-
-ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
-
-
-@pytest.fixture(params=ORDERS, ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 @pytest.fixture
@@ -39,29 +30,30 @@ def numbers(shape, dtype="float32"):
     return mg.tensor(x, dtype=dtype)
 
 
-def by_tiles(function):
+@pytest.fixture
+def by_tiles(kernels_of):
     """What a function gives; it has used a kernel of tiles."""
-    seen = []
-    watchers.append(seen)
-    announce()  # plans are made anew, and kernels asked for
-    found = function()
-    watchers.remove(seen)
-    assert any("tiles" in str(path) for path in seen)
-    return found
+
+    def asked(function):
+        found, used = kernels_of(function)
+        assert "tiles" in used
+        return found
+
+    return asked
 
 
 # One tile and less, one more than a tile, two words, and what is no whole word; in words of 1, 2 and 4 elements.
 @pytest.mark.shared(by=lambda order, dtype, shape: shape == (34, 6) or (dtype == "uint8" and order[0] == "random"))
 @pytest.mark.parametrize("shape", [(5, 7), (33, 2), (34, 6), (8, 132)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "float16", "float64", "bool"])
-def test_transposes_of_every_size_of_element_in_every_order(order, small, dtype, shape):
+def test_transposes_of_every_size_of_element_in_every_order(order, small, by_tiles, dtype, shape):
     x = numbers(shape, dtype)
     y = x.to("cuda")
     assert by_tiles(lambda: y.t().contiguous()).tolist() == x.t().tolist()
 
 
 @pytest.mark.parametrize("dims", [(0, 2, 1), (1, 2, 0), (2, 1, 0)], ids=str)
-def test_any_two_dims_are_turned_and_the_others_are_a_batch(simulator, small, dims):
+def test_any_two_dims_are_turned_and_the_others_are_a_batch(simulator, small, by_tiles, dims):
     x = numbers((3, 6, 10))
     assert by_tiles(lambda: x.to("cuda").permute(*dims).contiguous()).tolist() == x.permute(*dims).tolist()
     x = numbers((2, 2, 3, 1, 2))
@@ -69,7 +61,7 @@ def test_any_two_dims_are_turned_and_the_others_are_a_batch(simulator, small, di
     assert by_tiles(lambda: x.to("cuda").permute(*dims).contiguous()).tolist() == x.permute(*dims).tolist()
 
 
-def test_other_strides_than_one_and_results_that_lie_across(simulator, small):
+def test_other_strides_than_one_and_results_that_lie_across(simulator, small, by_tiles):
     x = numbers((12, 21))
     y = x.to("cuda")
     for there, here in ((y[:, ::2].t(), x[:, ::2].t()), (y.flip(1).t(), x.flip(1).t()), (y[1:, 3:].t(), x[1:, 3:].t()),
@@ -85,7 +77,7 @@ def test_other_strides_than_one_and_results_that_lie_across(simulator, small):
 
 @pytest.mark.parametrize(("source", "target"), [("float32", "float16"), ("uint8", "float32"), ("int64", "bool"),
                                                 ("bool", "bfloat16"), ("float64", "int8")])  # fmt: skip
-def test_casts_are_made_on_the_way(simulator, small, source, target):
+def test_casts_are_made_on_the_way(simulator, small, by_tiles, source, target):
     x = numbers((6, 36), source)
     there = x.to("cuda").t()
     assert by_tiles(lambda: there.to(target)).tolist() == x.t().to(target).tolist()

@@ -45,7 +45,7 @@ class Indexing(Grouping):
             layouts = (out.layout, still(a.layout, out.shape, dim), index.layout)
             size, step = a.shape[dim], a.layout.strides[dim]
             launch = self.rows_moved(layouts, a.dtype, index.dtype, size, step)
-            launch = launch or self.moved("gather", layouts, (a.dtype, index.dtype, a.dtype), size, step)
+            launch = launch or self.moved(False, layouts, (a.dtype, index.dtype, a.dtype), size, step)
             steps.then(launch, *steps.operands, flag, *steps.outs)
             steps.then(self.raised, flag)
         return steps.launch
@@ -68,14 +68,15 @@ class Indexing(Grouping):
         """total at the index += what is added, by what is fastest."""
         _, index, src = steps.operands
         length, size, numel = index.shape[dim], total.shape[dim], index.layout.numel
+        own = prod(n for d, n in enumerate(index.shape) if d != dim and index.layout.strides[d])
         if in_any_order or not total.dtype.is_float:
             layouts = (
                 Layout.make(index.shape, src.layout.strides, src.layout.offset), still(total.layout, index.shape, dim),
                 index.layout,
             )  # fmt: skip
             dtypes = (src.dtype, index.dtype, total.dtype)
-            launch = self.moved("add_each", layouts, dtypes, size, total.layout.strides[dim])
-        elif length <= FEW or numel // length >= MANY or max(numel, numel // length * size) >= KEYS:
+            launch = self.moved(True, layouts, dtypes, size, total.layout.strides[dim])
+        elif length <= FEW or numel // length >= MANY or own * max(length, size) >= KEYS:
             launch = self.lines_added(total, index, src, dim)
         else:
             self.add_grouped(steps, total, index, src, flag, dim)
@@ -107,14 +108,14 @@ class Indexing(Grouping):
         return steps.launch
 
     def moved(
-        self, loop: str, layouts: Sequence[Layout], dtypes: tuple[DType, DType, DType], size: int, step: int
+        self, adds: bool, layouts: Sequence[Layout], dtypes: tuple[DType, DType, DType], size: int, step: int
     ) -> Launch:
-        """The launch of a loop that takes an element at a time; the last layout is that of the index, which the one of
-        the two that stands still along a dim is asked by."""
+        """The launch of a loop over elements: layouts of the side with the index's places, of the other, which stands
+        still along the dim, and of the index."""
         dims, strides, offsets = walk(layouts)
         count = prod(dims)
         long = count >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in layouts)
-        kernel = self.kernel(write_moved, loop, *dtypes, len(dims), 1, long)
+        kernel = self.kernel(write_move, adds, *dtypes, len(dims), long)
         numbers = indexing.move_fields(len(dims)).pack(
             *zip(offsets, strides, strict=True), rows=count, cols=1, size=size, step=step, **divisors(dims)
         )
@@ -130,7 +131,7 @@ class Indexing(Grouping):
         width = width_of((dtype.itemsize,) * 2, (1, 1), multiples)
         if width == 1 and cols < SHORT:
             return None
-        kernel = self.kernel(write_moved, "gather_rows", dtype, index, dtype, len(outer), width, True)
+        kernel = self.kernel(write_gather_rows, dtype, index, len(outer), width)
         numbers = indexing.move_fields(len(outer)).pack(
             *zip(offsets, inner, strict=True), rows=prod(outer), cols=cols, size=size, step=step, **divisors(outer)
         )
@@ -173,24 +174,33 @@ def written(
     return Program(name, text)
 
 
-def write_moved(loop: str, a: DType, index: DType, out: DType, rank: int, width: int, long: bool) -> Program:
+def write_move(adds: bool, a: DType, index: DType, out: DType, rank: int, long: bool) -> Program:
     """Write one gather, which moves elements as they are, or one addition of each element."""
-    word = "by" if width * a.itemsize == WIDEST else "of"
-    label = f"{rank}" + (f"_{word}{width}" if width > 1 else "") + ("_long" if long and loop != "gather_rows" else "")
     return written(
-        f"{loop}_{a.short}_{index.short}_{out.short}_{label}",
-        getattr(indexing, loop),
+        f"{'add_each' if adds else 'gather'}_{a.short}_{index.short}_{out.short}_{rank}{'_long' if long else ''}",
+        indexing.move,
         (a, index),
         out,
         (a, index, int32, out),
         indexing.move_fields(rank),
         [] if long else [elementwise.divide],
         macros={"WORD": expression_macro("np.int64({})" if long else "np.uint32({})")},
-        constants={
-            "DIVISORS": "N.shape" if long else "N.magic", "WIDTH": str(width), "PUT": f"store_{width}",
-            "TAKE": f"load_{width}",
-        },
-    )  # fmt: skip
+        constants={"DIVISORS": "N.shape" if long else "N.magic", "ADDS": str(int(adds))},
+    )
+
+
+def write_gather_rows(a: DType, index: DType, rank: int, width: int) -> Program:
+    """Write one gather of rows, so many elements at once."""
+    wide = f"_{'by' if width * a.itemsize == WIDEST else 'of'}{width}" if width > 1 else ""
+    return written(
+        f"gather_rows_{a.short}_{index.short}_{rank}{wide}",
+        indexing.gather_rows,
+        (a, index),
+        a,
+        (a, index, int32, a),
+        indexing.move_fields(rank),
+        constants={"WIDTH": str(width), "PUT": f"store_{width}", "TAKE": f"load_{width}"},
+    )
 
 
 def write_add_lines(src: DType, index: DType, out: DType, rank: int) -> Program:

@@ -1,7 +1,7 @@
 """Elements by index, and additions by index.
 
-A thread of `gather` moves an element, one of `gather_rows` some neighbours of a row that has one index, one of
-`add_each` adds an element by an atomic step, and one of `add_lines` a line along the dim, in the order of the index.
+A thread of `move` moves or adds an element, one of `gather_rows` moves some neighbours of a row that has one index, and
+one of `add_lines` adds a line along the dim, in the order of the index.
 An index out of range adds to a flag, and nothing else is read or written for it.  `WORD` is the type of places, and the
 list `DIVISORS` says how a place is taken apart, as in `elementwise.py`.  Dims are those of the index, for `add_lines`
 without the one that it runs along.
@@ -22,30 +22,34 @@ def place_of(index, size):
 
 
 def move_fields(rank):
-    """The numbers of the first three loops: rows of cols elements, the size of the dim and its step in what is read, or
-    added to.  Groups are those of what is first in the walk, of the other and of the index."""
+    """The numbers of `move` and `gather_rows`: rows of cols elements, the size of the dim and its step on the other
+    side.  Groups are those of the side whose places are those of the index, of the other side and of the index."""
     return Fields("rows cols size step", f"shape[{rank}] magic[{rank}] shift[{rank}]", f"offset strides[{rank}]")
 
 
-def gather(in_0, in_1, flag, out, N):
-    """out[...] = in_0 at in_1[...] along one dim."""
+def move(in_0, in_1, flag, out, N):
+    """out[...] = in_0 at in_1[...] along one dim; or if it ADDS, out at in_1[...] += in_0[...], by atomic steps:
+    integers, of which the order does not matter, or floats in any."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
         place = WORD(i)
-        to = WORD(N.offset[0])
-        at = WORD(N.offset[1])
+        here = WORD(N.offset[0])
+        there = WORD(N.offset[1])
         where = WORD(N.offset[2])
-        walk(place, DIVISORS, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        walk(place, DIVISORS, here=N.strides[0], there=N.strides[1], where=N.strides[2])
         k = place_of(in_1[where], N.size)
         if k >= 0:
-            out[to] = in_0[np.int64(at) + k * N.step]
+            if ADDS:
+                atomic_add(out, np.int64(there) + k * N.step, LOAD_0(in_0[here]))
+            else:
+                out[here] = in_0[np.int64(there) + k * N.step]
         else:
             atomic_add(flag, 0, np.int32(1))
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
 def gather_rows(in_0, in_1, flag, out, N):
-    """The same where rows that lie densely move as they are: WIDTH neighbours at once."""
+    """out[...] = in_0 at in_1[...] where rows that lie densely have one index: WIDTH neighbours at once."""
     row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     while row < N.rows:
@@ -64,23 +68,6 @@ def gather_rows(in_0, in_1, flag, out, N):
         else:
             atomic_add(flag, 0, np.int32(1))
         row += np.int64(cuda.gridDim.y) * cuda.blockDim.y
-
-
-def add_each(in_0, in_1, flag, out, N):
-    """out at in_1[...] along one dim += in_0[...]: integers, of which the order does not matter, or floats in any."""
-    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    while i < N.rows:
-        place = WORD(i)
-        at = WORD(N.offset[0])
-        to = WORD(N.offset[1])
-        where = WORD(N.offset[2])
-        walk(place, DIVISORS, at=N.strides[0], to=N.strides[1], where=N.strides[2])
-        k = place_of(in_1[where], N.size)
-        if k >= 0:
-            atomic_add(out, np.int64(to) + k * N.step, LOAD_0(in_0[at]))
-        else:
-            atomic_add(flag, 0, np.int32(1))
-        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
 def lines_fields(rank):
