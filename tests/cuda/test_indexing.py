@@ -236,9 +236,8 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "change", "notice"), MISTAKES)
-def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind, change, notice):
-    module = indexing if kind in ("move", "add_lines") else grouping
+def break_text(monkeypatch, module, kind, change):
+    """Let the writer of a kind make a mistake."""
     write = getattr(module, f"write_{kind}")
 
     def changed(*args):
@@ -247,6 +246,13 @@ def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind,
         return Program(f"broken_{kind}", program.text.replace(*change))
 
     monkeypatch.setattr(module, f"write_{kind}", changed)
+    announce()
+
+
+@pytest.mark.parametrize(("kind", "change", "notice"), MISTAKES)
+def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind, change, notice):
+    module = indexing if kind in ("move", "add_lines") else grouping
+    break_text(monkeypatch, module, kind, change)
     monkeypatch.setattr(indexing, "FEW", 512 if kind == "add_lines" else 1)
     monkeypatch.setattr(cuda, "most", 1)
     x, src, index = numbers((5, 2)), numbers((300, 2), seed=2), mg.arange(300) // 70
@@ -260,3 +266,19 @@ def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind,
                 mg.index_add(*there)
             assert caught.value.kind in notice.split()
     announce()
+
+
+@pytest.mark.parametrize(("change", "notice"), [
+    (("while i < numbers[1]", "while i <= numbers[1]"), "bounds race"),
+    (("while row < numbers[0]", "while row < numbers[0] - 1"), "unwritten"),
+    (("store_4(out, to + i,", "store_4(out, to + i + 1,"), "misaligned"),
+    (("cuda.blockDim.x * 4", "cuda.blockDim.x * 8"), "unwritten"),
+])  # fmt: skip
+def test_a_mistake_in_the_gather_of_rows_is_noticed(cuda, simulator, monkeypatch, change, notice):
+    break_text(monkeypatch, indexing, "gather_rows", change)
+    monkeypatch.setattr(cuda, "most", 1)
+    x, index = numbers((5, 1040)).cuda(), mg.tensor([3, -1], device="cuda")
+    with pytest.raises(Notice) as caught:
+        mg.index_select(x, 0, index)
+    announce()
+    assert caught.value.kind in notice.split()
