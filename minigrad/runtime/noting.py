@@ -34,6 +34,10 @@ class _Savers(threading.local):
         self.stack: list[Saver] = []
 
 
+class _Scopes(threading.local):
+    names: tuple[str, ...] = ()
+
+
 class Anomaly:
     """Whether each gradient is looked at in this process, and for what."""
 
@@ -42,6 +46,8 @@ class Anomaly:
 
 
 savers = _Savers()
+scopes = _Scopes()
+scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
 _counting = threading.Lock()
 _holders: weakref.WeakKeyDictionary[Storage, list[weakref.ref[BackpropOp]]] = weakref.WeakKeyDictionary()
@@ -59,6 +65,8 @@ def noted(node: BackpropOp) -> str | None:
         for value in node.saved or ():
             _holders.setdefault(value.storage, []).append(weakref.ref(node))
     line = user_line() if settings.debug or anomaly.on else None
+    if scopes.names:
+        scope_of[node] = scopes.names
     if savers.stack:
         savers.stack[-1].keep(node)
     return line
@@ -74,6 +82,22 @@ def saving(saver: Saver | None) -> Iterator[None]:
         yield
     finally:
         savers.stack = before
+        watch(-1)
+
+
+@contextmanager
+def scope(name: str) -> Iterator[None]:
+    """A block whose ops, in this thread, are drawn together under a name: see `viz.graph`.  Blocks may stand in blocks.
+
+    With a number in the name, as "layer 1", blocks of the same ops that follow each other are drawn once.
+    """
+    before = scopes.names
+    scopes.names = (*before, str(name))
+    watch(1)
+    try:
+        yield
+    finally:
+        scopes.names = before
         watch(-1)
 
 

@@ -1,5 +1,6 @@
 """Pictures and texts that show what was computed: the op graph, and the road of one value."""
 
+from minigrad.runtime.noting import scope
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
 from minigrad.viz.machine import kernel
@@ -7,4 +8,16 @@ from minigrad.viz.picture import Picture
 from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
-__all__ = ["Graph", "Picture", "Steps", "explain", "explanation", "graph", "kernel", "kernels", "layout", "step"]
+__all__ = [
+    "Graph",
+    "Picture",
+    "Steps",
+    "explain",
+    "explanation",
+    "graph",
+    "kernel",
+    "kernels",
+    "layout",
+    "scope",
+    "step",
+]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,15 @@ from minigrad.autodiff.holding import Holder
 from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, host_array
-from minigrad.viz import svg
+from minigrad.viz import folding, svg
+from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
+FOLDED = 30  # nodes from which scopes are drawn folded
 SHOWN = 6  # elements of a gradient or a value that a node prints
 
 
@@ -34,8 +39,10 @@ class Graph:
     result.
     """
 
-    def __init__(self, nodes: list[svg.Node], edges: list[svg.Edge], title: str) -> None:
-        self.nodes, self.edges, self.title = nodes, edges, title
+    def __init__(
+        self, nodes: list[svg.Node], edges: list[svg.Edge], title: str, legend: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.nodes, self.edges, self.title, self.legend = nodes, edges, title, tuple(legend)
 
     def dot(self) -> Any:
         """The graph as a `graphviz.Digraph`; building it needs no `dot` program."""
@@ -50,11 +57,12 @@ class Graph:
             digraph.edge(edge.source, edge.target, label=edge.label or None, id=f"edge-{k}")
         return digraph
 
-    def svg(self, engine: str | None = None) -> str:
-        """The picture as SVG text.  engine: "dot", "builtin", or None for dot where it is installed."""
-        if choose(engine) == "dot":
+    def svg(self, engine: str | None = None, dark: bool = False) -> str:
+        """The picture as SVG text.  engine: "dot", "builtin", or None for dot where it is installed.  dark: on black,
+        which only the builtin one draws."""
+        if choose("builtin" if dark and engine is None else engine) == "dot":
             return self._render("svg").decode()
-        return svg.draw(self.nodes, self.edges, title=self.title)
+        return svg.draw(self.nodes, self.edges, title=self.title, legend=self.legend, dark=dark)
 
     def save(self, path: str | Path, engine: str | None = None) -> Path:
         """Write the picture: .svg always, .dot as text, .png and .pdf where `dot` is installed.
@@ -98,19 +106,29 @@ def choose(engine: str | None) -> str:
     return engine or ("dot" if found else "builtin")
 
 
-def graph(y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor] | None = None) -> Graph:
+def graph(
+    y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor] | None = None, *, fold: bool | None = None,
+    repeat: bool = True, colour: str | None = None,
+) -> Graph:  # fmt: skip
     """The graph that ends in y: a node for each op with its shape, dtype and what it keeps for backward.
 
     grads: what backward returned; its gradients are written at the Vars.
-    names: names for Vars that have none of their own; the caller's variables serve when omitted.
-    Raises GradientError for a tensor without a graph.
+    names: names for Vars that have none of their own, and for results; the caller's variables serve when omitted.
+    fold: each `viz.scope` is one box, equal ones in a row are one with a count; left out, where there are scopes and
+    more than 30 nodes.  repeat: leaves that more than three ops read are drawn at each of them.
+    colour: "gradient" tints by the largest element of a gradient, "bytes" by what is saved, with a legend.
+    Raises GradientError for a tensor without a graph, or for "gradient" after it was freed; ArgumentError for another
+    colour.
     """
     if not isinstance(y, Tensor) or not y.requires_grad:
         raise GradientError(f"viz.graph: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
-    labels = {id(t): name for name, t in (names or caller_names()).items()}
+    given = (names if names is not None else caller_names()).items()
+    labels = {id(t): name for name, t in given}
+    results = {node_of(t.op).id: (name, t) for name, t in given if t.op is not None}
     order, edges = collect(y)
     root = node_of(current(y))
-    nodes = []
+    results.setdefault(root.id, ("", y))
+    nodes, scopes = [], {}
     for key, (kind, item) in order.items():
         if kind == "var":
             nodes.append(svg.Node(key, var_label(item, grads, labels), "var", describe(item)))
@@ -118,8 +136,15 @@ def graph(y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor]
             nodes.append(svg.Node(key, item, "constant"))
         else:
             shown = "output" if item is root else "view" if item.op.kind == "view" else "op"
-            nodes.append(svg.Node(key, op_label(item), shown, hint(item)))
-    return Graph(nodes, edges, f"graph of {describe(y)}")
+            scopes[key] = scope_of.get(item, ())
+            nodes.append(svg.Node(key, op_label(item, *results.get(item.id, ("", None))), shown, hint(item)))
+    tints, legend = tinted(colour, y, order)
+    nodes = [replace(node, tint=tints.get(node.id, "")) for node in nodes]
+    if fold if fold is not None else any(scopes.values()) and len(nodes) > FOLDED:
+        nodes, edges = folding.fold(nodes, edges, scopes)
+    if repeat:
+        nodes, edges = folding.repeat(nodes, edges)
+    return Graph(nodes, edges, f"graph of {describe(y)}", legend)
 
 
 def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
@@ -160,9 +185,12 @@ def name_of(item: Any) -> str:
     return f"op{item.id}" if isinstance(item, BackpropOp) else f"v{item.id}"
 
 
-def op_label(node: BackpropOp) -> str:
-    """Name, result, parameters and saves of an op, a line each."""
+def op_label(node: BackpropOp, name: str = "", result: Tensor | None = None) -> str:
+    """Name, result, parameters and saves of an op, a line each.  name, result: what the caller calls its result."""
     lines = [node.op.label, kind_text(node.plan.dtype, node.plan.layout.shape)]
+    if result is not None and not isinstance(result, Wrapped):
+        value = values_text(result) if result.numel() <= SHOWN else ""
+        lines += [" = ".join(part for part in (name, value) if part)] if name or value else []
     given = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
     lines += [f"{key}={value}" for key, value in given if not isinstance(value, (tuple, dict)) or len(value) < 6]
     if node.saved is None and node.op.saves[node.mask]:

@@ -33,6 +33,9 @@ PASSES: Final = 96
 KINK: Final = 4.0
 """A bend to the side of less than this looks like a mistake, so the edge goes on straight."""
 
+ASIDE: Final = 0.1
+"""How much less pulls what leads to a box by fewer steps than another: a long chain goes straight down."""
+
 LEVERAGE: Final = (1.0, 4.0, 16.0)
 """How hard an edge piece pulls towards the vertical, by the number of its ends that are bends."""
 
@@ -117,6 +120,9 @@ def _place(grid: Grid) -> list[float]:
         for k, step in zip(row, steps):
             x[k] = step - steps[-1] / 2
     passes = effort(grid, PASSES)
+    (above, up), (below, down) = _pulls(grid, grid.rows, grid.above), _pulls(grid, grid.rows[::-1], grid.below)
+    longest = [max((up[k] + down[k] for k in row), default=0) for row in grid.rows]
+    firm = {k: 1.0 if up[k] + down[k] == most else ASIDE for row, most in zip(grid.rows, longest) for k in row}
     for turn in range(passes):
         # First each rank follows the one before it, which carries positions far; the last passes balance both sides.
         both = 2 * turn >= passes
@@ -124,20 +130,35 @@ def _place(grid: Grid) -> list[float]:
         for row, steps in rows if turn % 2 == 0 else reversed(rows):
             wanted, weights = [], []
             for k, step in zip(row, steps):
-                sides = grid.above[k] + grid.below[k] if both else (grid.above, grid.below)[turn % 2][k]
-                centre, weight = _pull(k, sides, x, grid.real)
+                centre, weight = _pull(k, above[k] + below[k] if both else (above, below)[turn % 2][k], x)
                 wanted.append(centre - step)
-                weights.append(weight)
+                weights.append(weight * firm[k])
             for k, step, value in zip(row, steps, _isotonic(wanted, weights)):
                 x[k] = value + step
     return x
 
 
-def _pull(k: int, neighbours: list[int], x: list[float], real: int) -> tuple[float, float]:
+def _pulls(
+    grid: Grid, rows: list[list[int]], neighbours: list[list[int]]
+) -> tuple[list[list[tuple[int, float]]], list[int]]:
+    """For each node and bend its neighbours on one side, and how hard each pulls; and how many steps lead to it from
+    there at most.  rows: from that side on."""
+    steps = [0] * len(grid.widths)
+    found: list[list[tuple[int, float]]] = [[] for _ in grid.widths]
+    for row in rows:
+        for k in row:
+            most = max((steps[m] for m in neighbours[k]), default=-1)
+            steps[k] = most + 1
+            for m in neighbours[k]:
+                share = LEVERAGE[(k >= grid.real) + (m >= grid.real)]
+                found[k].append((m, share if steps[m] == most else share * ASIDE))
+    return found, steps
+
+
+def _pull(k: int, neighbours: list[tuple[int, float]], x: list[float]) -> tuple[float, float]:
     """Where the neighbours of `k` want it to be, and how much: their weighted mean, or where it is if it has none."""
     total = weight = 0.0
-    for m in neighbours:
-        share = LEVERAGE[(k >= real) + (m >= real)]
+    for m, share in neighbours:
         total += share * x[m]
         weight += share
     return (total / weight, weight) if weight else (x[k], 1e-3)

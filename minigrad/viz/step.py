@@ -138,7 +138,7 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     Raises GradientError for a tensor without a graph, or with one that was freed.
     """
     labels = names if names is not None else caller_names()
-    picture = graph(y, names=labels)
+    picture = graph(y, names=labels, fold=False, repeat=False)
     film = frames_of(y, {node.id: node.label.split("\n")[0] for node in picture.nodes})
     return Steps(picture, film, describe(y))
 

@@ -35,6 +35,7 @@ KINDS: Final = {
     "constant": Style("#f3f3f3", "#8a8a8a", pill=True, dashed=True),
     "output": Style("#e2f3e4", "#3c8048"),
     "view": Style("#f1ecf9", "#7a5ba8"),
+    "scope": Style("#e8edf2", "#52606d"),
     "warning": Style("#fde7e4", "#b5402f"),
 }
 """The kinds of boxes: leaves are pills, what is computed is a box."""
@@ -50,15 +51,23 @@ ARROW_LENGTH: Final = 7.0
 SANS: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 MONO: Final = "Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
 
+# What a colour is on black.
+DARK: Final = {
+    "#ffffff": "#12171c", INK: "#e4e9ee", ARROW: "#9aa5b1", "#eef3fb": "#1d2b40", "#fdf0cf": "#423410",
+    "#f3f3f3": "#2a2f34", "#e2f3e4": "#17351f", "#f1ecf9": "#2e2342", "#e8edf2": "#27313b", "#fde7e4": "#43201b",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Node:
-    """One box. The first line of `label` is its name, further lines are details; `hint` is shown under the pointer."""
+    """One box. The first line of `label` is its name, further lines are details; `hint` is shown under the pointer, and
+    `tint` is a colour in place of that of the kind."""
 
     id: str
     label: str
     kind: str = "op"
     hint: str = ""
+    tint: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,13 @@ class Edge:
     label: str = ""
 
 
-def draw(nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "graph", description: str = "") -> str:
+def draw(
+    nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "graph", description: str = "",
+    legend: Sequence[tuple[str, str]] = (), dark: bool = False,
+) -> str:  # fmt: skip
     """The graph as one SVG document; a screen reader speaks `title` and `description`.
+
+    legend: (colour, what it says), drawn below.  dark: on black.
 
     Boxes are `<g id="node-ID" class="node KIND">`, arrows `<g id="edge-NUMBER" class="edge">`, numbered as given.
 
@@ -89,7 +103,10 @@ def draw(nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "gra
     sizes = {node.id: _size(node) for node in nodes}
     drawing = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes)
     left, right = _label_room(edges, drawing)
-    width, height = drawing.width + left + right + 2 * MARGIN, drawing.height + 2 * MARGIN
+    told = sum(24 + _advance(text, TEXT_SIZE) for _, text in legend)
+    right = max(right, told - drawing.width - left)
+    width = drawing.width + left + right + 2 * MARGIN
+    height = drawing.height + 2 * MARGIN + (26 if legend else 0)
     corner = f"{_number(-left - MARGIN)} {_number(-MARGIN)} {_number(width)} {_number(height)}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="{corner}" '
@@ -103,7 +120,21 @@ def draw(nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "gra
     parts += [_box(node, drawing.centres[node.id], sizes[node.id]) for node in nodes]
     # Labels lie on top of everything: an arrow that passes must not strike one through.
     parts += [_edge_label(edge, route, drawing) for edge, route in zip(edges, drawing.routes) if edge.label]
-    return "\n".join([*parts, "</svg>", ""])
+    parts += _legend(legend, -left, drawing.height + 10)
+    text = "\n".join([*parts, "</svg>", ""])
+    return re.sub("|".join(DARK), lambda found: DARK[found.group()], text) if dark else text
+
+
+def _legend(legend: Sequence[tuple[str, str]], x: float, y: float) -> list[str]:
+    parts = []
+    for colour, text in legend:
+        parts.append(
+            f'<rect x="{_number(x)}" y="{_number(y)}" width="12" height="12" rx="3" fill="{colour}" stroke="{ARROW}"/>'
+            f'<text x="{_number(x + 17)}" y="{_number(y + 10)}" font-family="{SANS}" font-size="{TEXT_SIZE:g}" '
+            f'fill="{INK}">{_text(text)}</text>'
+        )
+        x += 24 + _advance(text, TEXT_SIZE)
+    return parts
 
 
 def _summary(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
@@ -128,7 +159,7 @@ def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
         f'<g id="node-{_text(node.id)}" class="node {node.kind}" text-anchor="middle" fill="{INK}">'
         f"<title>{_text(node.hint or ' '.join(lines))}</title>"
         f'<rect x="{_number(cx - width / 2)}" y="{_number(cy - height / 2)}" width="{_number(width)}" '
-        f'height="{_number(height)}" rx="{_number(radius)}" fill="{style.fill}" stroke="{style.line}" '
+        f'height="{_number(height)}" rx="{_number(radius)}" fill="{node.tint or style.fill}" stroke="{style.line}" '
         f'stroke-width="1.3"{dashes}/>{"".join(texts)}</g>'
     )
 
@@ -156,10 +187,12 @@ def _edge_label(edge: Edge, route: list[Point], drawing: Arrangement) -> str:
     """Beside the head of the arrow: left of it if the arrow ends in the left half of its box, else right."""
     (x, y), leftwards = route[-1], _is_left(edge, route, drawing)
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
+    place = f'x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}"'
+    font = f'font-family="{MONO}" font-size="{TEXT_SIZE - 1:g}"'
+    # The white around it is a text of its own: not every program knows in which order fill and line are painted.
     return (
-        f'<text class="edge-label" x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}" '
-        f'font-family="{MONO}" font-size="{TEXT_SIZE - 1:g}" fill="{INK}" stroke="#ffffff" stroke-width="3" '
-        f'paint-order="stroke">{_text(edge.label)}</text>'
+        f'<text {place} {font} fill="#ffffff" stroke="#ffffff" stroke-width="3" aria-hidden="true">{_text(edge.label)}'
+        f'</text><text class="edge-label" {place} {font} fill="{INK}">{_text(edge.label)}</text>'
     )
 
 

@@ -1,0 +1,155 @@
+"""Large graphs made small: a scope as one box, equal scopes in a row as one with a count, leaves drawn where they are
+used.
+
+`fold` and `repeat` take the nodes and edges of a picture and give others; ids of nodes that stay are what they were.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from minigrad.viz.svg import Edge, Node
+
+USES = 3  # of a leaf, from which on it is drawn again at each
+LEAVES = ("var", "constant")
+
+
+def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], list[Edge]]:
+    """Leaves that more than USES ops read are drawn beside each of them, so that no line runs through all of it."""
+    uses = Counter(source for source, _ in {(edge.source, edge.target) for edge in edges})
+    many = {node.id: node for node in nodes if node.kind in LEAVES and uses[node.id] > USES}
+    if not many:
+        return list(nodes), list(edges)
+    copies: dict[tuple[str, str], Node] = {}
+    moved = []
+    for edge in edges:
+        leaf = many.get(edge.source)
+        if leaf is not None:
+            key = (edge.source, edge.target)
+            if key not in copies:
+                first = leaf.label.split("\n")[0]
+                count = len([1 for source, _ in copies if source == leaf.id])
+                label = leaf.label if not count else f"{first}\nagain"
+                copies[key] = replace(leaf, id=leaf.id if not count else f"{leaf.id}.{count}", label=label)
+            edge = replace(edge, source=copies[key].id)
+        moved.append(edge)
+    return [node for node in nodes if node.id not in many] + list(copies.values()), moved
+
+
+def fold(
+    nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tuple[str, ...]]
+) -> tuple[list[Node], list[Edge]]:
+    """Each outermost scope as one box, with the leaves that only it reads.
+
+    scopes: the names that the ops stand in, by id.  A scope whose box would be part of a cycle stays as it is.
+    """
+    group_of: dict[str, str] = {}
+    members: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        if scopes.get(node.id):
+            members[scopes[node.id][0]].append(node.id)
+    for name, inside in members.items():
+        tried = {**group_of, **dict.fromkeys(inside, name)}
+        if acyclic(nodes, edges, tried):
+            group_of = tried
+    readers = defaultdict(set)
+    for edge in edges:
+        readers[edge.source].add(group_of.get(edge.target, edge.target))
+    kinds = {node.id: node for node in nodes}
+    for node in nodes:
+        (only, *others) = readers[node.id] or {""}
+        if node.kind in LEAVES and not others and only in members and only in group_of.values():
+            group_of[node.id] = only
+    chains = in_a_row(edges, group_of, kinds)
+    return boxes(nodes, edges, {id_: chains.get(name, name) for id_, name in group_of.items()}, chains)
+
+
+def boxes(
+    nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str, str], chains: Mapping[str, str]
+) -> tuple[list[Node], list[Edge]]:
+    """Nodes and edges with a box in place of each group."""
+    ids = {name: f"scope{k}" for k, name in enumerate(dict.fromkeys(group_of.values()))}
+    found: dict[str, Node] = {}
+    inside: dict[str, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.id in group_of:
+            inside[group_of[node.id]].append(node)
+    for node in nodes:
+        name = group_of.get(node.id)
+        if name is None:
+            found[node.id] = node
+        elif ids[name] not in found:
+            found[ids[name]] = box_of(ids[name], name, inside[name], [a for a, b in chains.items() if b == name])
+    moved: dict[tuple[str, str], Edge] = {}
+    for edge in edges:
+        source, target = (ids[group_of[end]] if end in group_of else end for end in (edge.source, edge.target))
+        if source != target:
+            label = edge.label if target == edge.target else ""
+            moved.setdefault(
+                (source, target) if not label else (source, f"{target} {label}"), Edge(source, target, label)
+            )
+    return list(found.values()), list(moved.values())
+
+
+def box_of(id_: str, name: str, inside: Sequence[Node], chain: Sequence[str]) -> Node:
+    """The box of a scope: how many ops of which kinds, how many Vars."""
+    ops = Counter(node.label.split("\n")[0] for node in inside if node.kind not in LEAVES)
+    variables = sum(node.kind == "var" for node in inside)
+    title = name if len(chain) < 2 else f"{chain[0]} to {chain[-1]}"
+    lines = [title, *([f"{len(chain)} blocks"] if len(chain) > 1 else [])]
+    lines.append(f"{sum(ops.values())} ops" + (f", {variables} Vars" if variables else ""))
+    told = ", ".join(f"{op} x{count}" if count > 1 else op for op, count in ops.most_common(4))
+    kind = "output" if any(node.kind == "output" for node in inside) else "scope"
+    return Node(id_, "\n".join([*lines, told]), kind, ", ".join(f"{op} x{count}" for op, count in ops.items()))
+
+
+def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:
+    """Groups that are equal but for a number in the name, each feeding the next only: the first of its row, by name, in
+    the order of rows."""
+    looks: dict[str, list[str]] = defaultdict(list)
+    for id_, name in group_of.items():
+        looks[name].append(nodes[id_].label.split("\n")[0] if nodes[id_].kind not in LEAVES else nodes[id_].kind)
+    after: dict[str, set[str]] = defaultdict(set)
+    for edge in edges:
+        a, b = (group_of.get(end, end) for end in (edge.source, edge.target))
+        if a != b:
+            after[a].add(b)
+    follows: dict[str, str] = {}
+    for name in looks:
+        (following, *others) = after[name] or {""}
+        alike = stem(following) == stem(name) and sorted(looks.get(following, ())) == sorted(looks[name])
+        if not others and following in looks and alike:
+            follows[name] = following
+    first: dict[str, str] = {}
+    for head in looks:
+        if head not in follows.values():
+            here: str | None = head
+            while here is not None:
+                first[here], here = head, follows.get(here)
+    return first
+
+
+def stem(name: str) -> str:
+    """A name without its numbers."""
+    return "".join(letter for letter in name if not letter.isdigit()).strip(" .-_")
+
+
+def acyclic(nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str, str]) -> bool:
+    """Whether no path leaves a group and comes back to it."""
+    after: dict[str, set[str]] = defaultdict(set)
+    waiting: Counter[str] = Counter()
+    for edge in edges:
+        a, b = (group_of.get(end, end) for end in (edge.source, edge.target))
+        if a != b and b not in after[a]:
+            after[a].add(b)
+            waiting[b] += 1
+    names = {group_of.get(node.id, node.id) for node in nodes}
+    ready = [name for name in names if not waiting[name]]
+    for name in ready:  # grows while it is read
+        for other in after[name]:
+            waiting[other] -= 1
+            if not waiting[other]:
+                ready.append(other)
+    return len(ready) == len(names)

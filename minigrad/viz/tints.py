@@ -1,0 +1,71 @@
+"""Colours that say something: how large the gradient at each box is, or how many bytes are saved for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from minigrad.errors import ArgumentError
+from minigrad.insight.flow import flow, values
+from minigrad.insight.tape import in_units, size_of
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import Tensor
+
+STEPS = ("#fff7ec", "#fdd9a8", "#fca96b", "#ef6f4a", "#c3352b")  # from little to much
+ODD = "#d8b4fe"  # a gradient that is not finite
+NONE = "#e5e7eb"
+
+Legend = list[tuple[str, str]]
+
+
+def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
+    """The colour of each box by id, and what they say; none for None.
+
+    order: the vertices of the picture.  Raises ArgumentError for another name than "gradient" and "bytes".
+    """
+    if colour is None:
+        return {}, []
+    if colour == "gradient":
+        return by_gradient(y, order)
+    if colour == "bytes":
+        return by_bytes(order)
+    raise ArgumentError(f"viz.graph: colour is 'gradient' or 'bytes', not {colour!r}")
+
+
+def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
+    """By the largest element of the gradient that arrives, in powers of ten below the largest of all."""
+    found = flow(y, name="viz.graph").found
+    sizes = {}
+    for key, (kind, item) in order.items():
+        ids = (item.ids or (item.id,)) if isinstance(item, BackpropOp) else (item.id,) if kind == "var" else ()
+        parts = [float(np.abs(values(found[i])).max(initial=0.0)) for i in ids if i in found]
+        if kind != "constant":
+            sizes[key] = max(parts, default=0.0)
+    finite = [size for size in sizes.values() if 0 < size < math.inf]
+    top = math.floor(math.log10(max(finite))) if finite else 0
+
+    def tint(size: float) -> str:
+        if not math.isfinite(size):
+            return ODD
+        return NONE if size == 0 else STEPS[max(0, 4 - max(0, top - math.floor(math.log10(size))))]
+
+    legend = [(STEPS[4 - k], f"|g| from 1e{top - k}" if k < 4 else f"below 1e{top - 3}") for k in range(5)]
+    return {key: tint(size) for key, size in sizes.items()}, [*legend, (NONE, "0"), (ODD, "not finite")]
+
+
+def by_bytes(order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
+    """By the bytes that an op keeps for its way back, each storage at the op that saved it."""
+    sizes = {}
+    for key, (kind, item) in order.items():
+        if kind == "op":
+            held = {id(x.storage): x.storage for x in item.saved or () if hasattr(x.storage, "buffer")}
+            sizes[key] = sum(map(size_of, held.values()))
+    most = max(sizes.values(), default=0) or 1
+    legend = [(STEPS[k], f"up to {in_units(most * (k + 1) / 5)}") for k in range(5)]
+    return {key: STEPS[min(4, 5 * size // most)] if size else NONE for key, size in sizes.items()}, [
+        *legend,
+        (NONE, "0"),
+    ]
