@@ -1,0 +1,114 @@
+"""Exercises of notebook 11: ops of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import minigrad as mg
+from minigrad.runtime.tensor import Tensor
+from notebooks.grading import Exercise, Wrong, expect_close
+
+
+def drawn(*shape: int) -> Tensor:
+    """Numbers of both signs, the same each time."""
+    count = 1
+    for n in shape:
+        count *= n
+    return (mg.arange(count).to(mg.float64) * 1.7 + 0.3).sin().reshape(shape) * 2.0
+
+
+def log_cosh_rule(g: Tensor, x: Tensor) -> Tensor:
+    """The slope of log(cosh(x)) is tanh(x)."""
+    return g * x.tanh()
+
+
+def grade_log_cosh(answer: Any) -> None:
+    """With incoming gradients that are not 1."""
+    for g, x in ((drawn(5), drawn(5).flip(0)), (drawn(2, 3) * 3.0, drawn(2, 3) * 20.0)):
+        expect_close(answer(g, x), log_cosh_rule(g, x), f"the gradient at x = {x.tolist()}")
+
+
+def weighted_rules(g: Tensor, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """2*w*x and x*x + 3*w*w, each times g."""
+    return g * 2.0 * w * x, g * (x * x + 3.0 * w * w)
+
+
+def grade_weighted(answer: Any) -> None:
+    """Both, in this order."""
+    g, x, w = drawn(4), drawn(4).flip(0), drawn(4) + 1.0
+    found = answer(g, x, w)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise Wrong(f"two gradients are wanted, that of x and that of w; this gives {type(found).__name__}")
+    for name, got, want in zip(("x", "w"), found, weighted_rules(g, x, w), strict=True):
+        expect_close(got, want, f"the gradient of {name}")
+
+
+def norm_rule(g: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """g*x/y, and 0 where y is."""
+    return g * x / (y + (y == 0))
+
+
+def grade_norm(answer: Any) -> None:
+    """Away from 0, with g that is not 1, and at 0."""
+    for x in (drawn(3), drawn(2, 3) * 5.0):
+        y, g = x.square().sum().sqrt(), mg.tensor(1.5, dtype=mg.float64)
+        expect_close(answer(g, x, y), norm_rule(g, x, y), f"the gradient at x = {x.tolist()} with g = 1.5")
+    zero, g = mg.zeros(3, dtype=mg.float64), mg.tensor(1.0, dtype=mg.float64)
+    expect_close(answer(g, zero, g * 0.0), zero, "the gradient at x = [0, 0, 0]")
+
+
+class Clipped(mg.Function):
+    """The identity; the gradient is clipped."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        """As it is."""
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing is needed."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        """Between -1 and 1."""
+        return g.clamp(-1.0, 1.0)
+
+
+def grade_clip(answer: Any) -> None:
+    """The values stay, and gradients on both sides are cut."""
+    if not (isinstance(answer, type) and issubclass(answer, mg.Function)):
+        raise Wrong("a class that is a mg.Function is wanted; do not call apply")
+    x = mg.Var([1.0, -2.0, 3.0, 0.5], dtype=mg.float64)
+    y = answer.apply(x)
+    expect_close(y, x, "ClipGradient.apply(x)")
+    (y * mg.tensor([5.0, -7.0, 0.25, -0.5], dtype=mg.float64)).sum().backward()
+    expect_close(x.grad, [1.0, -1.0, 0.25, -0.5], "where [5, -7, 0.25, -0.5] comes in, the gradient of x")
+
+
+EXERCISES = {
+    "11.1": Exercise(
+        "The slope of log(cosh(x)) is tanh(x).",
+        ("Chain rule: the derivative of log, then that of cosh.", "It is sinh(x) / cosh(x): there is a name for that.",
+         "Return g * x.tanh(); a quotient of sinh and cosh would overflow where x is large."),
+        grade_log_cosh, log_cosh_rule,
+    ),
+    "11.2": Exercise(
+        "One rule an operand, each with g in it.",
+        ("Hold w still and differentiate by x; then the other way round.", "By w there are two terms: x*x and 3*w*w.",
+         "Return (g * 2.0 * w * x, g * (x * x + 3.0 * w * w))."),
+        grade_weighted, weighted_rules,
+    ),
+    "11.3": Exercise(
+        "The gradient of a norm is the direction, and 0 at the kink.",
+        ("Write the norm as a square root of a sum, and use y for the root.",
+         "You get g*x/y. What happens where y is 0?", "Divide by y + (y == 0): that is y, and 1 where y is 0."),
+        grade_norm, norm_rule,
+    ),
+    "11.4": Exercise(
+        "Backward may be what you want it to be.",
+        ("Only backward has to change.", "Tensors have a method that keeps them between two bounds.",
+         "Return g.clamp(-1.0, 1.0)."),
+        grade_clip, Clipped,
+    ),
+}  # fmt: skip
