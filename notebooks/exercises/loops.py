@@ -1,0 +1,111 @@
+"""Exercises of notebook 10: kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from notebooks.grading import Exercise, expect_close
+
+
+def place(index: Sequence[int], strides: Sequence[int], offset: int) -> int:
+    """offset + the sum of index * stride."""
+    return offset + sum(i * s for i, s in zip(index, strides, strict=True))
+
+
+def grade_place(answer: Any) -> None:
+    """Dense, turned, backwards, repeated, of no dim."""
+    for index, strides, offset in (
+        ((1, 2), (3, 1), 0), ((1, 2), (1, 3), 0), ((2, 0, 1), (12, 4, 1), 5), ((3,), (-2,), 9), ((4, 1), (0, 1), 2),
+        ((), (), 7),
+    ):  # fmt: skip
+        got, want = answer(index, strides, offset), place(index, strides, offset)
+        expect_close(got, want, f"place({index}, {strides}, {offset})")
+
+
+def strided_sum(buffer: Any, shape: Sequence[int], strides: Sequence[int], offset: int) -> float:
+    """Two loops over places."""
+    total = 0.0
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            total += buffer[offset + i * strides[0] + j * strides[1]]
+    return total
+
+
+def grade_strided_sum(answer: Any) -> None:
+    """Against NumPy's own views."""
+    buffer = np.sin(np.arange(40.0))
+    for shape, strides, offset in (
+        ((4, 5), (5, 1), 0), ((5, 4), (1, 5), 3), ((3, 3), (-6, 2), 20), ((3, 4), (0, 2), 1), ((0, 3), (3, 1), 0),
+        ((2, 1), (7, 0), 11),
+    ):  # fmt: skip
+        got = answer(buffer, shape, strides, offset)
+        what = f"strided_sum(buffer, {shape}, {strides}, {offset})"
+        expect_close(got, strided_sum(buffer, shape, strides, offset), what)
+
+
+def largest_in_parts(values: Any, parts: int) -> Any:
+    """The largest of each slice."""
+    n = len(values)
+    bounds = [p * n // parts for p in range(parts + 1)]
+    return [max(values[a:b], default=-math.inf) for a, b in pairwise(bounds)]
+
+
+def grade_largest(answer: Any) -> None:
+    """Parts that do not divide, negative numbers, more parts than numbers."""
+    for values, parts in (
+        (np.cos(np.arange(12.0)), 3), (np.cos(np.arange(11.0)), 4), (-1.0 - np.arange(5.0), 2), (np.array([2.0, 1.0]), 5),
+        (np.cos(np.arange(7.0)), 1),
+    ):  # fmt: skip
+        what = f"largest_in_parts of {len(values)} numbers in {parts} parts"
+        expect_close(answer(values, parts), largest_in_parts(values, parts), what)
+
+
+def least_time(flops: float, size: float, peak: float, bandwidth: float) -> float:
+    """The longer of the two."""
+    return max(flops / peak, size / bandwidth)
+
+
+def grade_least_time(answer: Any) -> None:
+    """Bound by memory, and by arithmetic."""
+    for flops, size, peak, bandwidth in (
+        (1e6, 12e6, 1e11, 2e10),
+        (2 * 512**3, 3e6, 1e11, 2e10),
+        (1e9, 2e8, 1e11, 2e10),
+    ):
+        got, want = answer(flops, size, peak, bandwidth), least_time(flops, size, peak, bandwidth)
+        expect_close(
+            1e3 * got if isinstance(got, float) else got, 1e3 * want, f"least_time({flops:g}, {size:g}, ...) in ms"
+        )
+
+
+EXERCISES = {
+    "10.1": Exercise(
+        "An element lies at the offset plus a stride for each step.",
+        ("One step in dim d moves you by strides[d] places.", "Add up index * stride over all dims.",
+         "Return offset + sum(i * s for i, s in zip(index, strides))."),
+        grade_place, place,
+    ),
+    "10.2": Exercise(
+        "A sum over places: any layout, no copy.",
+        ("Two loops, one a dim, and the formula of 10.1 inside.", "Begin with total = 0.0, so an empty matrix gives 0.",
+         "Add buffer[offset + i * strides[0] + j * strides[1]] for each i and j."),
+        grade_strided_sum, strided_sum,
+    ),
+    "10.3": Exercise(
+        "A place of its own for each part: no race, and the same result for any number of threads.",
+        ("Make a list with one entry a part, filled with -inf.", "Part p looks at its own slice and writes only to entry p.",
+         "result[p] = max(values[p * n // parts : (p + 1) * n // parts], default=-math.inf)"),
+        grade_largest, largest_in_parts,
+    ),
+    "10.4": Exercise(
+        "The roofline in one line.",
+        ("How long does the arithmetic take alone, and how long do the bytes?", "Both go on at once; who ends last decides.",
+         "Return max(flops / peak, size / bandwidth)."),
+        grade_least_time, least_time,
+    ),
+}  # fmt: skip
