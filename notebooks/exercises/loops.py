@@ -58,8 +58,8 @@ def largest_in_parts(values: Any, parts: int) -> Any:
 def grade_largest(answer: Any) -> None:
     """Parts that do not divide, negative numbers, more parts than numbers."""
     for values, parts in (
-        (np.cos(np.arange(12.0)), 3), (np.cos(np.arange(11.0)), 4), (-1.0 - np.arange(5.0), 2), (np.array([2.0, 1.0]), 5),
-        (np.cos(np.arange(7.0)), 1),
+        (np.cos(np.arange(12.0)), 3), (np.cos(np.arange(11.0)), 4), (-1.0 - np.arange(5.0), 2),
+        (np.array([2.0, 1.0]), 5), (np.cos(np.arange(7.0)), 1),
     ):  # fmt: skip
         what = f"largest_in_parts of {len(values)} numbers in {parts} parts"
         expect_close(answer(values, parts), largest_in_parts(values, parts), what)
