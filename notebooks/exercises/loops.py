@@ -98,13 +98,15 @@ EXERCISES = {
     ),
     "10.3": Exercise(
         "A place of its own for each part: no race, and the same result for any number of threads.",
-        ("Make a list with one entry a part, filled with -inf.", "Part p looks at its own slice and writes only to entry p.",
+        ("Make a list with one entry a part, filled with -inf.",
+         "Part p looks at its own slice and writes only to entry p.",
          "result[p] = max(values[p * n // parts : (p + 1) * n // parts], default=-math.inf)"),
         grade_largest, largest_in_parts,
     ),
     "10.4": Exercise(
         "The roofline in one line.",
-        ("How long does the arithmetic take alone, and how long do the bytes?", "Both go on at once; who ends last decides.",
+        ("How long does the arithmetic take alone, and how long do the bytes?",
+         "Both go on at once; who ends last decides.",
          "Return max(flops / peak, size / bandwidth)."),
         grade_least_time, least_time,
     ),
