@@ -12,6 +12,8 @@ from tests.notebooks.answers import CHAPTERS, answers
 
 EXERCISES = {name: found for chapter in MODULES for name, found in exercises_of(chapter).items()}
 
+pytestmark = pytest.mark.usefixtures("simulator")
+
 
 def named(case: Any) -> str:
     return f"{case[0]}-{case[1]}"

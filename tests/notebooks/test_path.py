@@ -11,15 +11,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import minigrad as mg
-from minigrad.backends import registry
 from minigrad.backends.cuda.compile import missing
 from notebooks.grading import Verdict, exercises_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-CHAPTERS = [*sorted(NOTEBOOKS.glob("[0-9]*.py")), NOTEBOOKS / "cuda_kernels.py"]
+CHAPTERS = sorted(NOTEBOOKS.glob("[0-9]*.py"))
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("[0-9]*.py"))
 SOURCES = [*CHAPTERS, *SOLUTIONS]
-TOLD_APART = {"00_tour", "cuda_kernels"}  # tests below run these, and look at what they print
+TOLD_APART = {"00_tour", "12_cuda"}  # tests below run these, and look at what they print
 sources = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 
 
@@ -64,7 +63,7 @@ def test_a_chapter_runs_and_its_untouched_exercises_are_not_right(source, schema
 
 
 @pytest.mark.parametrize("source", SOLUTIONS, ids=lambda path: path.stem)
-def test_solutions_are_right(source, schema, tmp_path):
+def test_solutions_are_right(source, schema, simulator, tmp_path):
     _, values = run(source, tmp_path)
     verdicts = [value for value in values if isinstance(value, Verdict)]
     assert all(verdicts), verdicts
@@ -76,7 +75,7 @@ def test_links_lead_to_files_that_are_there(source):
     text = "\n".join(cells(source, "markdown"))
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
         assert (NOTEBOOKS / target).exists(), f"{source.name}: {target}"
-    if source.stem not in TOLD_APART:
+    if source.stem != "00_tour":
         assert "](../minigrad/" in text, "a link to the source lines that it explains"
 
 
@@ -93,17 +92,10 @@ def test_the_tour_runs_and_shows_what_it_promises(schema, tmp_path):
     assert len(pictures) == 2 and all("<svg" in p._repr_mimebundle_()["image/svg+xml"] for p in pictures)
 
 
-@pytest.fixture
-def simulator():
-    """The simulator as the device of a notebook; other tests see what they would see without it."""
-    with mg.override(cuda="simulator"):
-        registry.forget("cuda")
-        yield
-    registry.forget("cuda")
-
-
 def test_kernels_are_written_and_their_mistakes_found_without_a_gpu(simulator, tmp_path):
-    text, _ = run(NOTEBOOKS / "cuda_kernels.py", tmp_path)
+    text, values = run(NOTEBOOKS / "12_cuda.py", tmp_path)
+    verdicts = [value for value in values if isinstance(value, Verdict)]
+    assert len(verdicts) == 4 and not any(verdicts)
     assert "[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0, 49.0, 64.0, 81.0]" in text
     assert "has 10 elements, and 10 is not among them (thread 2 of block 2)" in text
     assert text.count("[1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0]") == 3

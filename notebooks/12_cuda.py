@@ -12,7 +12,7 @@
 # ---
 
 # %% [markdown]
-# # Kernels for a GPU, without a GPU
+# # 12 · Kernels for a GPU, without a GPU
 #
 # A GPU runs one function many times at once. This notebook writes such functions, from the smallest to a tiled matrix
 # product, and runs them in minigrad's simulator: Python that runs the very text a GPU would be given, thread by thread,
@@ -236,3 +236,66 @@ except mg.KernelError as error:
 w = mg.Var([1.0, 2.0, 3.0], device="cuda")
 (w * w + w * 5.0).sum().backward()
 print("gradient on", w.grad.device, "is", w.grad.tolist())
+
+# %% [markdown]
+# What runs the text of a kernel thread by thread, and watches who was where, is
+# [simulator.py](../minigrad/backends/cuda/simulator.py) with [watched.py](../minigrad/backends/cuda/watched.py) beside
+# it.
+#
+# ## Exercises
+#
+# The grader runs your kernels with grids and lengths of its own; what the simulator has to say is what you read.
+
+# %%
+from notebooks.grading import check, hint
+
+
+def blocks_for(n, threads):
+    """How many blocks of so many threads have a thread for each of n elements; 0 for none."""
+    return ...  # write it here
+
+
+check("12.1", blocks_for)
+
+# %% [markdown]
+# **12.2** Write the elements of `x` backwards into `out`, for any grid, by strides of the grid.
+
+
+# %%
+@mg.cuda.kernel
+def backwards(x, out, n):
+    pass  # write it here
+
+
+check("12.2", backwards)
+
+# %% [markdown]
+# **12.3** The largest of `n` numbers, at most 16 of them, by one block of 16 threads and a tree in shared memory. Mind
+# the barriers. (`np.float32(-np.inf)` is less than every number.)
+
+
+# %%
+@mg.cuda.kernel
+def largest(x, out, n):
+    pass  # write it here
+
+
+check("12.3", largest)
+
+# %% [markdown]
+# **12.4** Each thread should write the mean of its left neighbour, itself and its right neighbour, in one block of up
+# to 16 threads; at both ends an element stands for the neighbour that is not there. This kernel works in place, and so
+# it has a race. Mend it.
+
+
+# %%
+@mg.cuda.kernel
+def smooth(x, n):
+    t = cuda.threadIdx.x  # noqa: F821
+    if t < n:
+        left = x[t - 1] if t > 0 else x[t]
+        right = x[t + 1] if t < n - 1 else x[t]
+        x[t] = (left + x[t] + right) / np.float32(3)  # noqa: F821
+
+
+check("12.4", smooth)

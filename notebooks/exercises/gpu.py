@@ -1,0 +1,134 @@
+"""Exercises of notebook 12: kernels for a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from notebooks.grading import Exercise, Wrong, expect_close
+
+# ruff: noqa: F821  a kernel finds `cuda` and `np` where it is compiled
+
+
+def blocks_for(n: int, threads: int) -> int:
+    """The quotient, rounded up."""
+    return -(-n // threads)
+
+
+def grade_blocks(answer: Any) -> None:
+    """Around multiples, and of nothing."""
+    for n, threads in ((10, 4), (12, 4), (13, 4), (1, 256), (0, 32), (1000, 1)):
+        expect_close(answer(n, threads), blocks_for(n, threads), f"blocks_for({n}, {threads})")
+
+
+def expect_kernel(answer: Any) -> None:
+    """Raise Wrong for anything but a kernel."""
+    if not isinstance(answer, mg.cuda.Kernel):
+        raise Wrong("a function under @mg.cuda.kernel is wanted")
+
+
+def on_device(numbers: Sequence[float] | Any) -> Any:
+    """Numbers as float32 in the device's memory."""
+    return mg.tensor(np.asarray(numbers, np.float32), device="cuda")
+
+
+@mg.cuda.kernel
+def backwards(x, out, n):  # type: ignore[no-untyped-def]
+    """By strides of the grid."""
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x  # type: ignore[name-defined]
+    while i < n:
+        out[i] = x[n - 1 - i]
+        i += cuda.gridDim.x * cuda.blockDim.x  # type: ignore[name-defined]
+
+
+def grade_backwards(answer: Any) -> None:
+    """Grids that are smaller and larger than what there is to do."""
+    expect_kernel(answer)
+    for n, grid in ((10, (2, 4)), (7, (1, 1)), (5, (3, 8)), (1, (1, 2))):
+        x, out = on_device(np.arange(n) + 1.0), on_device(np.full(n, np.nan))
+        answer[grid](x, out, n)
+        expect_close(out.tolist(), list(range(n, 0, -1)), f"the result for n = {n} and a grid of {grid[0]} x {grid[1]}")
+
+
+@mg.cuda.kernel
+def largest(x, out, n):  # type: ignore[no-untyped-def]
+    """A tree of 16."""
+    t = cuda.threadIdx.x  # type: ignore[name-defined]
+    room = cuda.shared.array(16, np.float32)  # type: ignore[name-defined]
+    room[t] = x[t] if t < n else np.float32(-np.inf)
+    cuda.syncthreads()  # type: ignore[name-defined]
+    half = 8
+    while half > 0:
+        if t < half:
+            room[t] = max(room[t], room[t + half])
+        cuda.syncthreads()  # type: ignore[name-defined]
+        half //= 2
+    if t == 0:
+        out[0] = room[0]
+
+
+def grade_largest(answer: Any) -> None:
+    """Few and many, the largest at each end, all negative."""
+    expect_kernel(answer)
+    for numbers in ([3.0], [1.0, 5.0, 2.0], list(range(16)), list(range(16, 0, -1)), [-4.0, -2.5, -3.0]):
+        out = on_device([math.nan])
+        answer[1, 16](on_device(numbers), out, len(numbers))
+        expect_close(out.item(), max(numbers), f"the largest of {numbers}")
+
+
+@mg.cuda.kernel
+def smooth(x, n):  # type: ignore[no-untyped-def]
+    """All read, then all write."""
+    t = cuda.threadIdx.x  # type: ignore[name-defined]
+    mean = np.float32(0)
+    if t < n:
+        left = x[t - 1] if t > 0 else x[t]
+        right = x[t + 1] if t < n - 1 else x[t]
+        mean = (left + x[t] + right) / np.float32(3)
+    cuda.syncthreads()  # type: ignore[name-defined]
+    if t < n:
+        x[t] = mean
+
+
+def grade_smooth(answer: Any) -> None:
+    """Full blocks, and blocks with threads to spare."""
+    expect_kernel(answer)
+    for numbers, threads in (([1.0, 4.0, 1.0, 10.0], 4), ([3.0, 0.0, 6.0], 16), ([5.0], 2)):
+        x = on_device(numbers)
+        answer[1, threads](x, len(numbers))
+        padded = [numbers[0], *numbers, numbers[-1]]
+        want = [sum(padded[k : k + 3]) / 3 for k in range(len(numbers))]
+        expect_close(x.tolist(), want, f"the means of {numbers} by {threads} threads", 1e-5)
+
+
+EXERCISES = {
+    "12.1": Exercise(
+        "Rounded up, so that nobody is left out.",
+        ("10 elements and blocks of 4: two blocks are not enough.", "Divide, and round up.",
+         "Return -(-n // threads)."),
+        grade_blocks, blocks_for,
+    ),
+    "12.2": Exercise(
+        "Any grid does, in strides of the grid.",
+        ("Begin with the loop of saxpy above.", "Element i of the result is element n - 1 - i of x.",
+         "while i < n: out[i] = x[n - 1 - i]; then go on by gridDim.x * blockDim.x."),
+        grade_backwards, backwards,
+    ),
+    "12.3": Exercise(
+        "A tree in shared memory, with a barrier at each step.",
+        ("sum_of_block is nearly it: what is different?", "Threads beyond n bring -inf, and max takes the place of +.",
+         "room[t] = max(room[t], room[t + half]) for t < half; cuda.syncthreads() outside of that if."),
+        grade_largest, largest,
+    ),
+    "12.4": Exercise(
+        "Read, wait, write.",
+        ("A thread writes its element while its neighbour may not have read it yet.",
+         "Let each thread keep its mean in a variable until all have read.",
+         "Compute the mean, call cuda.syncthreads() outside of any if, then write it."),
+        grade_smooth, smooth,
+    ),
+}  # fmt: skip
