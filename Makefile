@@ -4,6 +4,7 @@
 # and for those who change the code:
 #     make lint    ruff and mypy
 #     make notebooks    sets up Jupyter and opens the first of them
+#     make docs    the site, under docs/_build/html
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
@@ -16,7 +17,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo notebooks test test-gpu test-browser lint
+.PHONY: demo docs notebooks test test-gpu test-browser lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -37,6 +38,11 @@ test-gpu: $(STAMP)-test
 
 notebooks: $(STAMP)-notebooks
 	@$(PY) -m minigrad tutorial
+
+# Warnings are errors; notebooks run, and are kept until they change.
+docs: $(STAMP)-docs
+	@$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "minigrad: docs/_build/html/index.html"
 
 # Chromium itself comes from the system's packages.
 test-browser: $(STAMP)-browser
@@ -83,5 +89,6 @@ endef
 $(STAMP)-run: ; $(call setup,)
 $(STAMP)-test: ; $(call setup,test)
 $(STAMP)-lint: ; $(call setup,lint)
+$(STAMP)-docs: ; $(call setup,docs)
 $(STAMP)-notebooks: ; $(call setup,notebooks)
 $(STAMP)-browser: ; $(call setup,test browser)

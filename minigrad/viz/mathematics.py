@@ -25,6 +25,8 @@ NAMES = {"sigmoid": "\u03c3", "log": "ln", "stretch": "spread", "expand": "sprea
          "unsqueeze": "reshape", "squeeze": "reshape"}  # fmt: skip
 SAID = ("dims", "dim", "keepdim", "reverse", "to")  # parameters that a formula shows
 LETTERS = "stuvwpqr"
+# Parentheses of the size of the text: grown ones make a line of calls hard to read.
+OPEN, CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
 LONG = 9  # letters from which a term that is used twice is given a name
 
 
@@ -192,7 +194,7 @@ class _Markup(_Text):
         return f"{parts[0]}<mtext>\u2002where\u2002</mtext>{'<mo>,</mo>'.join(parts[1:])}" if parts[1:] else parts[0]
 
     def inside(self, text: str, tight: int, held: int) -> str:
-        return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>" if tight < held else f"<mrow>{text}</mrow>"
+        return f"<mrow>{OPEN}{text}{CLOSE}</mrow>" if tight < held else f"<mrow>{text}</mrow>"
 
     def infix(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
         sign, tight = INFIX[term.name]
@@ -206,7 +208,7 @@ class _Markup(_Text):
         more = params_text(term)
         args += [f"<mtext>{escape(more)}</mtext>"] if more else []
         result = f"<mtext>.{escape(term.result)}</mtext>" if term.result else ""
-        return f"<mi>{escape(name_of(term))}</mi><mo>(</mo>{'<mo>,</mo>'.join(args)}<mo>)</mo>{result}"
+        return f"<mi>{escape(name_of(term))}</mi>{OPEN}{'<mo>,</mo>'.join(args)}{CLOSE}{result}"
 
     def _neg(self, term: Term, names: dict[int, str]) -> tuple[str, int]:
         return f"<mo>\u2212</mo>{self.write(term.args[0], SIGN, names)}", SIGN
