@@ -14,7 +14,7 @@ from minigrad.insight.tape import in_units, size_of
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
 
-STEPS = ("#fff7ec", "#fdd9a8", "#fca96b", "#ef6f4a", "#c3352b")  # from little to much
+STEPS = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")  # from little to much; all can be written on
 ODD = "#d8b4fe"  # a gradient that is not finite
 NONE = "#e5e7eb"
 

@@ -6,6 +6,8 @@ The site itself is built by `make docs`, which takes warnings for errors.
 from __future__ import annotations
 
 import importlib
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,3 +76,18 @@ def test_every_page_of_docs_stands_in_the_contents() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     for page in DOCS.glob("*.md"):
         assert page.name == "index.md" or f"\n{page.stem}\n" in index, page.name
+
+
+def test_the_picture_of_the_readme_is_what_is_drawn_now(tmp_path: Path) -> None:
+    folders = [str(DOCS / "pictures"), str(tmp_path)]
+    program = (
+        f"import sys; sys.path.insert(0, {folders[0]!r}); import draw, pathlib; draw.main(pathlib.Path({folders[1]!r}))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    drawn, kept = ((folder / "graph.svg").read_text(encoding="utf-8") for folder in (tmp_path, DOCS / "pictures"))
+    assert boxes(drawn) == boxes(kept), "run: python docs/pictures/draw.py"
+
+
+def boxes(svg: str) -> list[str]:
+    """What is written in a picture."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)

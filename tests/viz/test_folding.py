@@ -99,8 +99,8 @@ def test_colours_of_gradients_and_bytes_and_their_legends() -> None:
     y = (small * mg.tensor([1.0, 1.0])).sum()
     picture = mg.viz.graph(y, colour="gradient")
     tint = {node.label.split("\n")[0] + node.id[:1]: node.tint for node in picture.nodes}
-    assert tint["sumo"] == "#c3352b" and tint["xv"] == "#fdd9a8", "a thousandth is three steps paler"
-    assert picture.legend[0] == ("#c3352b", "|g| from 1e0") and picture.legend[-1][1] == "not finite"
+    assert tint["sumo"] == "#f08a7c" and tint["xv"] == "#fde6c4", "a thousandth is three steps paler"
+    assert picture.legend[0] == ("#f08a7c", "|g| from 1e0") and picture.legend[-1][1] == "not finite"
     assert "|g| from 1e0" in picture.svg("builtin")
     held = mg.viz.graph((x.exp() * x).sum(), colour="bytes")
     assert {node.tint for node in held.nodes if node.label.startswith("sum")} == {"#e5e7eb"}
