@@ -19,7 +19,8 @@ from minigrad.testing.layouts import LAYOUTS
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *DECISIONS]
+HOWTO = sorted((ROOT / "docs" / "howto").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *HOWTO, *DECISIONS]
 # Templates have free names, which specialize fills in; they are imported as text only.
 TEMPLATES = "minigrad.kernels.cpu."
 MODULES = [
@@ -66,6 +67,17 @@ def test_the_tour_runs(tmp_path):
     names, printed = run(ROOT / "docs" / "tour.md", tmp_path)
     assert names["y"].tolist() == [28.0, 10.0, 40.0]
     assert "recorded: 4 ops from 1 Var:" in printed
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+def test_a_page_of_advice_runs(page, tmp_path):
+    names, _ = run(page, tmp_path)
+    assert "mg" in names
+
+
+def test_the_page_on_debugging_shows_what_it_says(tmp_path):
+    _, printed = run(ROOT / "docs" / "howto" / "debugging.md", tmp_path)
+    assert "is None\n  - detach() at " in printed and "gradcheck: agrees" in printed and "sqrt" in printed
 
 
 def test_the_op_that_is_added_passes_the_tests_of_every_op(schema, tmp_path, request):
