@@ -1,0 +1,241 @@
+"""Exercises of notebook 02: a scalar autograd."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from notebooks.grading import Exercise, Wrong, as_array, as_float, expect_close
+
+Rule = tuple[float, tuple[float, ...]]
+counter = itertools.count()
+
+
+class Value:
+    """A number and how it was computed, as the notebook builds it."""
+
+    def __init__(self, data: float, parents: Sequence[Value] = (), slopes: Sequence[float] = ()) -> None:
+        self.data, self.parents, self.slopes = data, parents, slopes
+        self.id, self.grad = next(counter), 0.0
+
+    def __add__(self, other: Value) -> Value:
+        return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+    def __mul__(self, other: Value) -> Value:
+        return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+
+def divide(a: float, b: float) -> Rule:
+    """a / b, and its slopes."""
+    return a / b, (1.0 / b, -a / (b * b))
+
+
+def logistic(a: float) -> Rule:
+    """1 / (1 + exp(-a)), by an exponential that cannot overflow, and its slope."""
+    small = math.exp(-abs(a))
+    y = (1.0 if a >= 0 else small) / (1.0 + small)
+    return y, (y * (1.0 - y),)
+
+
+def expect_rule(got: Any, want: Rule, what: str) -> None:
+    """Raise Wrong unless a rule gave the value and the slopes that it should."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], (tuple, list)):
+        raise Wrong(f"{what} should give a pair: the value, and a tuple of slopes; it gave {got!r}")
+    if len(got[1]) != len(want[1]):
+        raise Wrong(f"{what} gives {len(got[1])} slopes, and has {len(want[1])} operands: a slope for each")
+    expect_close(got[0], want[0], f"the value of {what}", 1e-12)
+    for k, (mine, right) in enumerate(zip(got[1], want[1])):
+        expect_close(mine, right, f"slope {k} of {what}", 1e-9)
+
+
+def grade_divide(answer: Any) -> None:
+    """Value and both slopes, with signs of all kinds."""
+    for a, b in ((3.0, 2.0), (-1.5, 4.0), (0.0, -0.5), (2.0, -3.0)):
+        expect_rule(answer(a, b), divide(a, b), f"divide({a}, {b})")
+
+
+def grade_logistic(answer: Any) -> None:
+    """In the middle, and where the exponential overflows."""
+    for a in (0.0, 1.5, -2.0, 30.0, -30.0, 1000.0, -1000.0):
+        try:
+            got = answer(a)
+        except OverflowError:
+            raise Wrong(
+                f"logistic({a}) overflows: exp of a large positive number does, of a negative one never"
+            ) from None
+        expect_rule(got, logistic(a), f"logistic({a})")
+
+
+def order(y: Any) -> list[Any]:
+    """By counting: a Value may go when all that use it have gone."""
+    uses: dict[Any, int] = {}
+    todo = [y]
+    seen = {y}
+    while todo:
+        for p in todo.pop().parents:
+            uses[p] = uses.get(p, 0) + 1
+            if p not in seen:
+                seen.add(p)
+                todo.append(p)
+    ready, found = [y], []
+    while ready:
+        v = ready.pop()
+        found.append(v)
+        for p in v.parents:
+            uses[p] -= 1
+            if not uses[p]:
+                ready.append(p)
+    return found
+
+
+def gradients(ys: Sequence[Any], weights: Sequence[float], xs: Sequence[Any]) -> list[float]:
+    """One walk, which begins with all the weights."""
+    table: dict[int, float] = {}
+    todo = list(ys)
+    for y, w in zip(ys, weights):
+        table[y.id] = table.get(y.id, 0.0) + w
+    found: dict[int, Any] = {}
+    while todo:
+        v = todo.pop()
+        if v.id not in found:
+            found[v.id] = v
+            todo.extend(v.parents)
+    for key in sorted(found, reverse=True):
+        for p, slope in zip(found[key].parents, found[key].slopes):
+            table[p.id] = table.get(p.id, 0.0) + slope * table.get(key, 0.0)
+    return [table.get(x.id, 0.0) for x in xs]
+
+
+def graphs() -> Iterable[tuple[str, Value]]:
+    """Graphs on which an order can go wrong."""
+    x = Value(2.0)
+    u = x * x
+    yield "u = x * x; y = u * (u + x)", u * (u + x)
+    u = x * x
+    yield "u = x * x; y = (u + x) * u", (u + x) * u
+    yield "y = x * x", x * x
+    yield "a single leaf", Value(1.0)
+    y = Value(1.1)
+    for _ in range(12):
+        y = y + y
+    yield "y = y + y, 12 times", y
+    a, b = Value(1.0), Value(2.0)
+    left = right = a + b
+    for _ in range(3):
+        left, right = left * right + a, right + left
+    yield "two ladders", left * right
+
+
+def grade_order(answer: Any) -> None:
+    """Each once, each before its parents, all of them; without ids."""
+    for name, y in graphs():
+        every = order(y)
+        for v in every:
+            vars(v).pop("id", None)
+        got = answer(y)
+        if got is None or got is Ellipsis:
+            raise Wrong("order(y) gives nothing yet; does it return?")
+        try:
+            found = list(got)
+            place = {v: k for k, v in enumerate(found)}
+        except TypeError:
+            raise Wrong(f"order(y) gives {type(got).__name__}, and a list of Values was expected") from None
+        if len(found) != len(place):
+            raise Wrong(f"for {name} the list has {len(found)} entries of {len(place)} Values: each must be there once")
+        if set(place) != set(every):
+            raise Wrong(f"for {name} the list has {len(place)} Values, and {len(every)} are under y, with y itself")
+        for v in every:
+            for p in v.parents:
+                if place[p] < place[v]:
+                    raise Wrong(
+                        f"for {name} a Value at place {place[v]} comes after its own parent at place {place[p]}, which "
+                        f"then hands on too early"
+                    )
+
+
+def grade_gradients(answer: Any) -> None:
+    """One end, several, one twice, one that was computed from another, and an input that nothing used."""
+    for name, build, weights in ENDS:
+        x, z, unused = Value(2.0), Value(-3.0), Value(1.0)
+        ys, xs = build(x, z), [x, z, unused]
+        got = answer(ys, weights, xs)
+        if got is None or got is Ellipsis:
+            raise Wrong("gradients(ys, weights, xs) gives nothing yet; does it return?")
+        want = gradients(ys, weights, xs)
+        if as_array(got, "gradients").shape != (3,):
+            raise Wrong("gradients(ys, weights, xs) should give one number for each of xs")
+        for k, (mine, right) in enumerate(zip(got, want)):
+            if abs(as_float(mine, "a gradient") - right) > 1e-9 * max(1.0, abs(right)):
+                raise Wrong(
+                    f"with x = 2, z = -3, ys = {name} and weights {list(weights)}, the gradient in "
+                    f"{('x', 'z', 'a Value that nothing used')[k]} is {right:g}, and yours is {float(mine):g}"
+                )
+
+
+def _nested(x: Value, z: Value) -> list[Value]:
+    u = x * x
+    return [u, u * z]
+
+
+def _same(x: Value, z: Value) -> list[Value]:
+    u = x * z
+    return [u, u]
+
+
+Build = Callable[[Value, Value], list[Value]]
+ENDS: tuple[tuple[str, Build, tuple[float, ...]], ...] = (
+    ("[x * z]", lambda x, z: [x * z], (1.0,)),
+    ("[x * z]", lambda x, z: [x * z], (0.5,)),
+    ("[x * x, x + z]", lambda x, z: [x * x, x + z], (2.0, -1.0)),
+    ("[u, u * z] of u = x * x", _nested, (3.0, 0.5)),
+    ("[u * z, u] of u = x * x", lambda x, z: _nested(x, z)[::-1], (0.5, 3.0)),
+    ("[u, u] of u = x * z", _same, (1.0, 4.0)),
+    ("[x]", lambda x, z: [x], (7.0,)),
+)
+
+EXERCISES = {
+    "02.1": Exercise(
+        "Division: one slope for the numerator, one for the denominator.",
+        (
+            "Hold b still: how does a / b change with a? Then hold a still.",
+            "a / b is a times 1/b, and the derivative of 1/b is -1/b**2.",
+            "Return a / b, (1 / b, -a / (b * b)).",
+        ),
+        grade_divide, divide,
+    ),
+    "02.2": Exercise(
+        "The logistic function: its slope is y * (1 - y), so its value is all that need be kept.",
+        (
+            "Write y for the value, and differentiate: can you get rid of the exponential?",
+            "The slope is y * (1 - y). For a below 0, multiply above and below by exp(a): then nothing overflows.",
+            "With e = math.exp(-abs(a)), y is 1 / (1 + e) for a >= 0 and e / (1 + e) else.",
+        ),
+        grade_logistic, logistic,
+    ),
+    "02.3": Exercise(
+        "An order by counting or by depth: a Value goes when all that use it have gone.",
+        (
+            "When may a Value be put into the list? When everything that uses it stands there already.",
+            "Either count the uses of each Value and take it when they are used up; or go down to the leaves first, "
+            "and put a Value after all of its parents: that is the order backwards.",
+            "def visit(v): if v is not in seen, add it, visit each parent, then append v to the list. Call visit(y) "
+            "and return the list reversed.",
+        ),
+        grade_order, order,
+    ),
+    "02.4": Exercise(
+        "Several ends cost one walk: it begins with a table of weights.",
+        (
+            "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
+            "With the weight of each y. Where a y comes twice, its weights add up; and what comes to a y from the "
+            "others adds to its weight.",
+            "Fill the table with table[y.id] = table.get(y.id, 0.0) + w; walk over all Values under any of the ys, the "
+            "youngest id first; return [table.get(x.id, 0.0) for x in xs].",
+        ),
+        grade_gradients, gradients,
+    ),
+}  # fmt: skip
