@@ -49,7 +49,8 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     Raises GradientError where y must be named, or its graph has been freed by a backward without retain_graph.
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
-    name = f"the gradient of {describe(x)}"
+    given = getattr(x, "name", None)
+    name = f"the gradient of {f'{given!r} ' if given else ''}{describe(x)}"
     if not x.dtype.is_float:
         return Explanation("none", f"{name} is None", (f"{x.dtype} carries no gradient; only floats do",))
     if not x.requires_grad:
@@ -119,10 +120,10 @@ def ancestors(entry: Entry) -> set[Entry]:
 def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
     """Where the ways from x to y were cut."""
     first, last = entry_of(x), entry_of(y)
-    if first is None or last is None:
+    if last is None:
         yield f"the graph of {describe(y)} does not lead to it; {DEBUG}"
         return
-    between = descendants(first) & ancestors(last)
+    between = set() if first is None else descendants(first) & ancestors(last)
     if first not in between:
         yield (
             f"{describe(y)} was not computed from it by any op: a number that leaves by item(), tolist() or numpy() is "

@@ -71,10 +71,19 @@ def is_grad_enabled() -> bool:
 
 
 def user_line() -> str | None:
-    """ "file:line" of the nearest frame outside this package: where the user called."""
+    """ "file:line" of the nearest frame outside this package: where the user called; "In[4]:line" in a notebook."""
     frame = sys._getframe(1)
     while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith("minigrad."):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            return f"{cell_of(frame.f_code.co_filename)}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def cell_of(file: str) -> str:
+    """A notebook's cell by its number, as IPython's own tracebacks name it; any other file as it is."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = name_of(file) if name_of is not None else None
+    return found[1] if found else file

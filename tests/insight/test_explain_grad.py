@@ -50,6 +50,29 @@ def test_a_block_of_no_grad_is_named_with_the_line_of_the_op() -> None:
     assert str(x.explain_grad(loss)) == str(found)
 
 
+def test_a_var_that_nothing_used_is_told_so_and_a_name_is_said() -> None:
+    x, unused = mg.Var([1.0, 2.0]), mg.Var([3.0], name="bias")
+    with mg.debug():
+        loss = x.exp().sum()
+    told = str(unused.explain_grad(loss))
+    assert told.startswith("the gradient of 'bias' float32(1,) in float32() is None\n")
+    assert "was not computed from it by any op" in told and "run the program under" not in told
+
+
+def test_a_line_of_a_notebook_is_named_by_its_cell(tmp_path: Path) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    shell = InteractiveShell.instance(ipython_dir=str(tmp_path), config=Config(HistoryManager={"enabled": False}))
+    shell.execution_count = 7
+    cell = "import minigrad as mg\nx = mg.Var([1.0, 2.0])\nwith mg.debug():\n    y = x.detach()"
+    try:
+        shell.run_cell(cell, store_history=True).raise_error()
+        assert "detach() at In[7]:4 cut it off" in str(shell.user_ns["x"].explain_grad(shell.user_ns["y"]))
+    finally:
+        InteractiveShell.clear_instance()
+
+
 def test_integers_end_gradients() -> None:
     x = mg.Var([1.0, 3.0, 2.0])
     with mg.debug():
