@@ -1,0 +1,364 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 03 · Seeing the graph
+#
+# Your program ran, and left a graph behind. In notebook 02 you built one; here you look at minigrad's: as a picture, as
+# a film of the way back, as a list of what is kept, and as an answer to "why is my gradient `None`?". Twenty minutes.
+#
+# **One idea:** a gradient that surprises you has a place where it went wrong, and the graph knows the place. **One
+# bug:** a way that was cut without a word. **One check:** after the mend the gradient is there, and nudging agrees with
+# it.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import minigrad as mg
+from minigrad import f64
+
+# %% [markdown]
+# ## 1. Read a picture
+#
+# Three points, a line bent by tanh, and the sum of the squares of what is missing. `w` and `shift` are Vars: numbers
+# whose gradient is wanted. The data are plain tensors.
+
+# %%
+w = mg.Var(0.5, dtype=f64, name="w")
+shift = mg.Var(-1.0, dtype=f64, name="shift")
+x = mg.tensor([1.0, 2.0, 3.0], dtype=f64)
+target = mg.tensor([0.0, 1.0, 1.0], dtype=f64)
+
+
+def loss_of(w, shift):
+    """How far the curve is from the targets."""
+    h = (w * x + shift).tanh()
+    miss = h - target
+    return (miss * miss).sum()
+
+
+loss = loss_of(w, shift)
+mg.viz.graph(loss)
+
+# %% [markdown]
+# An arrow goes from an operand to the result. Yellow are the Vars, grey and dashed the constants, blue the operations,
+# green the end. In a box stand the operation, the dtype and shape of its result, and after "keeps" what it holds for
+# the way back: `mul` keeps what its slopes need, `add` and `sub` keep nothing, since their slopes are 1 and -1. The
+# small letters at the arrows are names of operands: the first `mul` keeps its `b`, which is `x`.
+#
+# The picture is drawn from objects that you can hold. A result has an `op`; its `parents` are the ops of its operands,
+# or a Var, or `None` for a constant; `saved` is what it keeps. In notebook 02 these were `parents` and `slopes`.
+
+# %%
+node = loss.op
+while node is not None:
+    print(f"{node.name:5} keeps {len(node.saved)} tensors, and came of {[getattr(p, 'name', p) for p in node.parents]}")
+    node = node.parents[0] if isinstance(node.parents[0], mg.BackpropOp) else None
+
+# %% [markdown]
+# ## 2. The film
+#
+# `mg.viz.step` walks back as `backward` does, and keeps what happens at each node. Go through it with the buttons, or
+# click into it and use the arrow keys; space plays it. Look for three things:
+#
+# * what *arrives* at a node, written with a bar: $\bar y$ is the gradient of its result $y$;
+# * the *rule*: what goes on to each operand, as a formula;
+# * a place where *paths meet*: `miss` is both operands of `mul`, so its gradient comes in two parts.
+
+# %%
+mg.viz.step(loss)
+
+# %% [markdown]
+# Printed, the film is a text. Compare the two lines of step 2 with notebook 02: "1 of 2" and "2 of 2" are the `+=`.
+
+# %%
+print(mg.viz.step(loss))
+
+# %% [markdown]
+# `shift` is one number, and was added to three. Its last line says `sum(ȳ, to=())`: it was used three times, so three
+# gradients meet in it and add up. You will see that again wherever a small tensor meets a large one.
+#
+# The film changes nothing: no `.grad` has been written, and the graph is still whole. It is a rehearsal; now the
+# performance, and the numbers at the end are those of the film:
+
+# %%
+print(loss.backward())
+
+# %% [markdown]
+# ## 3. What is kept, and when it goes
+#
+# A graph costs memory: all that is kept for the way back lives until somebody walks it. `mg.tape` lists it. Memory is
+# given out in pieces of 64 bytes, so three numbers count as one piece, and so would eight. The last `mul` keeps `miss`
+# for both of its operands, and holds it once.
+
+# %%
+loss = loss_of(w, shift)
+mg.tape(loss)
+
+# %% [markdown]
+# `backward` lets go of each saved value as soon as it has been used. So the picture afterwards says "freed", and a
+# second walk finds nothing to walk with:
+
+# %%
+loss.backward()
+mg.viz.graph(loss)
+
+# %%
+try:
+    loss.backward()
+except mg.GradientError as error:
+    print(error)
+
+# %% [markdown]
+# The error says what to do. `retain_graph=True` keeps the values for one more walk; the memory stays taken as long.
+# `.grad` adds up over walks, as at the end of notebook 02, so it is set to `None` first. Twice the gradient, and no
+# more:
+
+# %%
+w.grad = shift.grad = None
+loss = loss_of(w, shift)
+loss.backward(retain_graph=True)
+once = w.grad.item()
+loss.backward()
+print("once", once, " twice", w.grad.item(), " ratio", w.grad.item() / once)
+
+# %% [markdown]
+# ## 4. Five ways to None
+#
+# A gradient is `None` where no way leads. Under `mg.debug()` minigrad keeps a journal of what ran, also of what left no
+# trace in a graph, with the line. `x.explain_grad(y)` reads it. Each of these functions loses its `x` in a way of its
+# own:
+
+
+# %%
+def detached(x):
+    return (x * 2.0).detach().sum()
+
+
+def not_recorded(x):
+    with mg.no_grad():
+        h = x * 2.0
+    return h.sum()
+
+
+def a_place(x):
+    return x.argmax().to(f64) * 2.0
+
+
+def a_number_that_left(x):
+    return mg.tensor([2.0 * x[0].item(), 2.0 * x[1].item()], dtype=f64).sum()
+
+
+def not_used(x):
+    return (w * 2.0).sum()
+
+
+def explain(function, values):
+    """Run it under debug, and tell what became of the gradient."""
+    with mg.debug():
+        x = mg.Var(values, dtype=f64, name="x")
+        found = x.explain_grad(function(x))
+    print(f"{function.__name__}: {found}\n")
+
+
+for function in (detached, not_recorded, a_place, a_number_that_left, not_used):
+    explain(function, [1.0, 4.0])
+
+# %% [markdown]
+# `In[11]:2` means line 2 of the cell that ran as number 11: there it was cut. The fourth is the quiet one. A number
+# that leaves by `item()` and comes back by `mg.tensor` is a new constant; no operation links it to `x`, so there is no
+# line to tell, as for an `x` that was not used at all.
+#
+# ## 5. Zero and nan
+#
+# A way can also be open, and nothing comes through. Then the graph itself is asked:
+
+
+# %%
+def dead(x):
+    return (x - 5.0).relu().sum()
+
+
+def steps(x):
+    return (x.round() * 3.0).sum()
+
+
+def root_of_what_is_positive(x):
+    return mg.where(x > 0.0, x.sqrt(), 0.0).sum()
+
+
+for function in (dead, steps, root_of_what_is_positive):
+    explain(function, [0.0, 4.0])
+
+# %% [markdown]
+# The last one is worth a second look, since everybody meets it once. The value is right: `where` took 0 instead of the
+# root. But both branches were computed, and the way back goes through both: the slope of a root at 0 is infinite, what
+# arrives there is 0, and $0 \cdot \infty$ is `nan`. The film shows where it comes up:
+
+# %%
+x_bad = mg.Var([0.0, 4.0], dtype=f64, name="x")
+for frame in mg.viz.step(root_of_what_is_positive(x_bad)).frames:
+    for share in frame.shares:
+        print(f"{frame.title:5} gives {share.name:5} {share.text} = {share.value['text']}")
+
+# %% [markdown]
+# The mend, `where` around the operand as well, is your exercise 03.3.
+#
+# ## 6. The bug
+#
+# Here is a cloud of points. Along which direction is it widest? One parameter, an angle; go up the gradient of the
+# width.
+
+# %%
+rng = np.random.default_rng(0)
+cloud = mg.from_numpy(rng.standard_normal((40, 2)) @ np.array([[2.0, 1.0], [-0.2, 0.4]]))
+
+
+def width(angle):
+    """The mean square of the points along a direction."""
+    direction = mg.tensor([angle.cos().item(), angle.sin().item()], dtype=f64)
+    along = (cloud * direction).sum(1)
+    return (along * along).mean()
+
+
+angle = mg.Var(-0.6, dtype=f64, name="angle")
+print("width", width(angle).item())
+try:
+    width(angle).backward()
+except mg.GradientError as error:
+    print(error)
+
+# %% [markdown]
+# The value is right, and there is nothing to walk back along. Often it is worse: another parameter keeps the graph
+# alive, `backward` goes through, and only `angle.grad` stays `None`. Ask:
+
+# %%
+explain(width, -0.6)
+
+# %% [markdown]
+# A number left by `item()`: twice, in the line that builds `direction`. `mg.tensor` makes constants of numbers. What
+# makes one tensor of several *and* records it is `mg.stack`:
+
+
+# %%
+def width(angle):
+    """The mean square of the points along a direction."""
+    direction = mg.stack([angle.cos(), angle.sin()])  # recorded
+    along = (cloud * direction).sum(1)
+    return (along * along).mean()
+
+
+explain(width, -0.6)
+print(mg.testing.gradcheck(width, angle))
+
+# %% [markdown]
+# It flows, and nudging agrees. Then go up:
+
+# %%
+for _ in range(40):
+    angle.grad = None
+    width(angle).backward()
+    angle.set(angle + 0.05 * angle.grad)
+
+points, a = cloud.numpy(), angle.item()
+plt.scatter(points[:, 0], points[:, 1], s=12)
+plt.plot([-5 * np.cos(a), 5 * np.cos(a)], [-5 * np.sin(a), 5 * np.sin(a)], "r")
+plt.axis("equal")
+plt.title(f"widest at {np.degrees(a):.0f} degrees")
+plt.show()
+
+# %% [markdown]
+# ## 7. Half a cut
+#
+# `None` is a kind bug: you see it. If there are two ways and one of them is cut, the gradient is there, and wrong.
+# Scale a vector to length 1, and take the length as a number:
+
+
+# %%
+def unit(x):
+    length = (x * x).sum().sqrt().item()
+    return x / length
+
+
+explain(unit, [3.0, 4.0])
+try:
+    mg.testing.gradcheck(unit, mg.Var([3.0, 4.0], dtype=f64))
+except mg.testing.GradcheckError as error:
+    print(error)
+
+# %% [markdown]
+# "flows", says the graph, and it is right: the other way is open. Only nudging sees that half of the gradient is
+# missing. How to nudge well is the next notebook. How `mg.viz.step` makes its film stands in
+# [film.py](../minigrad/viz/film.py), and what `explain_grad` asks in [gradient.py](../minigrad/insight/gradient.py).
+#
+# ## Exercises
+#
+# `hint("03.1")` gives a hint, and asked again a larger one.
+#
+# **03.1** Read a graph yourself. Which Vars would a backward from `y` reach? Give their names as a set. `y.op` is
+# `None` for a Var; a parent is a `BackpropOp`, a Var, or `None`.
+
+# %%
+from notebooks.grading import check, hint
+
+
+def reached(y):
+    """The names of the Vars under y."""
+    return ...  # write it here
+
+
+check("03.1", reached)
+
+# %% [markdown]
+# **03.2** This one scales values to lie from 0 to 1, and is cut twice. Mend it. (Tensors have `amin()` and `amax()`.)
+#
+# ```python
+# def scaled(x):
+#     low, high = min(x.tolist()), max(x.tolist())
+#     return (x - low) / (high - low)
+# ```
+
+
+# %%
+def scaled(x):
+    """x, moved and scaled to lie from 0 to 1."""
+    return ...  # write it here
+
+
+check("03.2", scaled)
+
+# %% [markdown]
+# **03.3** The root of what is positive, and 0 elsewhere. Its gradient shall be 0 where the value is, without a `nan`.
+
+
+# %%
+def safe_root(x):
+    """sqrt(x) where x > 0, else 0."""
+    return ...  # write it here
+
+
+check("03.3", safe_root)
+
+# %% [markdown]
+# **03.4** Two losses `a` and `b` were computed from `x` and share a part of the graph. Give the gradient of each in
+# `x`: not their sum, and not an error.
+
+
+# %%
+def separate(a, b, x):
+    """(gradient of a in x, gradient of b in x)"""
+    return ...  # write it here
+
+
+check("03.4", separate)

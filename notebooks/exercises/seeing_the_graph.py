@@ -1,0 +1,175 @@
+"""Exercises of notebook 03: seeing the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import f64
+from notebooks.grading import Exercise, Wrong, expect_close
+
+
+def reached(y: Any) -> set[str]:
+    """The names of the Vars under y, by a walk over the ops."""
+    names: set[str] = set()
+    seen: set[int] = set()
+    todo = [y if y.op is None else y.op]
+    while todo:
+        node = todo.pop()
+        if node is None or node.id in seen:
+            continue
+        seen.add(node.id)
+        if isinstance(node, mg.BackpropOp):
+            todo.extend(node.parents)
+        else:
+            names.add(node.name)
+    return names
+
+
+def graphs() -> Iterable[tuple[str, Any]]:
+    """Graphs with what a walk can stumble over."""
+    a, b, c = (mg.Var(1.5 + k, dtype=f64, name=name) for k, name in enumerate("abc"))
+    yield "a * b", a * b
+    yield "(a * 2 + b) * (c + b)", (a * 2.0 + b) * (c + b)
+    yield "a * c.detach()", a * c.detach()
+    yield "c itself", c
+    with mg.no_grad():
+        cut = b * c
+    yield "a + cut, where cut = b * c was computed under no_grad", a + cut
+    y = a
+    for _ in range(12):
+        y = y + y
+    yield "a, doubled 12 times by y = y + y", y
+
+
+def grade_reached(answer: Any) -> None:
+    """Each graph once."""
+    for name, y in graphs():
+        got, want = answer(y), reached(y)
+        if got is None or got is Ellipsis:
+            raise Wrong("reached(y) gives nothing yet; does it return?")
+        if not isinstance(got, (set, frozenset, list, tuple)) or not all(isinstance(each, str) for each in got):
+            raise Wrong(f"reached(y) should give a set of names, as {{'a', 'b'}}; for y = {name} it gave {got!r}")
+        if set(got) != want or len(set(got)) != len(got):
+            raise Wrong(f"for y = {name} the Vars are {sorted(want)}, and yours are {sorted(got)}")
+
+
+def scaled(x: Any) -> Any:
+    """The smallest and largest as tensors, so that gradients go through them too."""
+    low, high = x.amin(), x.amax()
+    return (x - low) / (high - low)
+
+
+def slope_of(answer: Any, values: list[float], weights: list[float], what: str) -> tuple[Any, Any]:
+    """(value, gradient of <weights, value>) of an answer, with the reason where there is none."""
+    with mg.debug():
+        x = mg.Var(values, dtype=f64, name="x")
+        y = answer(x)
+        if y is None or y is Ellipsis:
+            raise Wrong(f"{what} gives nothing yet; does it return?")
+        if not isinstance(y, mg.Tensor):
+            raise Wrong(f"{what} gives {type(y).__name__}, and a tensor was expected")
+        if y.shape != x.shape:
+            raise Wrong(f"{what} has shape {y.shape}, and {x.shape} was expected")
+        total = (y * mg.tensor(weights, dtype=f64)).sum()
+        if not total.requires_grad:
+            raise Wrong(f"{what} is cut: {x.explain_grad(total)}")
+    g = mg.grad(total, x, allow_unused=True)
+    return y, np.zeros(len(values)) if g is None else g
+
+
+def grade_scaled(answer: Any) -> None:
+    """Values and gradients, also where the largest stands elsewhere."""
+    for values in ([1.0, 3.0, 2.0], [-2.0, 0.5, -4.0], [10.0, 7.0, 8.5]):
+        for weights in ([1.0, 0.0, 0.0], [0.3, -1.2, 0.7]):
+            what = f"scaled({values})"
+            y, g = slope_of(answer, values, weights, what)
+            want_y, want_g = slope_of(scaled, values, weights, what)
+            expect_close(y, want_y, what, 1e-9)
+            expect_close(
+                g, want_g, f"the gradient of <{weights}, {what}>, the sum of its elements times these weights,"
+            )
+
+
+def safe_root(x: Any) -> Any:
+    """The operand is made harmless before the root sees it."""
+    positive = x > 0.0
+    return mg.where(positive, mg.where(positive, x, 1.0).sqrt(), 0.0)
+
+
+def grade_safe_root(answer: Any) -> None:
+    """At 0, below, and above."""
+    for values in ([0.0, 4.0, -1.0], [9.0, 0.25, 0.0], [-3.0, -0.5, 2.0]):
+        what = f"safe_root({values})"
+        y, g = slope_of(answer, values, [1.0, 2.0, -1.0], what)
+        want_y, want_g = slope_of(safe_root, values, [1.0, 2.0, -1.0], what)
+        expect_close(y, want_y, what, 1e-9)
+        expect_close(g, want_g, f"the gradient of the sum of [1, 2, -1] times {what}")
+
+
+def separate(a: Any, b: Any, x: Any) -> tuple[Any, Any]:
+    """Two walks, of which the first leaves the graph as it is."""
+    return mg.grad(a, x, retain_graph=True), mg.grad(b, x)
+
+
+def grade_separate(answer: Any) -> None:
+    """Losses that share a part; in both orders, and with a `.grad` that was there before."""
+    for values in ([1.0, -2.0], [0.5, 3.0]):
+        for swapped in (False, True):
+            x = mg.Var(values, dtype=f64, name="x")
+            shared = (x * x).tanh()
+            pair = [(shared * shared).sum(), (shared * 3.0).sum()]
+            got = answer(*(pair[::-1] if swapped else pair), x)
+            if got is None or got is Ellipsis:
+                raise Wrong("separate(a, b, x) gives nothing yet; does it return?")
+            if not isinstance(got, (tuple, list)) or len(got) != 2:
+                raise Wrong(f"separate(a, b, x) should give two gradients, and gave {type(got).__name__}")
+            slope = 2 * np.array(values) * (1 - np.tanh(np.square(values)) ** 2)
+            want = [2 * np.tanh(np.square(values)) * slope, 3 * slope]
+            for k, (mine, right) in enumerate(zip(got, want[::-1] if swapped else want)):
+                expect_close(mine, right, f"the gradient of {'ab'[k]} in x = {values}", 1e-9)
+
+
+EXERCISES = {
+    "03.1": Exercise(
+        "A graph is read by a stack, and by remembering what was seen.",
+        (
+            "It is `under` of notebook 02, with y.op in place of y and node.parents in place of v.parents.",
+            "Keep a list of what is still to be visited and a set of the ids that were. A parent that is None is a "
+            "constant; one that is a mg.Var ends the way, and its name is one of those asked for.",
+            "Begin with [y.op or y]. Take one; skip it if it is None or its id was seen; if it is a mg.BackpropOp, add "
+            "its parents to the list, else add its name to the set.",
+        ),
+        grade_reached, reached,
+    ),
+    "03.2": Exercise(
+        "The smallest and the largest depend on x too.",
+        (
+            "tolist() hands out numbers, and what leaves as a number is a constant afterwards.",
+            "x.amin() is a tensor that remembers where it came from.",
+            "low, high = x.amin(), x.amax(); the other line stays.",
+        ),
+        grade_scaled, scaled,
+    ),
+    "03.3": Exercise(
+        "A where() around the operand: the root never sees what it has no slope at.",
+        (
+            "Both branches of where() are computed and differentiated, whichever is chosen.",
+            "So the root must see something harmless where x is not positive. What can choose that?",
+            "mg.where(x > 0, mg.where(x > 0, x, 1.0).sqrt(), 0.0): the inner one feeds the root a 1.",
+        ),
+        grade_safe_root, safe_root,
+    ),
+    "03.4": Exercise(
+        "Two walks over one graph: the first keeps it, and neither adds to the other.",
+        (
+            "What does the error after a second backward tell you to do?",
+            "And `.grad` adds up over walks. mg.grad(y, x) gives the gradient and leaves `.grad` alone.",
+            "Return mg.grad(a, x, retain_graph=True), mg.grad(b, x).",
+        ),
+        grade_separate, separate,
+    ),
+}  # fmt: skip

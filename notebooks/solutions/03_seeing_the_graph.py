@@ -1,0 +1,77 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 03 · Solutions
+#
+# **03.1** It is `under` of notebook 02: a stack, and a set of what was seen, so that each op is visited once. Ways end
+# at Vars, which have names, and at constants, which are `None`.
+
+# %%
+import minigrad as mg
+from notebooks.grading import check
+
+
+def reached(y):
+    names, seen, todo = set(), set(), [y.op or y]
+    while todo:
+        node = todo.pop()
+        if node is None or node.id in seen:
+            continue
+        seen.add(node.id)
+        if isinstance(node, mg.BackpropOp):
+            todo.extend(node.parents)
+        else:
+            names.add(node.name)
+    return names
+
+
+check("03.1", reached)
+
+# %% [markdown]
+# **03.2** The smallest and the largest element are results like any other. As tensors they are recorded, and a nudge of
+# the smallest element moves all of the others.
+
+
+# %%
+def scaled(x):
+    low, high = x.amin(), x.amax()
+    return (x - low) / (high - low)
+
+
+check("03.2", scaled)
+
+# %% [markdown]
+# **03.3** The inner `where` feeds the root a 1 wherever x is not positive, so its slope there is a half and not
+# infinite; the outer one replaces the value by 0 and hands 0 to the root on the way back. Zero times a half is 0.
+
+
+# %%
+def safe_root(x):
+    positive = x > 0.0
+    return mg.where(positive, mg.where(positive, x, 1.0).sqrt(), 0.0)
+
+
+check("03.3", safe_root)
+
+# %% [markdown]
+# **03.4** The first walk must leave the saved values for the second, and `mg.grad` gives each gradient by itself
+# instead of adding it to `x.grad`.
+
+
+# %%
+def separate(a, b, x):
+    return mg.grad(a, x, retain_graph=True), mg.grad(b, x)
+
+
+check("03.4", separate)
