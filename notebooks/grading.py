@@ -21,6 +21,7 @@ MODULES = {
     "01": "nudging",
     "02": "scalar_autograd",
     "03": "seeing_the_graph",
+    "04": "gradient_checking",
     "10": "loops",
     "11": "own_ops",
     "12": "gpu",

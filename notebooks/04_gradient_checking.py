@@ -1,0 +1,414 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 04 · Gradient checking as a craft
+#
+# From here on you will write rules for gradients, and some will be wrong. A wrong rule does not crash: the network
+# learns a little worse. So you need a checker, and one that you know: what it sees, what slips through it, and whom it
+# accuses wrongly. You build one, and then hunt nine wrong rules among fourteen. Twenty-five minutes.
+#
+# **One idea:** a rule and a nudge are two ways to one number, and a difference has a shape that tells its cause. **One
+# bug:** a checker that lets wrong rules pass. **One check:** plant mistakes, and count how many are caught.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import minigrad as mg
+from minigrad import f64
+
+rng = np.random.default_rng(0)
+
+# %% [markdown]
+# ## 1. Two ways to one number
+#
+# A function of arrays has many results, and many slopes. To get one number, give each result a weight and add up:
+# $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are called the *cotangent*; they are the table with
+# which the walk began in exercise 02.4. A *rule* takes them and gives the gradient of that number in $x$.
+#
+# Softmax makes positive numbers with sum 1 of any numbers. Its rule:
+
+
+# %%
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def softmax_rule(g, x):
+    y = softmax(x)
+    return y * (g - (g * y).sum())
+
+
+def numeric(f, g, x, h=1e-6):
+    """The gradient of <g, f(x)>, by nudging each element of x both ways."""
+    result = np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[i] = h
+        result[i] = np.sum(g * (f(x + step) - f(x - step))) / (2 * h)
+    return result
+
+
+x = np.array([0.5, -1.0, 2.0])
+g = np.array([1.0, 0.0, 0.0])
+print("by the rule  ", softmax_rule(g, x))
+print("by nudging it", numeric(softmax, g, x))
+
+# %% [markdown]
+# ## 2. The bug: all weights 1
+#
+# Which weights shall a checker take? The plainest is 1 for each result: the sum. Many checkers do. Let us plant three
+# mistakes in the rule, and see what it says of them.
+
+
+# %%
+def twice_too_large(g, x):
+    y = softmax(x)
+    return 2.0 * y * (g - (g * y).sum())
+
+
+def wrong_sign(g, x):
+    y = softmax(x)
+    return y * ((g * y).sum() - g)
+
+
+def without_y(g, x):
+    y = softmax(x)
+    return g - (g * y).sum()
+
+
+def error_of(f, rule, x, g):
+    """The largest difference between the rule and nudging."""
+    return np.abs(rule(g, x) - numeric(f, g, x)).max()
+
+
+rules = (softmax_rule, twice_too_large, wrong_sign, without_y)
+for rule in rules:
+    print(f"{rule.__name__:16} error {error_of(softmax, rule, x, np.ones(3)):.1e}")
+
+# %% [markdown]
+# All four pass, and three are wrong! Look at what was asked. The results of softmax have the sum 1, whatever $x$ is. So
+# their sum has the gradient 0, and every rule that gives 0 for equal weights is right *about that*. To doubt a rule is
+# to ask it something that it cannot know. Take weights by chance:
+
+# %%
+for rule in rules:
+    print(f"{rule.__name__:16} error {error_of(softmax, rule, x, rng.standard_normal(3)):.1e}")
+
+# %% [markdown]
+# Now only the right one passes. A rule is linear in $g$, so a wrong rule that is right for random weights would be a
+# great piece of luck. minigrad's checker draws them from a seed, so that a failure comes again.
+#
+# ## 3. How far apart is too far?
+#
+# The errors are never 0. From notebook 01 you know both parts: cutting off, about $h^2$, and rounding off, about
+# $\varepsilon / h$ times the size of what is rounded. And you know the slope of each. Draw the error over $h$, for the
+# right rule, for one that is wrong by a factor 2, and for one that is wrong by a hundredth of a percent:
+
+
+# %%
+def slightly_off(g, x):
+    return 1.0001 * softmax_rule(g, x)
+
+
+steps = [10.0 ** (-k / 3) for k in range(1, 34)]
+g = rng.standard_normal(3)
+for rule in (softmax_rule, slightly_off, twice_too_large):
+    errors = [np.abs(rule(g, x) - numeric(softmax, g, x, h)).max() for h in steps]
+    plt.loglog(steps, errors, "o-", markersize=3, label=rule.__name__)
+plt.xlabel("the nudge h")
+plt.ylabel("largest error")
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# A right rule has a V. A wrong rule has a floor: no step makes it right. That is the surest sign there is, and minigrad
+# prints this curve for each failure.
+#
+# So the tolerance belongs just above the V. A tolerance of 1 percent, which some checkers have, would pass
+# `slightly_off`, and with it rules that forgot a small term. Nor may it be one number for all functions:
+
+
+# %%
+def tiny(x):
+    return 1e-9 * x**3
+
+
+def tiny_rule(g, x):
+    return g * 1e-9 * x**2  # the 3 is missing
+
+
+def huge(x):
+    return 1e9 * x**3
+
+
+def huge_rule(g, x):
+    return g * 3e9 * x**2
+
+
+for f, rule in ((tiny, tiny_rule), (huge, huge_rule)):
+    g = rng.standard_normal(3)
+    error, size = error_of(f, rule, x, g), np.abs(numeric(f, g, x)).max()
+    print(f"{rule.__name__}: error {error:.1e}, relative to the gradient {error / size:.1e}")
+
+# %% [markdown]
+# A fixed tolerance of `1e-6` passes the wrong one and condemns the right one. What works is a part relative to the
+# gradient, and a part for rounding, which grows with the values of the function: $\varepsilon \cdot \langle |g|, |f(x)|
+# \rangle / h$ and some to spare.
+
+
+# %%
+def tolerance(f, g, x, h=1e-6):
+    """By how much a right rule may differ from nudging."""
+    relative = 1e-5 * np.abs(numeric(f, g, x, h)).max()
+    rounding = 10 * 2.0**-52 * np.sum(np.abs(g * f(x))) / h
+    return relative + rounding
+
+
+for f, rule in ((tiny, tiny_rule), (huge, huge_rule), (softmax, softmax_rule), (softmax, slightly_off)):
+    g = rng.standard_normal(3)
+    passes = error_of(f, rule, x, g) <= tolerance(f, g, x)
+    print(f"{rule.__name__:13} {'passes' if passes else 'is wrong'}")
+
+# %% [markdown]
+# ## 4. The shape of a difference
+#
+# "Wrong" is the smaller half of the news. *Where*, and *by what factor*, is the rest. Here is `mg.Function`, with which
+# you give an op of your own a rule for `backward`; the gradient of `b` is wrong.
+
+
+# %%
+class Product(mg.Function):
+    """The matrix product a @ b."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g @ b.T, g.T @ a
+
+
+a, b = (mg.Var(rng.standard_normal((3, 3)), dtype=f64) for _ in range(2))
+try:
+    mg.testing.gradcheck(Product.apply, [a, b], names=("a", "b"), modes="reverse")
+except mg.testing.GradcheckError as error:
+    report = error.report
+    print(error)
+
+# %% [markdown]
+# It names the argument, the worst element, both values, and what it suspects: the values are right, and stand at the
+# places of the transpose. The report has more: each element in colour, and the curve over the steps, which is a floor.
+
+# %%
+report
+
+# %% [markdown]
+# What to look for, when nobody suspects for you:
+#
+# | what you see | what it may be |
+# |---|---|
+# | one ratio at all elements: 2, 1/3 | a factor forgotten |
+# | the ratio -1 | a sign |
+# | the right numbers at wrong places | a transpose, a reversal, operands swapped |
+# | one row or element too small | a sum over a broadcast dim forgotten; `=` where `+=` belongs |
+# | the same offset at all elements | a way forgotten, as through a mean |
+# | a ratio near 1, another at each element | a stale value: saved too early, or changed since |
+# | few elements, where x is special | a branch, or a kink |
+#
+# ## 5. The innocent: kinks
+#
+# `relu` has the slope 0 on the left of 0 and 1 on the right. A rule has to choose; minigrad's takes 0. Nudging both
+# ways gives a half.
+
+# %%
+kinked = np.array([-1.0, 0.0, 2.0])
+print("by the rule", (kinked > 0) * 1.0, " by nudging", numeric(lambda x: np.maximum(x, 0), np.ones(3), kinked))
+
+# %% [markdown]
+# No rule could satisfy that, so the checker must not condemn it. Look from both sides: where the slopes differ, and go
+# on differing as the step shrinks, there is a kink. minigrad's then moves the point a little and compares there. It
+# says so, since a check that was not made is news too:
+
+# %%
+print(mg.testing.gradcheck(mg.relu, mg.Var(kinked, dtype=f64)))
+
+# %% [markdown]
+# ## 6. The innocent: float32
+#
+# Networks run in float32, which has 7 digits. Draw the V of the same right rule in both:
+
+# %%
+for kind in (np.float64, np.float32):
+    at, weights = x.astype(kind), g.astype(kind)
+    errors = [np.abs(softmax_rule(g, x) - numeric(softmax, weights, at, kind(h))).max() for h in steps]
+    plt.loglog(steps, errors, "o-", markersize=3, label=kind.__name__)
+plt.axvline(1e-6, color="grey", linewidth=1)
+plt.xlabel("the nudge h")
+plt.ylabel("largest error of a right rule")
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# At the grey line, a fine step for float64, hardly a digit of the quotient in float32 is left. Its V has its bottom
+# near $\varepsilon^{1/3} \approx 5 \cdot 10^{-3}$, and four or five digits there. Two ways out: check the same function
+# in float64, which is best, or take that step and a tolerance to match. `gradcheck` chooses by the dtype:
+
+# %%
+for dtype in (f64, mg.f32):
+    print(mg.testing.gradcheck(mg.tanh, mg.Var([0.5, -1.0, 2.0], dtype=dtype), modes="reverse"))
+
+# %% [markdown]
+# ## 7. A check without a step: forward against reverse
+#
+# Nudge $x$ along a direction $v$, and the results move along $Jv$, where $J$ is the table of all slopes. A rule gives
+# $J^\mathsf{T} u$ for weights $u$. Both ways to weigh the motion must agree:
+#
+# $$\langle u, J v \rangle = \langle J^\mathsf{T} u, v \rangle.$$
+#
+# There is no $h$ in it, so nothing is cut off. minigrad computes $Jv$ too, with rules of its own: that is forward mode,
+# and a later notebook is about it.
+
+# %%
+point = mg.tensor(x, dtype=f64)
+u, v = (mg.tensor(rng.standard_normal(3), dtype=f64) for _ in range(2))
+
+
+def curve(x):
+    return (x * x).tanh()
+
+
+y, pull = mg.func.vjp(curve, point)
+_, pushed = mg.func.jvp(curve, (point,), (v,))
+(pulled,) = pull(u)
+print("<u, Jv>  ", (u * pushed).sum().item())
+print("<J'u, v> ", (pulled * v).sum().item())
+
+# %% [markdown]
+# Fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line: it is the first in its
+# reports. But it only says that two rules agree, not that they are right: with a factor 2 in both of them they still
+# agree. The last word has the nudge.
+#
+# ## 8. The check: plant mistakes, and count
+#
+# How good is a checker? Give it rules of which you know. It should catch all that are wrong, and accuse none that is
+# right.
+
+# %%
+known = [(softmax, rule, rule is softmax_rule) for rule in (*rules, slightly_off)]
+known += [(tiny, tiny_rule, False), (huge, huge_rule, True)]
+
+
+def careless(f, rule, x):
+    """Weights 1, and one tolerance for all."""
+    return error_of(f, rule, x, np.ones(x.shape)) < 1e-6
+
+
+def careful(f, rule, x):
+    """Random weights, and a tolerance that knows the size of things."""
+    g = np.random.default_rng(1).standard_normal(x.shape)
+    return error_of(f, rule, x, g) <= tolerance(f, g, x)
+
+
+for checker in (careless, careful):
+    caught = sum(not checker(f, rule, x) for f, rule, right in known if not right)
+    accused = sum(not checker(f, rule, x) for f, rule, right in known if right)
+    print(f"{checker.__name__}: {caught} of 5 wrong rules caught, {accused} of 2 right ones accused")
+
+# %% [markdown]
+# minigrad's own checker is tested like that: [gradcheck.py](../minigrad/testing/gradcheck.py) is what you call,
+# `quotients.py` beside it nudges, and `patterns.py` has the suspicions of section 4.
+#
+# ## Exercises
+#
+# `hint("04.1")` gives a hint, and asked again a larger one.
+#
+# **04.1** Your own checker: `True` where the rule holds at x, else `False`. The grader plants mistakes: among them
+# rules that are right for equal weights, wrong at one element, wrong by a hundredth of a percent, of the wrong shape,
+# and one that gives `nan`. And it has right rules for large and small functions. No point has a kink.
+
+# %%
+from notebooks.grading import check, hint
+
+
+def holds(f, rule, x):
+    """Whether rule(g, x) is the gradient of <g, f(x)>."""
+    return ...  # write it here
+
+
+check("04.1", holds)
+
+# %% [markdown]
+# **04.2** The hunt. `PATIENTS` has fourteen functions, each with a rule for each of its operands.
+# `PATIENTS["cube"].operand(0)` gives `f, rule, x` in its first operand, as your checker takes them. Which patients have
+# a wrong rule? Give the names. (Mind the kinks.)
+
+# %%
+from notebooks.exercises.patients import PATIENTS, show
+
+for name, patient in PATIENTS.items():
+    shapes = ", ".join(str(each.shape) for each in patient.operands)
+    print(f"{name:14} of operands {shapes}")
+
+# %%
+wrong_ones = ...  # write it here
+
+check("04.2", wrong_ones)
+
+# %% [markdown]
+# **04.3** And how? Look at the differences first, then at the code with `show(name)`. Give one word for each wrong
+# patient, as in `{"cube": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum, swapped, transpose. Each
+# word is needed once.
+
+# %%
+diagnosis = ...  # write it here
+
+check("04.3", diagnosis)
+
+# %% [markdown]
+# **04.4** Mend three of them: rules for any shape that the function takes, each giving one gradient for each operand.
+# `INDEX`, by which `pick` picks, is in `notebooks.exercises.patients` too.
+
+
+# %%
+def centre_rule(g, x):
+    return ...  # write it here
+
+
+def add_bias_rule(g, x, b):
+    return ...  # write it here
+
+
+def pick_rule(g, x):
+    return ...  # write it here
+
+
+check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
+
+# %% [markdown]
+# **04.5** The check without a step. `push(v)` gives $Jv$, an array of shape `(m,)` from one of shape `(n,)`; `pull(u)`
+# shall give $J^\mathsf{T} u$. Say whether they are transposes of each other.
+
+
+# %%
+def transposed(push, pull, n, m):
+    """True or False."""
+    return ...  # write it here
+
+
+check("04.5", transposed)
