@@ -216,7 +216,7 @@ def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
     draw = np.random.default_rng(6).standard_normal
     a, s, wide = draw((2, 3)), draw((3, 3)), draw((30, 40))
     off = a.copy()
-    off[1, 2] += 1e-3
+    off[1, 2] += 0.5
     return [
         ("a matrix of 2 rows and 3 columns, and its transpose", lambda v: a @ v, lambda u: u @ a, 3, 2, True),
         ("a matrix of 30 rows and its transpose", lambda v: wide @ v, lambda u: wide.T @ u, 40, 30, True),
@@ -227,7 +227,8 @@ def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
         ("a square matrix, pulled by itself instead of its transpose", lambda v: s @ v, lambda u: s @ u, 3, 3, False),
         ("cumsum, pulled by itself", np.cumsum, np.cumsum, 4, 4, False),
         ("a pull with the wrong sign", lambda v: a @ v, lambda u: -(a.T @ u), 3, 2, False),
-        ("a matrix in which one element is off by 0.001", lambda v: a @ v, lambda u: off.T @ u, 3, 2, False),
+        ("a pull too large by one part in a thousand", lambda v: a @ v, lambda u: 1.001 * (a.T @ u), 3, 2, False),
+        ("a matrix in which one element is another", lambda v: a @ v, lambda u: off.T @ u, 3, 2, False),
         ("a small matrix, and twice its transpose", lambda v: 1e-9 * (a @ v), lambda u: 2e-9 * (a.T @ u), 3, 2, False),
     ]  # fmt: skip
 
