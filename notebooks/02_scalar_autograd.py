@@ -181,7 +181,8 @@ check_at(twice, 2.0)
 
 # %% [markdown]
 # Look at the picture. minigrad draws it, from the same function: only `x` is another kind of number. (`mg.Var` is the
-# number of minigrad that remembers.)
+# number of minigrad that remembers.) The first `mul` is $u$, `add` is $v$, the last `mul` is $y$; what the boxes say
+# besides is for the next notebook.
 
 # %%
 x = mg.Var(2.0, dtype=mg.float64)
@@ -368,8 +369,8 @@ assert math.isclose(ours.grad, theirs.grad.item(), rel_tol=1e-12)
 # * `backward` adds to `.grad` of the leaves, and only of them.
 #
 # What differs: a minigrad number is a whole array, so a slope is no number any more but a *rule* that takes the
-# incoming gradient and gives the outgoing one. And a rule runs on the way back, from operands that were kept for it.
-# You saw them in the picture, as "keeps".
+# incoming gradient and gives the outgoing one. And a rule runs on the way back, from operands that were kept for it:
+# the "keeps" in the picture.
 #
 # ## 9. Enough to learn
 #

@@ -52,10 +52,10 @@ loss = loss_of(w, shift)
 mg.viz.graph(loss)
 
 # %% [markdown]
-# An arrow goes from an operand to the result. Yellow are the Vars, grey and dashed the constants, blue the operations,
-# green the end. In a box stand the operation, the dtype and shape of its result, and after "keeps" what it holds for
-# the way back: `mul` keeps what its slopes need, `add` and `sub` keep nothing, since their slopes are 1 and -1. The
-# small letters at the arrows are names of operands: the first `mul` keeps its `b`, which is `x`.
+# An arrow goes from an operand to the result. Yellow are the Vars, grey and dashed the constants (here the data), blue
+# the operations, green the end. In a box stand the operation, the dtype and shape of its result, and after "keeps" what
+# it holds for the way back: `mul` keeps what its slopes need, `add` and `sub` keep nothing, since their slopes are 1
+# and -1. The small letters at the arrows are names of operands: the first `mul` keeps its `b`, which is `x`.
 #
 # The picture is drawn from objects that you can hold. A result has an `op`; its `parents` are the ops of its operands,
 # or a Var, or `None` for a constant; `saved` is what it keeps. In notebook 02 these were `parents` and `slopes`.

@@ -37,7 +37,7 @@ rng = np.random.default_rng(0)
 # $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are called the *cotangent*; they are the table with
 # which the walk began in exercise 02.4. A *rule* takes them and gives the gradient of that number in $x$.
 #
-# Softmax makes positive numbers with sum 1 of any numbers. Its rule:
+# Softmax turns any numbers into positive ones with the sum 1: the larger a number, the larger its part. Its rule:
 
 
 # %%
@@ -54,7 +54,7 @@ def softmax_rule(g, x):
 def numeric(f, g, x, h=1e-6):
     """The gradient of <g, f(x)>, by nudging each element of x both ways."""
     result = np.zeros_like(x)
-    for i in np.ndindex(x.shape):
+    for i in np.ndindex(x.shape):  # every place in x
         step = np.zeros_like(x)
         step[i] = h
         result[i] = np.sum(g * (f(x + step) - f(x - step))) / (2 * h)
@@ -100,8 +100,8 @@ for rule in rules:
 
 # %% [markdown]
 # All four pass, and three are wrong! Look at what was asked. The results of softmax have the sum 1, whatever $x$ is. So
-# their sum has the gradient 0, and every rule that gives 0 for equal weights is right *about that*. To doubt a rule is
-# to ask it something that it cannot know. Take weights by chance:
+# their sum has the gradient 0, and every rule that gives 0 for equal weights is right *about that*. A checker has to ask
+# something that a rule cannot foresee. Take weights by chance:
 
 # %%
 for rule in rules:
@@ -185,8 +185,9 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule), (softmax, softmax_rule), (
 # %% [markdown]
 # ## 4. The shape of a difference
 #
-# "Wrong" is the smaller half of the news. *Where*, and *by what factor*, is the rest. Here is `mg.Function`, with which
-# you give an op of your own a rule for `backward`; the gradient of `b` is wrong.
+# "Wrong" is the smaller half of the news. *Where*, and *by what factor*, is the rest. Here is an op of our own as a
+# `mg.Function`: `forward` computes, `backward` is the rule, and `ctx` carries what the one keeps for the other. The
+# gradient of `b` is wrong.
 
 
 # %%
@@ -276,13 +277,15 @@ for dtype in (f64, mg.f32):
 # %% [markdown]
 # ## 7. A check without a step: forward against reverse
 #
-# Nudge $x$ along a direction $v$, and the results move along $Jv$, where $J$ is the table of all slopes. A rule gives
-# $J^\mathsf{T} u$ for weights $u$. Both ways to weigh the motion must agree:
+# Nudge $x$ along a direction $v$, and the results move along $Jv$, where $J$ is the table of all slopes, a row for each
+# result. A rule goes the other way: from weights $u$ it gives $J^\mathsf{T} u$, by the same table with rows and columns
+# exchanged. Both ways to weigh the motion must agree:
 #
 # $$\langle u, J v \rangle = \langle J^\mathsf{T} u, v \rangle.$$
 #
 # There is no $h$ in it, so nothing is cut off. minigrad computes $Jv$ too, with rules of its own: that is forward mode,
-# and a later notebook is about it.
+# and a later notebook is about it. `mg.func.vjp` gives the value and the rule at a point, as a function `pull`;
+# `mg.func.jvp` gives the value and $Jv$.
 
 # %%
 point = mg.tensor(x, dtype=f64)
