@@ -10,6 +10,7 @@ from minigrad.backends.registry import ACCELERATOR, backend_of, device_of_dlpack
 from minigrad.core.device import as_device
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.ops.creation import from_numpy
+from minigrad.runtime.journal import note_left
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
 
@@ -21,6 +22,7 @@ def numpy(x: Tensor) -> Any:
     would not notice a write; x.detach().clone().numpy() can be written.
     """
     refuse_tracked(x, "numpy")
+    note_left(x, "numpy")
     return shared_array(x)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops import compare, reduce, views
+from minigrad.runtime.journal import note_left
 from minigrad.runtime.levels import with_elements
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
 
@@ -20,7 +21,7 @@ def only(x: Tensor, name: str) -> Any:
     """The only element as a Python number; `name` is what asked for it."""
     if x.numel() != 1:
         raise ShapeError(f"{name}: expected one element, got {describe(x)} of {x.numel()}; use tolist()", op=name)
-    value = host_array(x if x.__class__ in PLAIN else with_elements(x)).reshape(()).item()
+    value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()
     return float(value) if x.dtype.is_float else value
 
 
@@ -31,8 +32,14 @@ def item(x: Tensor) -> Any:
 
 def tolist(x: Tensor) -> Any:
     """The elements as nested Python lists; a number for shape ()."""
-    array = host_array(x if x.__class__ in PLAIN else with_elements(x))
+    array = host_array(x if x.__class__ in PLAIN else handed_out(x, "tolist"))
     return array.astype(np.float64).tolist() if x.dtype.is_float else array.tolist()
+
+
+def handed_out(x: Tensor, name: str) -> Tensor:
+    """A tensor with the elements of x, inside of a transform; under debug it is written down that they leave."""
+    note_left(x, name)
+    return with_elements(x)
 
 
 def as_float(x: Tensor) -> float:

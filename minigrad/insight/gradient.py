@@ -125,13 +125,19 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
         return
     between = set() if first is None else descendants(first) & ancestors(last)
     if first not in between:
-        yield (
-            f"{describe(y)} was not computed from it by any op: a number that leaves by item(), tolist() or numpy() is "
-            f"not followed"
-        )
+        yield f"{describe(y)} was not computed from it by any op"
+        yield from exits(x)
         return
     told = dict.fromkeys(reason for entry in sorted(between, key=order) for reason in lost(entry) if entry is not first)
     yield from list(told)[:MOST]
+
+
+def exits(x: Tensor) -> Iterator[str]:
+    """Where the elements of x, or of what came of it, were taken as numbers."""
+    entry = entry_of(x)
+    told = [] if entry is None else list(entry.left)[-MOST:]
+    if told:
+        yield f"its numbers left by {', '.join(told)}; what leaves as a number is a constant when it comes back"
 
 
 def order(entry: Entry) -> int:

@@ -24,6 +24,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor, host_array
 from minigrad.runtime.var import Var
 
 ENGINE = "minigrad.autodiff.engine"
+HANDING = ("minigrad.runtime.journal", "minigrad.face.python", "minigrad.face.interop")  # through which numbers leave
 
 
 class Entry:
@@ -33,11 +34,12 @@ class Entry:
     each operand.  enabled: whether calls were recorded then.  tracked: whether a gradient can reach it.
     parents: entries of the operands.  children: those of what came of it, while somebody holds them.
     finite: whether there was no nan and no inf in it.  source: the user's line.
+    left: how and where its numbers, or those of something that came of it, were taken by Python, and lost their way.
     """
 
     __slots__ = (
-        "__weakref__", "children", "differentiable", "dtype", "enabled", "finite", "op", "parents", "shape", "source",
-        "tensor", "tracked",
+        "__weakref__", "children", "differentiable", "dtype", "enabled", "finite", "left", "op", "parents", "shape",
+        "source", "tensor", "tracked",
     )  # fmt: skip
 
     def __init__(self, x: Tensor, op: str, parents: tuple[Entry, ...], source: str | None) -> None:
@@ -49,6 +51,7 @@ class Entry:
         self.differentiable: tuple[bool, ...] = ()
         self.finite = not x.dtype.is_float or bool(np.isfinite(host_array(x).astype(np.float32)).all())
         self.children: weakref.WeakSet[Entry] = weakref.WeakSet()
+        self.left: dict[str, None] = {}
         for parent in parents:
             parent.children.add(self)
 
@@ -92,6 +95,22 @@ def note_detached(x: Tensor, y: Tensor) -> None:
     """Write down that y is x without history."""
     if (x.op is not None or x.is_variable) and not asked_by().startswith("minigrad."):
         keep(y, Entry(y, "detach", (known(x),), user_line()))
+
+
+def note_left(x: Tensor, how: str) -> None:
+    """Write down, under debug, that the user took the elements of x as numbers.
+
+    It is told to all that x came of: x itself is often gone after the line.
+    """
+    if not settings.debug or next(name for name in callers() if name not in HANDING).startswith("minigrad."):
+        return
+    place, seen, stack = f"{how}() at {user_line()}", set(), [known(x)]
+    while stack:
+        entry = stack.pop()
+        if entry not in seen:
+            seen.add(entry)
+            entry.left[place] = None
+            stack += entry.parents
 
 
 def callers() -> Iterator[str]:

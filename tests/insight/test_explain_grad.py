@@ -59,6 +59,21 @@ def test_a_var_that_nothing_used_is_told_so_and_a_name_is_said() -> None:
     assert "was not computed from it by any op" in told and "run the program under" not in told
 
 
+def test_numbers_that_left_are_told_with_their_lines() -> None:
+    x, other = mg.Var([3.0, 4.0]), mg.Var([1.0, 2.0])
+    with mg.debug():
+        length = (x * x).sum().item()  # a number
+        parts = x.exp().tolist()  # a list
+        array = (x * 2.0).detach().numpy()  # an array
+        loss = (mg.tensor([length, *parts, *array.tolist()]).sum() * other).sum()
+    told = x.explain_grad(loss).reasons
+    assert "was not computed from it by any op" in told[0] and told[1].startswith("its numbers left by item() at ")
+    places = [f"{how}() at " for how in ("item", "tolist", "numpy")]
+    assert all(how in told[1] for how in places) and told[1].count(HERE) == 3
+    assert all(at(mark) in told[1] for mark in ("a number", "a list", "an array"))
+    assert other.explain_grad(loss).kind == "flows"
+
+
 def test_a_line_of_a_notebook_is_named_by_its_cell(tmp_path: Path) -> None:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
