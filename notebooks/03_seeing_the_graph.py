@@ -177,8 +177,8 @@ for function in (detached, not_recorded, a_place, a_number_that_left, not_used):
 
 # %% [markdown]
 # `In[11]:2` means line 2 of the cell that ran as number 11: there it was cut. The fourth is the quiet one. A number
-# that leaves by `item()` and comes back by `mg.tensor` is a new constant; no operation links it to `x`, so there is no
-# line to tell, as for an `x` that was not used at all.
+# that leaves by `item()` and comes back by `mg.tensor` is a new constant, and no operation links it to `x`. The last
+# was simply not used.
 #
 # ## 5. Zero and nan
 #
@@ -247,8 +247,8 @@ except mg.GradientError as error:
 explain(width, -0.6)
 
 # %% [markdown]
-# A number left by `item()`: twice, in the line that builds `direction`. `mg.tensor` makes constants of numbers. What
-# makes one tensor of several *and* records it is `mg.stack`:
+# The numbers left in the line that builds `direction`: `mg.tensor` makes constants of them. What makes one tensor of
+# several *and* records it is `mg.stack`:
 
 
 # %%

@@ -100,8 +100,8 @@ for rule in rules:
 
 # %% [markdown]
 # All four pass, and three are wrong! Look at what was asked. The results of softmax have the sum 1, whatever $x$ is. So
-# their sum has the gradient 0, and every rule that gives 0 for equal weights is right *about that*. A checker has to ask
-# something that a rule cannot foresee. Take weights by chance:
+# their sum has the gradient 0, and every rule that gives 0 for equal weights is right *about that*. A checker has to
+# ask something that a rule cannot foresee. Take weights by chance:
 
 # %%
 for rule in rules:
