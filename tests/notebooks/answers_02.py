@@ -166,3 +166,12 @@ WRONG: dict[str, list[Any]] = {
         lambda ys, weights, xs: sum(_one_walk(ys, weights, xs)),
     ],
 }
+PRINTED = [
+    "WRONG: backward says 3, nudging says 6",
+    "WRONG: backward says 84, nudging says 44",
+    "at v, which has 4\nat x, which has 4\nat u, which has 10\n",
+    "16 steps, 131071 visits",
+    "right: backward says 44, nudging says 44",
+    "first 44.0\nthen  148.0\n",
+    "after two walks 88.0 and the step in the middle keeps 0.0",
+]

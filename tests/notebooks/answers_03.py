@@ -162,3 +162,20 @@ WRONG: dict[str, list[Any]] = {
         lambda a, b, x: (mg.grad(a, x, retain_graph=True), None),
     ],
 }
+PRINTED = [
+    "mul   keeps 1 tensors, and came of ['w', None]",
+    "; in all [-0.9242, -2, -1.076], 2 of 2",
+    "b (shift) gets sum(ȳ, to=()) = -3.573",
+    "was freed by an earlier backward; pass retain_graph=True",
+    " ratio 2.0",
+    "detach() at ",
+    "gradients were off there (no_grad)",
+    "gave int64, and only floats carry gradients",
+    "its numbers left by item() at ",
+    "(a dead relu)",
+    "sqrt  gives x     ȳ / (2 · y) = [nan, 0.25]",
+    "does not require a gradient: it was computed from no Var",
+    "width: the gradient of 'x' float64() in float64() flows",
+    "unit: the gradient of 'x' float64(2,) in float64(2,) flows",
+    "(2 of 2 elements differ); wrong rule: no step makes them agree",
+]

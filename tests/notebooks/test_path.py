@@ -13,6 +13,7 @@ from traitlets.config import Config
 import minigrad as mg
 from minigrad.backends.cuda.compile import missing
 from notebooks.grading import Verdict, exercises_of
+from tests.notebooks.answers import printed_by
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 CHAPTERS = sorted(NOTEBOOKS.glob("[0-9]*.py"))
@@ -57,9 +58,10 @@ def run(path, folder):
 
 @pytest.mark.parametrize("source", [p for p in CHAPTERS if p.stem not in TOLD_APART], ids=lambda path: path.stem)
 def test_a_chapter_runs_and_its_untouched_exercises_are_not_right(source, schema, tmp_path):
-    _, values = run(source, tmp_path)
+    text, values = run(source, tmp_path)
     verdicts = [value for value in values if isinstance(value, Verdict)]
     assert len(verdicts) >= 3 and not any(verdicts), verdicts
+    assert [line for line in printed_by(source.stem[:2]) if line not in text] == []
 
 
 @pytest.mark.parametrize("source", SOLUTIONS, ids=lambda path: path.stem)
