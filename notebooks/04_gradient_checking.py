@@ -165,8 +165,8 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule)):
 
 # %% [markdown]
 # A fixed tolerance of `1e-6` passes the wrong one and condemns the right one. What works is a part relative to the
-# gradient, and a part for rounding, which grows with the values of the function: $\varepsilon \cdot \langle |g|, |f(x)|
-# \rangle / h$ and some to spare.
+# gradient, and a part for rounding, which grows with the values of the function. That part is
+# $\varepsilon \langle |g|, |f(x)| \rangle / h$, ten times, to be on the safe side.
 
 
 # %%
