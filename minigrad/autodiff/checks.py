@@ -34,7 +34,8 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         raise GradientError(f"{name}: {describe(y)} carries no gradient; convert with .to(mg.float32) before the op")
     if not y.requires_grad:
         raise GradientError(
-            f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, or under mg.no_grad()"
+            f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, under mg.no_grad(), or "
+            f"from a gradient that was taken without create_graph=True"
         )
     if y.storage.version:
         current(y)

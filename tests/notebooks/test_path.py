@@ -8,6 +8,7 @@ from pathlib import Path
 import jupytext
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from matplotlib import pyplot
 from traitlets.config import Config
 
 import minigrad as mg
@@ -25,8 +26,9 @@ sources = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch, tmp_path):
-    """Pictures are drawn and not shown; what is written goes to a folder of the test."""
-    monkeypatch.setenv("MPLBACKEND", "agg")
+    """Pictures are drawn, and each is closed where it would be shown; what is written goes to a folder of the test."""
+    pyplot.switch_backend("agg")
+    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
     monkeypatch.chdir(tmp_path)
 
 
