@@ -22,6 +22,7 @@ MODULES = {
     "02": "scalar_autograd",
     "03": "seeing_the_graph",
     "04": "gradient_checking",
+    "08": "forward_mode",
     "10": "loops",
     "11": "own_ops",
     "12": "gpu",

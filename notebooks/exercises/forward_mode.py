@@ -1,0 +1,152 @@
+"""Exercises of notebook 08: forward mode, and reverse from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.autodiff.batches import BatchLevel
+from minigrad.runtime.levels import stack
+from notebooks.grading import Exercise, Wrong, expect_close
+
+Map = Callable[[Any], Any]
+Pair = tuple[float, float]
+Lines = list[tuple[int, float, int]]
+
+
+def divided(a: Pair, b: Pair) -> Pair:
+    """The quotient rule."""
+    return a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / (b[0] * b[0])
+
+
+def grade_divided(answer: Any) -> None:
+    """With slopes in both, in one, and in none."""
+    pairs = (
+        ((6.0, 1.0), (2.0, 0.0)), ((1.0, 0.0), (4.0, 1.0)), ((3.0, -2.0), (-0.5, 5.0)), ((2.0, 0.0), (8.0, 0.0)),
+    )  # fmt: skip
+    for a, b in pairs:
+        got = answer(a, b)
+        if not isinstance(got, (tuple, list)) or len(got) != 2:
+            raise Wrong(f"divided({a}, {b}) gives {got!r}, and a pair (value, slope) was expected")
+        for name, mine, theirs in zip(("value", "slope"), got, divided(a, b)):
+            expect_close(mine, theirs, f"the {name} of divided({a}, {b})", 1e-9)
+
+
+def jacobian(f: Map, x: Any) -> Any:
+    """A column for each input."""
+    units = mg.eye(len(x), dtype="float64")
+    return mg.stack([mg.func.jvp(f, (x,), (units[k],))[1] for k in range(len(x))], 1)
+
+
+def grade_jacobian(answer: Any) -> None:
+    """On functions to more, to fewer and to as many numbers, none of them with a symmetric Jacobian."""
+    for name, f, point in (
+        ("x[:-1] * x[1:]", lambda x: x[:-1] * x[1:], [1.0, -2.0, 0.5]),
+        ("x[0] * (1, 2, 3, 4) + x[1]", lambda x: x[0] * mg.linspace(1.0, 4.0, 4, dtype="float64") + x[1], [2.0, 3.0]),
+        ("x * x.sum()", lambda x: x * x.sum(), [1.0, 2.0, -0.5]),
+    ):  # fmt: skip
+        x = mg.tensor(point, dtype="float64")
+        expect_close(answer(f, x), jacobian(f, x), f"the Jacobian of {name}", 1e-9)
+
+
+def curvature(f: Map, x: Any, v: Any) -> Any:
+    """<v, Hv>, by forward over reverse."""
+    return (v * mg.func.jvp(mg.func.grad(f), (x,), (v,))[1]).sum()
+
+
+def grade_curvature(answer: Any) -> None:
+    """To nine digits, which quotients do not have, and without a batch of directions."""
+    calls = 0
+
+    def counted(f: Map) -> Map:
+        def called(x: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if any(isinstance(level, BatchLevel) for level in stack.levels):
+                raise Wrong("that makes all of the Hessian; only its product with v is needed")
+            return f(x)
+
+        return called
+
+    for name, f in (
+        ("(x*x*x).sum()", lambda x: (x * x * x).sum()),
+        ("x[0] * x[1] * x[2]", lambda x: x[0] * x[1] * x[2]),
+    ):
+        for point, way in (([1.0, 2.0, -1.0], [1.0, 0.0, 0.0]), ([0.5, -1.0, 2.0], [1.0, -2.0, 3.0])):
+            x, v = mg.tensor(point, dtype="float64"), mg.tensor(way, dtype="float64")
+            calls = 0
+            got = answer(counted(f), x, v)
+            expect_close(got, curvature(f, x, v), f"the curvature of {name} at {point} along {way}", 1e-9)
+            if calls > 2:
+                raise Wrong(f"f was called {calls} times; a derivative of a derivative calls it once")
+
+
+def push(lines: Lines, v: Sequence[float]) -> list[float]:
+    """The slopes after all lines, from the slopes before."""
+    slopes = list(v)
+    for j, c, i in lines:
+        slopes[j] += c * slopes[i]
+    return slopes
+
+
+def pull(lines: Lines, u: Sequence[float]) -> list[float]:
+    """The last line first, and each the other way."""
+    counts = list(u)
+    for j, c, i in reversed(lines):
+        counts[i] += c * counts[j]
+    return counts
+
+
+def grade_pull(answer: Any) -> None:
+    """Against the table that `push` makes of unit vectors; the order of the lines matters in all but the first."""
+    for lines, size in (
+        ([(2, 3.0, 0), (2, -1.0, 1)], 3),
+        ([(1, 2.0, 0), (2, 5.0, 1), (3, 1.0, 2), (3, 1.0, 1)], 4),
+        ([(2, 0.5, 0), (2, 2.0, 1), (0, -1.0, 2), (3, 4.0, 0), (1, 1.0, 3)], 4),
+    ):
+        table = np.stack([push(lines, unit) for unit in np.eye(size).tolist()], 1)
+        for u in ([1.0] + [0.0] * (size - 1), [0.0] * (size - 1) + [1.0], [1.0, -2.0, 0.5, 3.0][:size]):
+            expect_close(answer(list(lines), list(u)), table.T @ np.array(u), f"pull({lines}, {u})", 1e-9)
+
+
+EXERCISES = {
+    "08.1": Exercise(
+        "The quotient rule, which is all that a division needs in forward mode.",
+        (
+            "The value is the quotient of the values. For the slope, remember school: (a/b)' is ...",
+            "(a' b - a b') / (b b), with a, a' = a[0], a[1].",
+            "Return (a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / b[0]**2).",
+        ),
+        grade_divided, divided,
+    ),
+    "08.2": Exercise(
+        "One run for each input: that is what a Jacobian costs by columns.",
+        (
+            "Which v makes Jv the first column of J?",
+            "v = (1, 0, 0, ...), a row of mg.eye(len(x), dtype='float64'); mg.func.jvp(f, (x,), (v,)) is f(x) and Jv.",
+            "Collect the second entry for each row of the unit matrix, and mg.stack them along dim 1.",
+        ),
+        grade_jacobian, jacobian,
+    ),
+    "08.3": Exercise(
+        "Forward over reverse: second derivatives along one way, for the price of a few gradients.",
+        (
+            "Hv is the derivative of the gradient along v. Which mode gives a derivative along v?",
+            "mg.func.jvp of mg.func.grad(f) gives the gradient and Hv; mg.func.hvp gives Hv. Multiply by v, add up.",
+            "Return (v * mg.func.hvp(f, (x,), (v,))).sum().",
+        ),
+        grade_curvature, curvature,
+    ),
+    "08.4": Exercise(
+        "Reverse mode is forward mode's list, from the last line to the first, with both ends of each line swapped.",
+        (
+            "If slope j counts u[j] in the end, and c times slope i was added to it, how much more does slope i count?",
+            "c * u[j] more. But u[j] must be known in full by then, with all that later lines add to it.",
+            "counts = list(u); for j, c, i in reversed(lines): counts[i] += c * counts[j]; return counts.",
+        ),
+        grade_pull, pull,
+    ),
+}  # fmt: skip
