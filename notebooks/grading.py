@@ -23,6 +23,7 @@ MODULES = {
     "03": "seeing_the_graph",
     "04": "gradient_checking",
     "08": "forward_mode",
+    "09": "higher_order",
     "10": "loops",
     "11": "own_ops",
     "12": "gpu",

@@ -1,0 +1,170 @@
+"""Exercises of notebook 09: derivatives of derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.errors import GradientError
+from notebooks.grading import Exercise, Wrong, expect_close
+
+Map = Callable[..., Any]
+
+
+def second(f: Map, x: Any) -> Any:
+    """mg.grad twice."""
+    return mg.grad(mg.grad(f(x), x, create_graph=True), x)
+
+
+def grade_second(answer: Any) -> None:
+    """To nine digits."""
+    for name, f, right in (
+        ("x*x*x", lambda x: x * x * x, lambda x: 6 * x),
+        ("tanh(x)", lambda x: x.tanh(), lambda x: -2 * math.tanh(x) * (1 - math.tanh(x) ** 2)),
+        ("x*x*tanh(x)", lambda x: x * x * x.tanh(), _bent),
+    ):
+        for point in (0.7, -1.3):
+            got = answer(f, mg.Var(point, dtype="float64"))
+            expect_close(got, right(point), f"the second derivative of {name} at {point}", 1e-9)
+
+
+def _bent(x: float) -> float:
+    """The second derivative of x*x*tanh(x)."""
+    y = math.tanh(x)
+    return 2 * y + 4 * x * (1 - y * y) - 2 * x * x * y * (1 - y * y)
+
+
+def slope_penalty(critic: Map, x: Any) -> Any:
+    """The mean of (|slope| - 1)**2."""
+    slopes = mg.grad(critic(x).sum(), x, create_graph=True)
+    return (((slopes * slopes).sum(1).sqrt() - 1.0) ** 2).mean()
+
+
+def grade_slope_penalty(answer: Any) -> None:
+    """Its value, and its gradient in weights that only the critic knows."""
+    for values, points in (
+        ([1.0, -2.0], [[0.1, 0.2], [0.5, -0.3], [0.0, 0.4]]),
+        ([0.3, 0.8], [[-1.0, 0.5], [0.2, 0.9], [1.0, 1.0]]),
+    ):
+        w = mg.Var(values, dtype="float64")
+
+        def critic(x: Any, w: Any = w) -> Any:
+            return (x @ w).tanh()
+
+        got = answer(critic, mg.Var(points, dtype="float64"))
+        want = slope_penalty(critic, mg.Var(points, dtype="float64"))
+        where = f"for the critic tanh(x @ w) with w = {values}"
+        expect_close(got, want, f"the penalty {where}", 1e-9)
+        if not getattr(got, "requires_grad", False):
+            raise Wrong(
+                "the value is right, but no gradient flows from it to the weights: it is a constant to training"
+            )
+        try:
+            gradient = mg.grad(got, w)
+        except GradientError:
+            raise Wrong("the value is right, but no gradient flows from it to the weights") from None
+        expect_close(gradient, mg.grad(want, w), f"the gradient of the penalty by w {where}", 1e-9)
+
+
+def root(f: Map, x: Any) -> Any:
+    """Eight steps of Newton."""
+    for _ in range(8):
+        table = mg.func.jacfwd(f)(x).numpy()
+        x = x - mg.from_numpy(np.linalg.solve(table, f(x).numpy()))
+    return x
+
+
+LARGE, SMALL = math.sqrt(2 + math.sqrt(3)), math.sqrt(2 - math.sqrt(3))  # where a circle and a hyperbola cross
+
+
+def _circle_and_hyperbola(x: Any) -> Any:
+    """x0*x0 + x1*x1 = 4 and x0*x1 = 1."""
+    return mg.stack([x[0] * x[0] + x[1] * x[1] - 4.0, x[0] * x[1] - 1.0])
+
+
+def grade_root(answer: Any) -> None:
+    """On equations apart and on equations that belong together."""
+    for name, f, start, right in (
+        ("x*x - 2, for each of two", lambda x: x * x - 2.0, [1.0, 3.0], [math.sqrt(2), math.sqrt(2)]),
+        ("(x0*x0 + x1*x1 - 4, x0*x1 - 1)", _circle_and_hyperbola, [2.0, 0.3], [LARGE, SMALL]),
+        ("(x0*x0 + x1*x1 - 4, x0*x1 - 1)", _circle_and_hyperbola, [-0.4, -2.0], [-SMALL, -LARGE]),
+    ):  # fmt: skip
+        got = answer(f, mg.tensor(start, dtype="float64"))
+        expect_close(got, right, f"the root of {name} from {start}", 1e-9)
+
+
+def derivative_of_answer(g: Map, solve: Map, x: Any) -> float:
+    """-g_x / g_z at the answer."""
+    by_z, by_x = mg.func.grad(g, argnums=(0, 1))(solve(x), x)
+    return -float(by_x.item()) / float(by_z.item())
+
+
+def _bisected(g: Map, low: float, high: float) -> Map:
+    """A method with ifs and plain numbers, through which no gradient goes."""
+
+    def solve(x: Any) -> Any:
+        at, left, right = float(x.item()), low, high
+        for _ in range(80):
+            middle = (left + right) / 2
+            left, right = (middle, right) if g(middle, at) < 0 else (left, middle)
+        return mg.tensor((left + right) / 2, dtype="float64")
+
+    return solve
+
+
+def grade_derivative_of_answer(answer: Any) -> None:
+    """On two equations whose derivative is known from school."""
+    cubic = _bisected(lambda z, x: z * z * z + z - x, -10.0, 10.0)
+    quotient = _bisected(lambda z, x: z * x - 1.0, 0.0, 100.0)
+    for name, g, solve, right in (
+        ("z*z*z + z - x", lambda z, x: z * z * z + z - x, cubic, lambda z, x: 1 / (3 * z * z + 1)),
+        ("z*x - 1", lambda z, x: z * x - 1.0, quotient, lambda z, x: -1 / (x * x)),
+    ):
+        for point in (0.5, 2.0):
+            x = mg.tensor(point, dtype="float64")
+            want = right(solve(x).item(), point)
+            expect_close(answer(g, solve, x), want, f"dz/dx at x = {point} where {name} = 0", 1e-7)
+
+
+EXERCISES = {
+    "09.1": Exercise(
+        "The second derivative: the first one recorded, and differentiated.",
+        (
+            "The first derivative is mg.grad(f(x), x). What keeps you from taking mg.grad of that?",
+            "It was not recorded. Pass create_graph=True to the first mg.grad; the second needs none.",
+            "first = mg.grad(f(x), x, create_graph=True), and return mg.grad(first, x).",
+        ),
+        grade_second, second,
+    ),
+    "09.2": Exercise(
+        "A gradient inside of a loss, with the graph that training needs.",
+        (
+            "The gradient of critic(x).sum() by x has a row for each point: its slope.",
+            "The length of a row is (slopes * slopes).sum(1).sqrt(). And training takes the derivative of all of it.",
+            "slopes = mg.grad(critic(x).sum(), x, create_graph=True); return ((length - 1.0) ** 2).mean().",
+        ),
+        grade_slope_penalty, slope_penalty,
+    ),
+    "09.3": Exercise(
+        "Newton for equations: the Jacobian says where the tangents meet zero.",
+        (
+            "One step needs f(x), and the Jacobian at x: mg.func.jacfwd(f)(x) or mg.func.jacrev(f)(x).",
+            "np.linalg.solve(J, f(x)) gives the inverse of J times f(x); take .numpy() of both.",
+            "for _ in range(8): x = x - mg.from_numpy(np.linalg.solve(J.numpy(), f(x).numpy())), with J at the new x.",
+        ),
+        grade_root, root,
+    ),
+    "09.4": Exercise(
+        "An answer has a derivative, however it was found.",
+        (
+            "Where g(z, x) = 0 holds for every x, the derivative of g(z(x), x) by x is 0 too. Write it out.",
+            "g_z * dz/dx + g_x = 0. mg.func.grad(g, argnums=(0, 1)) gives both derivatives at (z, x).",
+            "z = solve(x); g_z, g_x = mg.func.grad(g, argnums=(0, 1))(z, x); return -g_x.item() / g_z.item().",
+        ),
+        grade_derivative_of_answer, derivative_of_answer,
+    ),
+}  # fmt: skip
