@@ -27,6 +27,7 @@ MODULES = {
     "10": "loops",
     "11": "own_ops",
     "12": "gpu",
+    "13": "training",
 }
 _given: dict[str, int] = {}  # how many hints were asked for, by exercise
 
