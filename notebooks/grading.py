@@ -22,6 +22,7 @@ MODULES = {
     "02": "scalar_autograd",
     "03": "seeing_the_graph",
     "04": "gradient_checking",
+    "05": "strides",
     "08": "forward_mode",
     "09": "higher_order",
     "10": "loops",

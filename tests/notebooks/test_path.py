@@ -30,6 +30,8 @@ def quiet(monkeypatch, tmp_path):
     pyplot.switch_backend("agg")
     monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
     monkeypatch.chdir(tmp_path)
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture

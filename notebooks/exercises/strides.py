@@ -1,0 +1,185 @@
+"""Exercises of notebook 05: tensors are strides."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from notebooks.grading import Exercise, Wrong
+
+Ints = tuple[int, ...]
+
+
+def whole(got: Any, what: str) -> int:
+    """A whole number.  Raises Wrong for anything else."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
+        raise Wrong(f"{what} gives {got!r}, and a whole number was expected")
+    return int(got)
+
+
+def ints(got: Any, what: str) -> Ints:
+    """A tuple of whole numbers; a list will do.  Raises Wrong for anything else."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    if not isinstance(got, (tuple, list)):
+        raise Wrong(f"{what} gives {got!r}, and a tuple was expected")
+    return tuple(whole(item, f"an entry of {what}") for item in got)
+
+
+def pair(got: Any, what: str) -> tuple[Any, Any]:
+    """Two things.  Raises Wrong for anything else."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    if not isinstance(got, (tuple, list)) or len(got) != 2:
+        raise Wrong(f"{what} gives {got!r}, and two things were expected")
+    return got[0], got[1]
+
+
+def same(got: Any, want: Any, what: str, why: str = "") -> None:
+    """Raise Wrong unless both are equal."""
+    if got != want:
+        raise Wrong(f"{what} is {got!r}, and {want!r} was expected" + (f": {why}" if why else ""))
+
+
+def place(strides: Ints, offset: int, index: Ints) -> int:
+    """offset + sum of index * stride."""
+    return offset + sum(i * s for i, s in zip(index, strides, strict=True))
+
+
+def grade_place(answer: Any) -> None:
+    """Dense, transposed, negative and zero strides, and no dims at all."""
+    for strides, offset, index in (
+        ((4, 1), 0, (2, 3)), ((1, 4), 5, (3, 1)), ((12, 4, 1), 2, (1, 2, 3)), ((4, -1), 3, (1, 2)), ((0, 1), 0, (7, 2)),
+        ((), 6, ()),
+    ):  # fmt: skip
+        what = f"place({strides}, {offset}, {index})"
+        same(whole(answer(strides, offset, index), what), place(strides, offset, index), what)
+
+
+def flipped(shape: Ints, strides: Ints, offset: int, dim: int) -> tuple[Ints, int]:
+    """The stride turns round, and the walk starts at the last entry."""
+    turned = tuple(-s if d == dim else s for d, s in enumerate(strides))
+    return turned, offset + (shape[dim] - 1) * strides[dim]
+
+
+def grade_flipped(answer: Any) -> None:
+    """Of dense, strided, shifted and already flipped layouts."""
+    for shape, strides, offset, dim in (
+        ((3, 4), (4, 1), 0, 1), ((3, 4), (4, 1), 0, 0), ((4, 3), (1, 4), 0, 0), ((2, 3, 4), (12, 4, 1), 5, 1),
+        ((3, 4), (4, -1), 3, 1), ((1, 5), (10, 2), 4, 0),
+    ):  # fmt: skip
+        what = f"flipped({shape}, {strides}, {offset}, {dim})"
+        got = pair(answer(shape, strides, offset, dim), what)
+        want = flipped(shape, strides, offset, dim)
+        same(ints(got[0], f"the strides of {what}"), want[0], f"the strides of {what}")
+        same(whole(got[1], f"the offset of {what}"), want[1], f"the offset of {what}")
+
+
+def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
+    """0 where a dim is new or stretched, else the stride that it has."""
+    new = len(target) - len(shape)
+    kept = [0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, target[new:], strict=True)]
+    return (0,) * new + tuple(kept)
+
+
+def grade_broadcast(answer: Any) -> None:
+    """Rows, columns, numbers, views and what needs no stretching; the stride of a dim of size 1 is free."""
+    for shape, strides, target in (
+        ((4,), (1,), (3, 4)), ((3, 1), (1, 1), (3, 4)), ((), (), (2, 3)), ((3, 4), (1, 3), (5, 3, 4)),
+        ((1, 4), (4, 1), (3, 4)), ((4,), (-2,), (2, 3, 4)), ((3, 4), (4, 1), (3, 4)), ((2, 1, 3), (3, 3, 1), (2, 5, 3)),
+        ((3, 1, 1), (4, 2, 1), (3, 2, 6)),
+    ):  # fmt: skip
+        what = f"broadcast_strides({shape}, {strides}, {target})"
+        got, want = ints(answer(shape, strides, target), what), broadcast_strides(shape, strides, target)
+        if len(got) != len(want):
+            raise Wrong(f"{what} is {got}, and {len(target)} strides were expected, one for each dim of the target")
+        same(got, want, what, "a step along a dim that is new or stretched goes nowhere")
+
+
+def flattens(shape: Ints, strides: Ints) -> bool:
+    """Each dim but the last ends where the next step of the one before begins."""
+    dims = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    return all(left == n * right for (_, left), (n, right) in pairwise(dims))
+
+
+def grade_flattens(answer: Any) -> None:
+    """Dense and transposed, gaps that are even and that are not, sizes of 1, negative and zero strides."""
+    for shape, strides in (
+        ((3, 4), (4, 1)), ((4, 3), (1, 4)), ((3, 2), (4, 2)), ((3, 2), (5, 2)), ((2, 3, 4), (12, 4, 1)),
+        ((2, 4, 3), (12, 1, 4)), ((2, 3, 4), (24, 4, 1)), ((3, 1, 4), (4, 77, 1)), ((1, 5), (9, 3)), ((3, 4), (-4, -1)),
+        ((3, 4), (4, -1)), ((3, 4), (0, 0)), ((3, 4), (0, 1)), ((7,), (3,)), ((), ()), ((2, 2, 3), (4, 3, 1)),
+    ):  # fmt: skip
+        what = f"flattens({shape}, {strides})"
+        got, want = answer(shape, strides), flattens(shape, strides)
+        if got is None or got is Ellipsis:
+            raise Wrong(f"{what} gives nothing yet; does it return?")
+        if not isinstance(got, (bool, np.bool_)):
+            raise Wrong(f"{what} gives {got!r}, and True or False was expected")
+        same(bool(got), want, what)
+
+
+def sliding(n: int, size: int, step: int) -> tuple[Ints, Ints]:
+    """A step down is `step` places, a step to the right one."""
+    return ((n - size) // step + 1, size), (step, 1)
+
+
+def grade_sliding(answer: Any) -> None:
+    """With and without overlap, and with a rest that is left over."""
+    for n, size, step in ((6, 3, 1), (10, 4, 2), (11, 4, 2), (12, 4, 4), (7, 7, 3), (20, 3, 5)):
+        what = f"sliding({n}, {size}, {step})"
+        got, want = pair(answer(n, size, step), what), sliding(n, size, step)
+        same(ints(got[0], f"the shape of {what}"), want[0], f"the shape of {what}")
+        same(ints(got[1], f"the strides of {what}"), want[1], f"the strides of {what}")
+
+
+EXERCISES = {
+    "05.1": Exercise(
+        "This is all that an index is: a sum of products.",
+        (
+            "The offset is the place of the element at 0, 0, ...; how far is it from there?",
+            "One step along dim d is strides[d] places, so index[d] steps are index[d] * strides[d].",
+            "Return offset + sum(i * s for i, s in zip(index, strides)).",
+        ),
+        grade_place, place,
+    ),
+    "05.2": Exercise(
+        "A flip is a sign and a new start.",
+        (
+            "Draw a row of four. Where does the reading start when it goes backwards, and how large is a step?",
+            "Only the stride of `dim` changes, into its opposite. The start moves by shape[dim] - 1 of the old steps.",
+            "Return strides with -strides[dim] at dim, and offset + (shape[dim] - 1) * strides[dim].",
+        ),
+        grade_flipped, flipped,
+    ),
+    "05.3": Exercise(
+        "Broadcasting costs no memory: a stride of 0 for each dim that is new or stretched.",
+        (
+            "How far should a step go along a dim in which all entries are one and the same?",
+            "len(target) - len(shape) dims are new; they stand on the left, with stride 0.",
+            "After them, for each dim: 0 where the shape has 1 and the target has not, else the stride that it has.",
+        ),
+        grade_broadcast, broadcast_strides,
+    ),
+    "05.4": Exercise(
+        "This is how reshape finds out whether it has to copy.",
+        (
+            "First drop the dims of size 1. Then look at neighbours: when can two dims be one?",
+            "After the last entry of the right dim, the next step of the left one has to go just one right step on.",
+            "For all neighbours strides[left] == shape[right] * strides[right]; no neighbours at all is True.",
+        ),
+        grade_flattens, flattens,
+    ),
+    "05.5": Exercise(
+        "Windows overlap in memory, so that a convolution can read them without a copy. Writing is refused.",
+        (
+            "The view has two dims: which window, and which number in it. How far is one step along each?",
+            "A step to the next window is `step` places, one within it 1. The last window starts at n - size at most.",
+            "The shape is ((n - size) // step + 1, size), the strides are (step, 1).",
+        ),
+        grade_sliding, sliding,
+    ),
+}  # fmt: skip
