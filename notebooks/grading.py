@@ -23,6 +23,7 @@ MODULES = {
     "03": "seeing_the_graph",
     "04": "gradient_checking",
     "05": "strides",
+    "06": "vjps",
     "08": "forward_mode",
     "09": "higher_order",
     "10": "loops",

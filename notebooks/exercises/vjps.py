@@ -1,0 +1,177 @@
+"""Exercises of notebook 06: vector-Jacobian products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad import Tensor
+from notebooks.grading import Exercise, Wrong, as_array, expect_close
+
+
+def normal(seed: int, *shape: int) -> Tensor:
+    """Random numbers in float64, the same for every answer."""
+    return mg.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def parts(got: Any, what: str, count: int) -> Sequence[Any]:
+    """Several results.  Raises Wrong for another number of them."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    if not isinstance(got, (tuple, list)) or len(got) != count:
+        raise Wrong(f"{what} gives {type(got).__name__}, and a tuple of {count} tensors was expected")
+    return got
+
+
+def summed_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """g summed over what was spread."""
+    new = g.ndim - len(shape)
+    spread = [d + new for d, n in enumerate(shape) if n == 1 and g.shape[d + new] != 1]
+    dims = (*range(new), *spread)
+    return (g.sum(dims, keepdim=True) if dims else g).reshape(shape)
+
+
+def grade_summed_to(answer: Any) -> None:
+    """New dims, stretched dims, both, and none."""
+    for given, shape in (
+        ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((4, 2, 3), (3,)), ((4, 2, 3), (2, 1)), ((2, 3), (2, 3)),
+        ((3, 3), (3,)), ((3, 3), (3, 1)), ((4, 1, 3), (1, 3)), ((2, 3), (1, 1)),
+    ):  # fmt: skip
+        g = normal(len(given) + 7 * len(shape), *given)
+        expect_close(answer(g, shape), summed_to(g, shape), f"summed_to(g, {shape}) of a g of shape {given}", 1e-9)
+
+
+def linear_rule(g: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Of a @ b.T."""
+    return g @ b, g.T @ a
+
+
+def grade_linear_rule(answer: Any) -> None:
+    """Of rectangles, which tell shapes, and of squares, which do not."""
+    for rows, inner, columns in ((2, 3, 4), (3, 3, 3), (1, 4, 2)):
+        g, a, b = normal(1, rows, columns), normal(2, rows, inner), normal(3, columns, inner)
+        what = f"linear_rule of a{(rows, inner)} and b{(columns, inner)}"
+        got = parts(answer(g, a, b), what, 2)
+        for name, mine, want in zip("ab", got, linear_rule(g, a, b), strict=True):
+            expect_close(mine, want, f"the gradient of {name} by {what}", 1e-9)
+
+
+def picked_rule(g: Tensor, p: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """g where it was read, else 0."""
+    return mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1))
+
+
+def grade_picked_rule(answer: Any) -> None:
+    """Of wide, tall and square shapes."""
+    for places, shape in (([2, 0], (2, 3)), ([1, 1, 0, 1], (4, 2)), ([2, 0, 1], (3, 3)), ([0], (1, 1))):
+        g, p = normal(4, shape[0]), mg.tensor(places)
+        expect_close(answer(g, p, shape), picked_rule(g, p, shape), f"picked_rule(g, {places}, {shape})", 1e-9)
+
+
+def log_softmax_rule(g: Tensor, y: Tensor) -> Tensor:
+    """g minus the softmax, times the sum of g."""
+    return g - y.exp() * g.sum(1).reshape(-1, 1)
+
+
+def grade_log_softmax_rule(answer: Any) -> None:
+    """Of several shapes, a square among them."""
+    for k, shape in enumerate(((2, 3), (3, 3), (1, 5), (4, 1))):
+        g, y = normal(5 + k, *shape), (normal(6 + k, *shape) * 2.0).log_softmax(1)
+        expect_close(answer(g, y), log_softmax_rule(g, y), f"log_softmax_rule for the shape {shape}", 1e-9)
+
+
+def is_vjp(f: Any, x: Tensor, u: Tensor, gradient: Tensor) -> bool:
+    """The transpose identity at three random directions, after the shapes."""
+    if gradient.shape != x.shape:
+        return False
+    for seed in range(3):
+        v = normal(40 + seed, *x.shape)
+        _, move = mg.func.jvp(f, (x,), (v,))
+        left, right = (u * move).sum().item(), (gradient * v).sum().item()
+        if abs(left - right) > 1e-8 * (1 + abs(left)):
+            return False
+    return True
+
+
+def grade_is_vjp(answer: Any) -> None:
+    """Right gradients, and wrong ones: of a sign, a factor, an order, an element, a shape, and zeros."""
+    matrix = normal(7, 4, 3)
+    functions = {
+        "x.exp()": lambda x: x.exp(),
+        "x.softmax(0)": lambda x: x.softmax(0),
+        "matrix @ x": lambda x: (matrix * x).sum(1),
+        "matrix + x": lambda x: matrix + x,
+        "x * x.sum()": lambda x: x * x.sum(),
+    }
+    for name, f in functions.items():
+        x = normal(8, 3)
+        y, back = mg.func.vjp(f, x)
+        u = normal(9, *y.shape)
+        (right,) = back(u)
+        alone = right.clone()
+        alone[1] = alone[1] * 2.0
+        tried = {
+            "the right gradient": (right, True), "minus the right gradient": (-right, False),
+            "twice the right gradient": (right * 2.0, False), "the right one turned round": (right.flip(0), False),
+            "zeros": (right * 0.0, False), "a gradient with one element doubled": (alone, False),
+        }  # fmt: skip
+        if name == "matrix + x":
+            tried["u itself, which was not summed,"] = (u, False)
+        for what, (gradient, want) in tried.items():
+            got = answer(f, x, u, gradient)
+            if got is None or got is Ellipsis:
+                raise Wrong("is_vjp gives nothing yet; does it return?")
+            if as_array(got, "is_vjp").shape != () or bool(got) is not want:
+                raise Wrong(f"{what} of f(x) = {name} is given, and is_vjp says {got!r}; it should say {want}")
+
+
+EXERCISES = {
+    "06.1": Exercise(
+        "What was spread is summed. The engine does this after every rule.",
+        (
+            "Shapes are aligned at their right ends. Which dims of g did the operand not have? In which was it 1?",
+            "Sum over the first g.ndim - len(shape) dims, and over each dim where shape has 1 and g has more.",
+            "Collect the dims; if there are any, sum them with keepdim=True; then reshape(shape) drops the new ones.",
+        ),
+        grade_summed_to, summed_to,
+    ),
+    "06.2": Exercise(
+        "Derived with indices, this needs no memory for transposes.",
+        (
+            "In the sum over i and k of g[i, k] times the slope of y[i, k] by a[p, q], which terms are left?",
+            "a[p, q] is in y[p, k] for each k, with the factor b[k, q]: sum over k of g[p, k] b[k, q].",
+            "That is g @ b. Alike b[p, q] is in y[i, p] for each i, with a[i, q]: g.T @ a.",
+        ),
+        grade_linear_rule, linear_rule,
+    ),
+    "06.3": Exercise(
+        "To read an element is to scatter its gradient.",
+        (
+            "What is the gradient of an element that nobody has read?",
+            "Start with zeros of the shape. In row k, at column p[k], put g[k].",
+            "mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1)), or a loop.",
+        ),
+        grade_picked_rule, picked_rule,
+    ),
+    "06.4": Exercise(
+        "The slope of a cross entropy: what was predicted against what is.",
+        (
+            "The slope of ln(sum of e**x) by x[j] is e**x[j] / sum of e**x. What is that in terms of y?",
+            "It is e**y[j]. So the slope of y[i] by x[j] is (1 if i == j else 0) - e**y[j].",
+            "Multiplied by g[i] and summed over i: g[j] - e**y[j] * (sum of g). Sum over dim 1, and keep the dim.",
+        ),
+        grade_log_softmax_rule, log_softmax_rule,
+    ),
+    "06.5": Exercise(
+        "A check that trusts no rule that goes backwards.",
+        (
+            "Take a random v in the shape of x. What are the two numbers that have to agree?",
+            "mg.func.jvp(f, (x,), (v,)) gives y and Jv. Before you multiply gradient and v, compare their shapes.",
+            "Return gradient.shape == x.shape and abs((u * Jv).sum().item() - (gradient * v).sum().item()) < 1e-8.",
+        ),
+        grade_is_vjp, is_vjp,
+    ),
+}  # fmt: skip
