@@ -77,6 +77,10 @@ class Dropped(Holder):
         found = self.memory()
         return self if found is None else found
 
+    def keeps(self) -> list[Tensor]:
+        """What the checkpoint was called with, but for Vars, which are there anyway."""
+        return self.frame.keeps()
+
     def value(self) -> Tensor:
         """The value, from a second run that begins now if it is not there.  Raises StorageError if that run went on to
         write into it, as the first did where nobody could see it any more."""
@@ -110,6 +114,12 @@ class Frame:
     def keep_value(self, x: Tensor, name: str) -> Holder:
         """Drop one value."""
         return Dropped(x, name, self)
+
+    def keeps(self) -> list[Tensor]:
+        """The tensors that it was called with and holds; of one that an outer saver keeps, what that holds."""
+        given = [x.x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
+        held = [y for x in given for y in (x.keeps() if isinstance(x, Holder) else [x])]
+        return [x for x in held if not x.is_variable]
 
     def check_unchanged(self) -> None:
         """Raise StorageError if an argument was written since the call."""

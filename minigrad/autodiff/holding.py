@@ -47,6 +47,10 @@ class Holder(Tensor, ABC):
     def value(self) -> Tensor:
         """The value, without history."""
 
+    def keeps(self) -> list[Tensor]:
+        """The tensors whose memory it holds instead of the value's."""
+        return []
+
 
 class HeldNode(BackpropOp):
     """A node whose saved values are holders."""
@@ -115,6 +119,10 @@ class Packed(Holder):
             raise GradientError(
                 f"saved_tensors_hooks: pack wrote into {describe(x)}, which {name} saves; let it give a new value"
             )
+
+    def keeps(self) -> list[Tensor]:
+        """What `pack` gave, where that is a tensor; of other things nobody knows the size."""
+        return [self.packed] if isinstance(self.packed, Tensor) else []
 
     def value(self) -> Tensor:
         """What `unpack` gives for it.  Raises GradientError, ShapeError, DTypeError or DeviceError for another kind of

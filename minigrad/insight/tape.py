@@ -2,7 +2,7 @@
 
 `tape(y)` is the list; a slice of it is a block, which says what checkpointing it would free and cost.  Saved bytes are
 those of whole storages, each counted once, at the op that saved it first; what a Var owns is held anyway and does not
-count.
+count.  Of a checkpoint what it was called with is held, and counts at its first op.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
     seen = {id(leaf.storage) for leaf in leaves}
     rows = []
     for node in reversed(nodes):
-        held = [x.storage for x in node.saved or () if not isinstance(x, Holder)]
+        held = [x.storage for y in node.saved or () for x in (y.keeps() if isinstance(y, Holder) else [y])]
         storages = {id(storage): storage for storage in held if id(storage) not in seen}
         seen |= storages.keys()
         saved = sum(map(size_of, storages.values()))

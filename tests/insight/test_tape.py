@@ -69,3 +69,24 @@ def test_what_holds_nothing_is_refused() -> None:
     y.backward()
     with pytest.raises(GradientError, match="freed"):
         mg.tape(y)
+
+
+def test_a_checkpoint_holds_what_it_was_called_with_once_and_not_its_vars() -> None:
+    x, w = mg.Var(mg.ones(1024)), mg.Var(mg.ones(1024))
+    h = x.tanh()
+    size = h.storage.buffer.nbytes
+    y = mg.checkpoint(lambda h, w: chain(h * w, 3), h.sin(), w).sum()
+    tape = mg.tape(y)
+    assert [row.name for row in tape] == ["tanh", "sin", "mul", "tanh", "tanh", "tanh", "sum"]
+    assert [row.saved for row in tape] == [size, 0, size, 0, 0, 0, 0]  # sin saves what tanh has saved
+    nested = mg.tape(mg.checkpoint(lambda h: mg.checkpoint(chain, h * 1.0, 3), h.sin()).sum())
+    assert [row.saved for row in nested] == [size, 0, size, 0, 0, 0, 0]
+
+
+def test_what_hooks_packed_counts_where_it_is_a_tensor() -> None:
+    x = mg.Var(mg.ones(1024))
+    size = x.storage.buffer.nbytes
+    for pack, held in ((lambda t: t.clone(), size), (lambda t: t.tolist(), 0)):
+        with mg.autograd.graph.saved_tensors_hooks(pack, mg.tensor):
+            y = chain(x * 1.0, 2).sum()
+        assert [row.saved for row in mg.tape(y)][1:] == [held, held, 0]
