@@ -4,12 +4,14 @@ from minigrad.runtime.noting import scope
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
 from minigrad.viz.machine import kernel
+from minigrad.viz.memory import Memory, memory
 from minigrad.viz.picture import Picture
 from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
 __all__ = [
     "Graph",
+    "Memory",
     "Picture",
     "Steps",
     "explain",
@@ -18,6 +20,7 @@ __all__ = [
     "kernel",
     "kernels",
     "layout",
+    "memory",
     "scope",
     "step",
 ]

@@ -1,0 +1,178 @@
+"""Bytes that are held over the way forward and the way back, op by op, with the peak.
+
+What an op saves is held from its call until the walk back has passed it: a block, the wider the earlier the op.  The
+blocks of later ops stand on those of earlier ones, so the whole is a mountain.  On the way back come gradients, what
+rules compute in between, and what checkpoints compute again; they are measured, step by step, and drawn on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.autodiff.checks import end_of
+from minigrad.autodiff.engine import descend, reachable, seed
+from minigrad.autodiff.hooks import Around
+from minigrad.insight.tape import Row, counted, in_units, tape
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.viz.picture import ACCENT, COOL, INK, LINE, MONO, Picture, box, drawing, label
+
+WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
+SAVED, PASSING = "#c9d8ee", "#f6d9ae"
+LINES = 24  # rows of text for each way
+BAR = 40  # characters of the longest bar
+
+
+class Memory(Picture):
+    """The picture, and its numbers.
+
+    rows: the ops, the oldest first, with what each saved.  forward: bytes held after each of them; backward: bytes at
+    most while the walk back passes it, in the order of rows.  peak: the most of all; at: the row where it is reached.
+    """
+
+    def __init__(self, y: Tensor, rows: Sequence[Row], forward: list[int], backward: list[int], more: bool) -> None:
+        self.rows, self.forward, self.backward = rows, forward, backward
+        self.peak = max(backward, default=0)
+        self.at = max((k for k, held in enumerate(backward) if held == self.peak), default=0)
+        where = f", on the way back at {row_name(rows[self.at])}" if rows else ""
+        told = [f"{describe(y)}: at most {in_units(self.peak)} held{where}"]
+        told.append(f"{in_units(max(forward, default=0))} of saved values when the way back begins")
+        if not more:
+            told.append(f"gradients are not counted on {y.device}")
+        title = f"memory of {describe(y)}"
+        super().__init__(title, as_text(self, told), svg=as_svg(self, title, told))
+
+
+class Measured(Around):
+    """A node whose step is measured."""
+
+    __slots__ = ("steps",)
+    hooks = None  # the user's hooks are not called for a look
+
+    def __init__(self, node: Any, steps: Steps) -> None:
+        super().__init__(node)
+        self.steps = steps
+
+    def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> Any:
+        """The node's pull, as a new step."""
+        self.steps.begin(self.node.id)
+        return self.node.pull(gradients, wanted, create)
+
+
+class Steps:
+    """Bytes in use at most in each step of a walk, beyond those before it.  A step lasts until the next one begins."""
+
+    def __init__(self, allocator: Any) -> None:
+        self.allocator, self.before = allocator, counted(allocator)
+        self.most: dict[int, int] = {}
+        self.node: int | None = None
+
+    def begin(self, node: int | None) -> None:
+        """End the step before and begin that of a node."""
+        if self.before is None:
+            return
+        if self.node is not None:
+            self.most[self.node] = self.allocator.stats().peak_bytes - self.before
+        self.node = node
+        self.allocator.reset_peak()
+
+
+def memory(y: Tensor) -> Memory:
+    """Bytes that the graph of y holds over the forward and the backward pass, with the peak of both.
+
+    Saved values are counted as in `mg.tape`; it walks back once, as `backward()` does from ones, to measure what that
+    takes, keeps the graph, changes no `.grad` and calls no hooks.  What is measured counts for the whole process, and
+    the allocator's peak is counted anew.  What an op needs while it runs forward is not shown.
+    Raises GradientError where y has no graph, or it has been freed.
+    """
+    rows = tape(y).rows
+    nodes, _ = reachable([end_of(y)])
+    steps = Steps(y.storage.allocator)
+    looked: list[Any] = [Measured(node, steps) for node in nodes]
+    with no_grad():
+        table = {end_of(y).id: seed(y, None)}
+        descend(looked, table, set(), {}, None, True, False)
+    steps.begin(None)
+    forward, held = [], 0
+    for row in rows:
+        held += row.saved
+        forward.append(held)
+    backward = [held + steps.most.get(row.node.id, 0) for row, held in zip(rows, forward, strict=True)]
+    return Memory(y, rows, forward, backward, steps.before is not None)
+
+
+def row_name(row: Row) -> str:
+    """An op and its shape."""
+    return f"{row.name}{row.node.shape}"
+
+
+def as_text(picture: Memory, told: list[str]) -> str:
+    """A line an op for each way; several ops share one where there are many."""
+    count = len(picture.rows)
+    size = max(1, -(-count // LINES))
+    blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
+    names = [row_name(picture.rows[block[0]]) + (f" and {len(block) - 1} more" if len(block) > 1 else "")
+             for block in blocks]  # fmt: skip
+    width = max(map(len, names), default=0)
+    unit = BAR / max(picture.peak, 1)
+    lines = list(told)
+    for way, order in (("forward", blocks), ("backward", blocks[::-1])):
+        for k, block in enumerate(order):
+            saved = max(picture.forward[i] for i in block)
+            held = saved if way == "forward" else max(picture.backward[i] for i in block)
+            bar = "#" * round(saved * unit)
+            bar += "+" * (round(held * unit) - len(bar)) + (
+                " peak" if way == "backward" and picture.at in block else ""
+            )
+            name = names[blocks.index(block)].ljust(width)
+            lines.append(f"{way if k == 0 else '':9} {name}  {in_units(held):>8}  {bar}".rstrip())
+    return "\n".join([*lines, "# saved values   + gradients and what their rules compute"])
+
+
+def line(x: float, y: float, x2: float, y2: float, colour: str) -> str:
+    """An axis, or a dashed line."""
+    dashes = "" if colour == INK else ' stroke-dasharray="4 3"'
+    return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashes}/>'
+
+
+def as_svg(picture: Memory, title: str, told: list[str]) -> str:
+    """The mountain."""
+    count, floor = len(picture.rows), TOP + HEIGHT
+    across, up = WIDTH / max(2 * count, 1), HEIGHT / max(picture.peak, 1)
+    parts = [label(LEFT, 20 + 17 * k, line, 12, "start", weight="600" if k == 0 else "400")
+             for k, line in enumerate(told)]  # fmt: skip
+    middle, right = LEFT + WIDTH / 2, LEFT + WIDTH
+    parts += [line(middle, TOP, middle, floor, LINE), line(LEFT, TOP, right, TOP, ACCENT)]
+    parts += blocks(picture, floor, across, up)
+    parts += [line(LEFT, floor, right, floor, INK), line(LEFT, TOP, LEFT, floor, INK)]
+    parts.append(label(LEFT - 6, TOP + 4, in_units(picture.peak), 11, "end"))
+    parts.append(label(LEFT - 6, floor + 4, "0", 11, "end"))
+    if count:
+        parts.append(label(LEFT + (2 * count - picture.at - 0.5) * across, TOP - 5, "peak", 11, fill=ACCENT))
+    parts.append(label(LEFT + WIDTH / 4, floor + 17, "forward, op by op", 11))
+    parts.append(label(LEFT + 3 * WIDTH / 4, floor + 17, "backward", 11))
+    parts += [box(LEFT, floor + 30, 12, 12, SAVED, "", COOL), box(LEFT + 150, floor + 30, 12, 12, PASSING, "", ACCENT)]
+    parts.append(label(LEFT + 18, floor + 40, "saved values", 11, "start"))
+    parts.append(label(LEFT + 168, floor + 40, "gradients and what their rules compute", 11, "start"))
+    return drawing(right + 16, floor + 54, title, parts)
+
+
+def blocks(picture: Memory, floor: float, across: float, up: float) -> list[str]:
+    """What each op holds, and what its step on the way back takes."""
+    parts, count = [], len(picture.rows)
+    for k, row in enumerate(picture.rows):
+        high = row.saved * up
+        left, width = LEFT + k * across, (2 * (count - k)) * across
+        top = floor - picture.forward[k] * up
+        name = row_name(row)
+        if row.saved:
+            parts.append(box(left, top, width, high, SAVED, f"{name} holds {in_units(row.saved)}", COOL))
+        if high > 13 and width > 7 * len(name):
+            parts.append(label(left + width / 2, top + high / 2 + 4, name, 10, family=MONO))
+        passing = picture.backward[k] - picture.forward[k]
+        if passing:
+            hint = f"on the way back at {name}: {in_units(passing)} on top, {in_units(picture.backward[k])} in all"
+            at = LEFT + (2 * count - k - 1) * across
+            parts.append(box(at, floor - picture.backward[k] * up, across, passing * up, PASSING, hint, ACCENT))
+    return parts
