@@ -24,6 +24,7 @@ MODULES = {
     "04": "gradient_checking",
     "05": "strides",
     "06": "vjps",
+    "07": "engine",
     "08": "forward_mode",
     "09": "higher_order",
     "10": "loops",

@@ -1,0 +1,245 @@
+"""Exercises of notebook 07: the tensor engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import minigrad as mg
+from minigrad import Tensor, Var
+from notebooks.grading import Exercise, Wrong, expect_close
+
+Layer = Callable[[Tensor], Tensor]
+
+
+def nodes_under(y: Tensor) -> list[Any]:
+    """Every node that y depends on, the newest first."""
+    found: dict[int, Any] = {}
+    waiting: list[Any] = [y.op]
+    while waiting:
+        node = waiting.pop()
+        if hasattr(node, "pull") and node.id not in found:
+            found[node.id] = node
+            waiting += [parent for parent in node.parents if parent is not None]
+    return [found[k] for k in sorted(found, reverse=True)]
+
+
+def chain(x: Tensor) -> Tensor:
+    """One path, with constants beside it."""
+    return (x * 2.0).tanh().sum()
+
+
+def fan(x: Tensor) -> Tensor:
+    """Two paths that meet, one longer than the other."""
+    h = x.tanh()
+    return (h * h.sin().sin()).sum()
+
+
+def turns(x: Tensor) -> Tensor:
+    """Two paths that were computed by turns."""
+    a, b = x.tanh(), x.sin()
+    c, d = a.neg(), b.exp()
+    return c * d
+
+
+def ladder(x: Tensor) -> Tensor:
+    """Each value is used at once and again at the end."""
+    a = x * x
+    b = a + x
+    c = b * a
+    return c + b + a
+
+
+GRAPHS = {"chain": chain, "two paths": fan, "two paths by turns": turns, "a ladder": ladder}
+
+
+def order(y: Tensor) -> list[str]:
+    """Names by falling number."""
+    return [node.name for node in nodes_under(y)]
+
+
+def grade_order(answer: Any) -> None:
+    """Of a chain, of paths that meet, and of values that are used again and again."""
+    for name, f in GRAPHS.items():
+        y = f(Var([0.5, 1.0, 2.0]))
+        got, want = answer(y), order(y)
+        if got is None or got is Ellipsis:
+            raise Wrong("order gives nothing yet; does it return?")
+        if not isinstance(got, (list, tuple)) or not all(isinstance(item, str) for item in got):
+            raise Wrong(f"order gives {got!r}, and a list of names was expected")
+        if Counter(got) != Counter(want):
+            raise Wrong(f"for {name} the nodes are {want}, each once, and order gives {list(got)}")
+        if list(got) != want:
+            raise Wrong(f"for {name} the walk back goes {want}, and order gives {list(got)}")
+
+
+def my_grad(y: Tensor, x: Tensor) -> Tensor:
+    """The engine for one Var."""
+    table = {y.op.id: mg.ones_like(y)}  # type: ignore[union-attr]
+    for node in nodes_under(y):
+        for parent, partial in node.pull((table.pop(node.id),), None, False):
+            table[parent.id] = table[parent.id] + partial if parent.id in table else partial
+    return table.get(x.id, mg.zeros_like(x))
+
+
+def grade_my_grad(answer: Any) -> None:
+    """Of the same graphs, and of a Var that is not in them."""
+    for name, f in GRAPHS.items():
+        x, other = Var([0.5, 1.0, 2.0]), Var([1.0, 2.0])
+        y = f(x)
+        want = mg.grad(f(x), x, mg.ones_like(y))
+        expect_close(answer(y, x), want, f"my_grad of {name}", 1e-5)
+        expect_close(answer(y, other), [0.0, 0.0], f"my_grad of {name} for a Var that it does not depend on", 1e-5)
+
+
+def clip(h: Tensor, limit: float) -> Any:
+    """A hook that scales what is too long."""
+    return h.register_hook(lambda g: g * (limit / max(float((g * g).sum().item()) ** 0.5, limit)))
+
+
+def grade_clip(answer: Any) -> None:
+    """Long and short gradients, of one dim and of two, a zero; and the hook can be taken away."""
+    for weights, limit in (
+        ([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0), ([0.0, 0.0], 1.0), ([[3.0, 0.0], [0.0, -4.0]], 2.5), ([3.0, -4.0], 9.0),
+        ([0.6, 0.6], 0.7),
+    ):  # fmt: skip
+        w = mg.tensor(weights)
+        x = Var(mg.ones_like(w))
+        h = x * 1.0
+        handle = answer(h, limit)
+        if handle is Ellipsis or not hasattr(handle, "remove"):
+            raise Wrong("clip should return what h.register_hook gives, so that the hook can be taken away again")
+        length = float((w * w).sum().item()) ** 0.5
+        want = w * min(1.0, limit / length) if length else w
+        what = f"the gradient {weights} behind clip(h, {limit})"
+        expect_close(mg.grad((h * w).sum(), x, retain_graph=True), want, what, 1e-5)
+        handle.remove()
+        expect_close(mg.grad((h * w).sum(), x), w, f"the gradient {weights} after the hook was removed", 1e-5)
+
+
+def held(y: Tensor) -> int:
+    """Each storage once, those of Vars not."""
+    nodes = nodes_under(y)
+    owned = {id(parent.storage) for node in nodes for parent in node.parents if isinstance(parent, Tensor)}
+    kept = {id(t.storage): t.storage for node in nodes for t in node.saved or ()}
+    return sum(storage.buffer.nbytes for key, storage in kept.items() if key not in owned)
+
+
+def grade_held(answer: Any) -> None:
+    """Shared values, views, Vars and views of them, and nothing at all."""
+    x, w = Var(mg.ones(8, 8)), Var(mg.ones(8, 8))
+    h = (x * w).tanh()
+    graphs = {
+        "(x + w).sum()": (x + w).sum(),
+        "(x * w).tanh().sum()": h.sum(),
+        "h * h, for h = (x * w).tanh()": h * h,
+        "h @ h.T, of one storage": h @ h.T,
+        "x @ w.T, of two Vars": x @ w.T,
+        "three tanh": (x * w).tanh().tanh().tanh().sum(),
+        "h[0] * h[1], of two rows": h[0] * h[1],
+    }
+    for name, y in graphs.items():
+        got, want = answer(y), held(y)
+        if got is None or got is Ellipsis:
+            raise Wrong("held gives nothing yet; does it return?")
+        if isinstance(got, bool) or not isinstance(got, int):
+            raise Wrong(f"held gives {got!r}, and a whole number of bytes was expected")
+        if got != want:
+            raise Wrong(f"the graph of {name} holds {want} bytes, and held gives {got}")
+
+
+def in_checkpoints(functions: Sequence[Layer], h: Tensor, size: int) -> Tensor:
+    """A checkpoint for each piece."""
+
+    def run(h: Tensor, piece: Sequence[Layer]) -> Tensor:
+        for f in piece:
+            h = f(h)
+        return h
+
+    for k in range(0, len(functions), size):
+        h = mg.checkpoint(run, h, functions[k : k + size])
+    return h
+
+
+def grade_in_checkpoints(answer: Any) -> None:
+    """The value, how often each function ran, what is held, and the gradient; with pieces that fit and that do not."""
+    w = Var(mg.ones(8, 8) * 0.7)
+    runs: list[int] = []
+
+    def layer(k: int) -> Layer:
+        def run(h: Tensor) -> Tensor:
+            runs.append(k)
+            return (h * w).tanh() * float(k + 1)
+
+        return run
+
+    for count, size in ((6, 2), (5, 2), (4, 4), (3, 1), (3, 5)):
+        functions, x = [layer(k) for k in range(count)], Var(mg.ones(8, 8) * 0.5)
+        want = in_checkpoints(functions, x, size).sum()
+        runs.clear()
+        got, what = answer(functions, x, size), f"in_checkpoints of {count} functions, size {size},"
+        if got is None or got is Ellipsis:
+            raise Wrong("in_checkpoints gives nothing yet; does it return?")
+        if sorted(runs) != list(range(count)):
+            raise Wrong(f"{what} runs the functions {runs}, and each should run once")
+        expect_close(got.sum(), want, f"the sum of {what[:-1]}", 1e-5)
+        if not got.requires_grad or mg.tape(got.sum()).saved != mg.tape(want).saved:
+            raise Wrong(
+                f"{what} should hold {mg.tape(want).saved} bytes, the inputs of its pieces; "
+                f"it holds {mg.tape(got.sum()).saved if got.requires_grad else 'no graph at all'}"
+            )
+        found = mg.grad(got.sum(), w)
+        if Counter(runs) != dict.fromkeys(range(count), 2):
+            raise Wrong(f"{what} runs the functions {runs} with the gradient; each should run twice")
+        expect_close(found, mg.grad(want, w), f"the gradient of {what[:-1]}", 1e-5)
+
+
+EXERCISES = {
+    "07.1": Exercise(
+        "Numbers that grow with each node are a topological order for nothing.",
+        (
+            "Collect first, sort afterwards. How do you know that you have met a node before?",
+            "Keep a dict from node.id to node. A parent may be None, or a Var, which has no pull.",
+            "[found[k].name for k in sorted(found, reverse=True)], where found is filled as in nodes_under.",
+        ),
+        grade_order, order,
+    ),
+    "07.2": Exercise(
+        "That is reverse mode. All else is for safety and speed.",
+        (
+            "A table from number to gradient, which begins with ones for y.op. What is there for x in the end?",
+            "For each node, the newest first: take its gradient out of the table, pull, add what comes to a parent.",
+            "As gradients_of(y), and then table.get(x.id, mg.zeros_like(x)).",
+        ),
+        grade_my_grad, my_grad,
+    ),
+    "07.3": Exercise(
+        "One hook tames a gradient without touching the net around it.",
+        (
+            "What a hook returns takes the gradient's place. What is the factor for one that is too long?",
+            "limit / length where length is larger than limit, else 1. Mind the gradient of length 0.",
+            "h.register_hook(lambda g: g * (limit / max((g * g).sum().item() ** 0.5, limit))), and return that.",
+        ),
+        grade_clip, clip,
+    ),
+    "07.4": Exercise(
+        "This is the column `saved` of mg.tape.",
+        (
+            "Two saved values may be views of one storage: h and h.T, or h twice. What tells that?",
+            "Put storages in a dict by id(t.storage). Leave out those of Vars, also where a view of one was saved.",
+            "The Vars are the parents without pull. Sum storage.buffer.nbytes of storages that are none of theirs.",
+        ),
+        grade_held, held,
+    ),
+    "07.5": Exercise(
+        "Memory for time: each piece keeps its input and runs twice.",
+        (
+            "functions[k : k + size] is a piece, for k in range(0, len(functions), size).",
+            "mg.checkpoint(run, h, piece) runs a piece, if run(h, piece) does. It is run again later: what will be in "
+            "the variables that it has not got as arguments?",
+            "Write run(h, piece), a loop h = f(h) over the piece; then h = mg.checkpoint(run, h, piece) for each.",
+        ),
+        grade_in_checkpoints, in_checkpoints,
+    ),
+}  # fmt: skip
