@@ -112,7 +112,7 @@ def as_text(picture: Memory, told: list[str]) -> str:
     count = len(picture.rows)
     size = max(1, -(-count // LINES))
     blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
-    names = [row_name(picture.rows[block[0]]) + (f" and {len(block) - 1} more" if len(block) > 1 else "")
+    names = [(f"{picture.rows[block[0]].name} to " if len(block) > 1 else "") + row_name(picture.rows[block[-1]])
              for block in blocks]  # fmt: skip
     width = max(map(len, names), default=0)
     unit = BAR / max(picture.peak, 1)
