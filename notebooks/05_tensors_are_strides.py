@@ -33,10 +33,10 @@ import minigrad as mg
 # ## 1. A buffer and a formula
 #
 # `mg.viz.layout` draws a tensor over its memory: above the buffer, place by place; below the elements, each with the
-# place where it lies. The colour goes with the place.
+# place where it lies, after an @. The colour goes with the place.
 
 # %%
-a = mg.arange(12).reshape(3, 4)
+a = mg.arange(0, 120, 10).reshape(3, 4)
 mg.viz.layout(a)
 
 # %% [markdown]
@@ -59,7 +59,7 @@ def places(x):
     return found
 
 
-memory = list(range(12))
+memory = list(range(0, 120, 10))
 print("shape", a.shape, " strides", a.strides, " offset", a.offset)
 print([memory[p] for p in places(a)])
 
@@ -236,9 +236,9 @@ plt.show()
 
 # %% [markdown]
 # Your bars are your machine's; look for these. The expanded row is never dear: it is one row, which stays close to the
-# processor. The steps are dear. And compare the two bars of *transposed* and of *flipped*: to copy them is dearer than
-# to copy what is dense, but to sum them is not. A sum does not care about the order of its operands, so the kernel
-# walks the memory forwards, whatever the formula says. A copy must write in the order of the indices.
+# processor. The steps are dear. And compare the two bars of *transposed* and of *columns flipped*: to copy them is
+# dearer than to copy what is dense, but to sum them is not. A sum does not care about the order of its operands, so the
+# kernel walks the memory forwards, whatever the formula says. A copy must write in the order of the indices.
 #
 # So if you read a strided view many times, one `contiguous()` pays: it copies once, and afterwards all is dense.
 #

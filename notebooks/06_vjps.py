@@ -50,7 +50,7 @@ mg.func.jacrev(mg.exp)(x)
 # %% [markdown]
 # All zeros but the diagonal: $y_i$ depends on $x_i$ only. For a million elements it would have a million million
 # entries, and what we want is $\bar x_j = \bar y_j e^{x_j}$, one multiplication an element. `mg.func.vjp` gives $y$ and
-# the function that multiplies by $J^\top$:
+# the function that multiplies by $J^\top$, which returns one gradient for each operand:
 
 # %%
 u = mg.tensor([1.0, 10.0, 100.0], dtype=mg.float64)

@@ -52,7 +52,7 @@ print("versions", node.versions)
 # smaller one than its result. What *versions* are for, you will see in section 5.
 #
 # A node can do one thing: `pull` takes the gradients that arrived, runs its rules, and gives pairs of a parent and what
-# goes to it.
+# goes to it. (None means: to all parents. False: do not record this, for a second derivative.)
 
 # %%
 for parent, gradient in node.pull((mg.ones(3),), None, False):
