@@ -217,8 +217,8 @@ print("written by NumPy:   ", spoiled(total_loss(w, into_the_buffer)))
 
 # %% [markdown]
 # The first product has been spoiled, the second has not. Of what NumPy writes nobody hears; for that there is
-# `gradcheck`. But which line of yours did it? Under `mg.debug()` the write
-# itself is refused, where it stands, and it says who needs the value. (`copy_` is a `clone` into what exists.)
+# `gradcheck`. But which line of yours did it? Under `mg.debug()` the write itself is refused, where it stands, and it
+# says who needs the value:
 
 # %%
 with mg.debug():

@@ -23,6 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
 INTO_LIMIT = 1024
+WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # ops that write what is given: what users call them
 VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 
 
@@ -56,7 +57,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
         check_recordable(op.label, out, operands if op.differentiable else ())
         write = Recorder(op, plan, operands, out)
     if settings.debug:
-        check_unsaved(op.label, storage)
+        check_unsaved(WRITES.get(op.name, op.label), storage)
     launch(*[x.storage.buffer for x in operands], storage.buffer)
     storage.version += 1
     if write is not None and write.tracks:

@@ -119,6 +119,10 @@ def test_a_write_that_makes_a_saved_value_stale_is_named_where_it_happens() -> N
             x.data = x * 2.0
             x.mul_(2.0)
             y.mul_(2.0)
+        for name, write in (("copy_", lambda: y.copy_(x)), ("copy_", lambda: y.__setitem__(0, x[1])),
+                            ("copy_", lambda: y.copy_(mg.tensor([1, 2]))), ("fill_", y.zero_)):  # fmt: skip
+            with pytest.raises(StorageError, match=f"^{name} at .*: would change"):
+                write()
         assert y.tolist() == [2.0, 4.0] and mg.grad(z.sum(), x).tolist() == [8.0, 16.0]
 
 
