@@ -332,6 +332,8 @@ pieces = in_pieces(4)
 print("runs of a layer on the way forward:", runs)
 same = mg.grad(pieces, deep).tolist() == mg.grad(plain, deep, retain_graph=True).tolist()
 print("and when the gradient is there:    ", runs, "  the same gradient:", same)
+for what, y in (("plain", plain), ("in pieces", in_pieces(4))):
+    print(f"{what}: at most {mg.viz.memory(y).peak // 1024} kB")
 
 # %% [markdown]
 # How large should a piece be? With $n$ layers and pieces of $s$, about $n / s$ inputs are kept, and $s$ values come

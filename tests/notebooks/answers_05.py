@@ -127,3 +127,16 @@ WRONG: dict[str, list[Any]] = {
         lambda n, size, step: ((size, (n - size) // step + 1), (1, step)),
     ],
 }
+PRINTED = [
+    "lies at 4*i + 2*j of the storage",
+    "used    x1  x2  x3  x3  x2  x1",
+    "a.T in order lies at [0, 4, 8, 1, ",
+    "a.T.reshape(12) shares memory: False\nview: int64(4, 3) with strides (1, 4) cannot be seen as (12,)",
+    "strides (4, 2) -> (2,)  shared: True",
+    "[[3.0, 3.0, 3.0], [3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]\n[[7.0, 7.0, 0.0], [0.0, 0.0, 0.0]]",
+    "with strides (0, 1): its elements share memory; clone() it first",
+    "[[1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]",
+    "[[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]\n[[1.0, 0.0, 0.0, 0.0], [0.0, ",
+    "noise as it was: True  now: False\nwindows: True  a.T: False",
+    "after transposing: None",
+]

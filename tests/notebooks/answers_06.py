@@ -177,3 +177,17 @@ WRONG: dict[str, list[Any]] = {
         lambda f, x, u, gradient: True,
     ],
 }
+PRINTED = [
+    "<u, Jv>  = -97.316523",
+    "<J'u, v> = -97.316523",
+    "x gets \u0233 \u00b7 y\na gets \u0233 \u00b7 b\nb gets \u0233 \u00b7 a\na gets \u0233 / b",
+    "b gets sum(\u0233, to=(3,))",
+    "a gets \u0233 @ b\u1d40\nb gets a\u1d40 @ \u0233\nright: ",
+    "[[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [3.0, 3.0, 3.0], [0.0, 0.0, 0.0]]\nadd:   right",
+    "write: WRONG",
+    "b has shape (8, 2)\nadd: float64(5, 2) and float64(8, 2) do not broadcast",
+    "g         WRONG: operand 0 has shape (2,), its gradient (8, 2)\ng.sum(1)  WRONG: ",
+    "g.sum(0)  right",
+    "a value of shape (8, 2) does not fit the Var",
+    "in both modes",
+]

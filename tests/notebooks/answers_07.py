@@ -250,3 +250,16 @@ WRONG: dict[str, list[Any]] = {
         lambda functions, h, size: _checkpoints_by_closure(list(functions), h.detach(), size),
     ],
 }
+PRINTED = [
+    "parents  ['mul']",
+    "was freed by an earlier backward; pass retain_graph=True",
+    "[0.25, 1.0, 4.0] [0.5, 1.0, 2.0]",
+    "at x: [10.0, 100.0, -100.0]",
+    "loss 33.0   gradient [20.0, 40.0, 60.0]\ngrad: mul(3,) saved its operand 'b', float32(3,), at version 1, ",
+    "written by minigrad: ['mul saved version 1, and there is version 2']\nwritten by NumPy:    []",
+    "copy_ at ",
+    "spoiled: []\nloss 33.0   gradient [11.0, 22.0, 33.0]",
+    "sin   output overwritten: fine",
+    "way forward: 16\nand when the gradient is there:     32   the same gradient: True",
+    "plain: at most 288 kB\nin pieces: at most 144 kB",
+]
