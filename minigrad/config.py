@@ -56,9 +56,13 @@ class Settings:
         self.short_errors = os.environ.get("MINIGRAD_SHORT_ERRORS", "1") not in ("", "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        before = getattr(self, name, value)
         object.__setattr__(self, name, value)
         if name in ("parallel_threshold", "cublas", "deterministic"):
             announce()
+        elif name == "cuda" and value != before:
+            for change in changers:
+                change(name)
         elif name in ("debug", "watchers") and hasattr(self, "debug"):
             object.__setattr__(self, "noting", self.debug or self.watchers > 0)
             if name == "debug":
@@ -68,6 +72,8 @@ class Settings:
 
 # Called when something changes that call plans were made from; `plans.py` forgets its plans then.
 listeners: list[Callable[[], None]] = []
+# Called with the kind of a device for which another backend serves from now on.
+changers: list[Callable[[str], None]] = []
 # Called when debug is switched on or off; plans stay as they are.
 followers: list[Callable[[], None]] = []
 

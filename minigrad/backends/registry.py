@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minigrad.backends.base import Backend
-from minigrad.config import announce
+from minigrad.config import announce, changers
 from minigrad.core.device import Device, as_device
 from minigrad.errors import DeviceError
 
@@ -37,6 +37,9 @@ def forget(kind: str) -> None:
     for device in [d for d in _by_device if d.kind == kind]:
         del _by_device[device]
     announce()
+
+
+changers.append(forget)
 
 
 def backend_of(device: Device) -> Backend:

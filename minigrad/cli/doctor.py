@@ -14,7 +14,6 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.backends.parallel import get_num_threads, threading_layer
-from minigrad.backends.registry import forget
 from minigrad.config import settings
 from minigrad.core.device import CPU, Device
 from minigrad.core.layout import Layout
@@ -158,11 +157,7 @@ def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> 
     from minigrad.backends.cuda.runtime import Program
 
     with mg.override(cuda="simulator"):
-        forget("cuda")
-        try:
-            files = files_of(name, dtype, layout, large, mg.device("cuda"))
-        finally:
-            forget("cuda")
+        files = files_of(name, dtype, layout, large, mg.device("cuda"))
     # "<minigrad mul_f32_..._0123456789abcdef.py>": a name, and the hash of the text.
     programs = [Program(path.removeprefix("<minigrad ").rpartition("_")[0], source(path)) for path in files]
     if show == "source":

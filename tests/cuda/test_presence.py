@@ -124,3 +124,12 @@ def test_nothing_else_of_the_package_mentions_it():
         if "cuda" in path.read_text(encoding="utf-8").lower()
     }
     assert {name for name in found if not name.startswith(OWN)} == MENTIONS
+
+
+def test_who_serves_follows_the_setting(without):
+    without.setattr(presence, "fault", lambda: "there is none")
+    with mg.override(cuda="auto"):
+        with mg.override(cuda="simulator"):
+            assert mg.zeros(2, device="cuda").tolist() == [0.0, 0.0]
+        with pytest.raises(DeviceError, match="there is none"):
+            mg.zeros(2, device="cuda")

@@ -7,13 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 import minigrad as mg
-from minigrad.backends import registry
 
 
 @pytest.fixture
 def simulator() -> Iterator[None]:
     """The simulator as the device of a notebook; other tests see what they would see without it."""
     with mg.override(cuda="simulator"):
-        registry.forget("cuda")
         yield
-    registry.forget("cuda")
