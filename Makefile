@@ -6,6 +6,7 @@
 #     make notebooks    sets up Jupyter and opens the first of them
 #     make docs    the site, under docs/_build/html
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
+#     make test-jupyter    every notebook, run from top to bottom by Jupyter
 #     make test-gpu    the tests of the CUDA backend on a real device, with what it needs
 
 SHELL  := /bin/sh
@@ -17,7 +18,7 @@ PY     := .venv/bin/python
 KEY   := $(shell { cat pyproject.toml; echo '$(CURDIR)'; } | cksum | cut -d' ' -f1)
 STAMP := .venv/.minigrad-$(KEY)
 
-.PHONY: demo docs notebooks test test-gpu test-browser lint
+.PHONY: demo docs notebooks test test-gpu test-browser test-jupyter lint
 .DEFAULT_GOAL := demo
 
 demo: $(STAMP)-run
@@ -47,6 +48,10 @@ docs: $(STAMP)-docs
 # Chromium itself comes from the system's packages.
 test-browser: $(STAMP)-browser
 	@$(PY) -m pytest tests/viz -m browser $(ARGS)
+
+# With the reader's own kernel: what an IPython shell in one process does not show.
+test-jupyter: $(STAMP)-jupyter
+	@$(PY) -m pytest tests/notebooks -m jupyter $(ARGS)
 
 lint: $(STAMP)-lint
 	@$(PY) -m ruff check .
@@ -92,3 +97,4 @@ $(STAMP)-lint: ; $(call setup,lint)
 $(STAMP)-docs: ; $(call setup,docs)
 $(STAMP)-notebooks: ; $(call setup,notebooks)
 $(STAMP)-browser: ; $(call setup,test browser)
+$(STAMP)-jupyter: ; $(call setup,test notebooks)
