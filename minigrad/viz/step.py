@@ -111,7 +111,8 @@ class Steps:
 
     def item(self, frame: Frame) -> str:
         """One frame as an item of the list."""
-        into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node]
+        to = {share.to for share in frame.shares}  # constants get nothing
+        into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node and edge.source in to]
         edges = " ".join(map(str, into))
         bound = ", ".join(f"{escape(name)} is {escape(what)}" for name, what in frame.operands)
         parts = [

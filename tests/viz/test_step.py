@@ -35,6 +35,15 @@ def test_frames_come_in_the_order_of_the_walk_with_formulas_and_sums() -> None:
     assert x.grad.tolist() == [11.0, 7.0, 13.0]
 
 
+def test_the_arrows_that_light_up_are_those_along_which_a_gradient_goes() -> None:
+    _, y = meeting()
+    film = mg.viz.step(y)
+    lit = [re.findall(r'data-edges="([^"]*)"', film.item(frame))[0].split() for frame in film.frames]
+    assert [len(edges) for edges in lit] == [1, 2, 1, 2], "none comes from the constant 5"
+    into = [{film.graph.edges[int(k)].source for k in edges} for edges in lit]
+    assert into == [{share.to for share in frame.shares} for frame in film.frames]
+
+
 def test_the_gradients_at_the_leaves_are_those_of_backward() -> None:
     weight, bias = mg.Var(np.arange(6.0).reshape(2, 3), name="weight"), mg.Var([0.5, -1.0], name="bias")
     loss = mg.nn.functional.cross_entropy((mg.ones(4, 3, dtype="float64") @ weight.T + bias).tanh(), mg.arange(4) % 2)
