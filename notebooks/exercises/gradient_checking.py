@@ -189,7 +189,7 @@ def grade_mended(answer: Any) -> None:
             if got is None or got is Ellipsis:
                 raise Wrong(f"{what} gives nothing yet; does it return?")
             if not isinstance(got, (tuple, list)) or len(got) != len(want):
-                raise Wrong(f"{what} should give a tuple with {len(want)} gradients, one for each operand")
+                raise Wrong(f"{what} should give a tuple: a gradient for each operand, so {len(want)} in all")
             for k, (mine, theirs) in enumerate(zip(got, want)):
                 found = as_array(mine, what)
                 if found.shape != theirs.shape:

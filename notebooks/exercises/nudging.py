@@ -31,7 +31,16 @@ def richardson(f: Function, x: float, h: float) -> float:
 def grade_richardson(answer: Any) -> None:
     """Exact for polynomials of degree 4, and of fourth order for others."""
     for x, h in ((1.0, 0.5), (-2.0, 0.1)):
-        expect_close(answer(lambda t: t**4, x, h), 4 * x**3, f"richardson of t**4 at {x} with h = {h}", 1e-9)
+        got, want = answer(lambda t: t**4, x, h), 4 * x**3
+        what = f"richardson of t**4 at {x} with h = {h}"
+        if isinstance(got, float) and math.isclose(got, 3 * want):
+            raise Wrong(f"{what} is {got:.8g}, three times what was expected: c has gone, and there are three slopes")
+        if isinstance(got, float) and not math.isclose(got, want, rel_tol=1e-9):
+            raise Wrong(
+                f"{what} is {got:.8g}, and {want:.8g} was expected: central gives {central(lambda t: t**4, x, h):.8g} "
+                f"with h and {central(lambda t: t**4, x, h / 2):.8g} with h/2"
+            )
+        expect_close(got, want, what, 1e-9)
     errors = [abs(answer(math.sin, 1.0, h) - math.cos(1.0)) for h in (0.2, 0.1)]
     if not 8 < errors[0] / max(errors[1], 1e-300) < 32:
         raise Wrong(
@@ -90,8 +99,9 @@ EXERCISES = {
     "01.2": Exercise(
         "Richardson: two estimates with a known error are one without it.",
         (
-            "A central quotient with step h is off by c*h*h, with the same c for every small h.",
-            "With h/2 it is off by c*h*h/4. Which combination of the two has no c in it?",
+            "Two equations, with the slope and c unknown: central(f, x, h) = slope + c*h*h, and central(f, x, h / 2) = "
+            "slope + c*h*h/4.",
+            "4 times the second minus the first has no c in it. How many slopes does it have?",
             "4 times the one with h/2, minus the one with h, and that divided by 3.",
         ),
         grade_richardson, richardson,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from notebooks.grading import Exercise, Wrong, as_array, as_float, expect_close
+from notebooks.grading import Exercise, Wrong, as_array, as_float, expect_close, tried
 
 Rule = tuple[float, tuple[float, ...]]
 counter = itertools.count()
@@ -136,7 +136,7 @@ def grade_order(answer: Any) -> None:
         every = order(y)
         for v in every:
             vars(v).pop("id", None)
-        got = answer(y)
+        got = tried(answer, y, on=name)
         if got is None or got is Ellipsis:
             raise Wrong("order(y) gives nothing yet; does it return?")
         try:
@@ -148,6 +148,8 @@ def grade_order(answer: Any) -> None:
             raise Wrong(f"for {name} the list has {len(found)} entries of {len(place)} Values: each must be there once")
         if set(place) != set(every):
             raise Wrong(f"for {name} the list has {len(place)} Values, and {len(every)} are under y, with y itself")
+        if found[0] is not y:
+            raise Wrong(f"for {name} the list begins with another Value than y: is it the other way round?")
         for v in every:
             for p in v.parents:
                 if place[p] < place[v]:
@@ -162,7 +164,7 @@ def grade_gradients(answer: Any) -> None:
     for name, build, weights in ENDS:
         x, z, unused = Value(2.0), Value(-3.0), Value(1.0)
         ys, xs = build(x, z), [x, z, unused]
-        got = answer(ys, weights, xs)
+        got = tried(answer, ys, weights, xs, on=f"ys = {name}, and xs that hold a Value which nothing used")
         if got is None or got is Ellipsis:
             raise Wrong("gradients(ys, weights, xs) gives nothing yet; does it return?")
         want = gradients(ys, weights, xs)

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import f64
-from notebooks.grading import Exercise, Wrong, expect_close
+from notebooks.grading import Exercise, Wrong, expect_close, tried
 
 
 def reached(y: Any) -> set[str]:
@@ -35,7 +35,7 @@ def graphs() -> Iterable[tuple[str, Any]]:
     yield "a * b", a * b
     yield "(a * 2 + b) * (c + b)", (a * 2.0 + b) * (c + b)
     yield "a * c.detach()", a * c.detach()
-    yield "c itself", c
+    yield "c, the Var itself", c
     with mg.no_grad():
         cut = b * c
     yield "a + cut, where cut = b * c was computed under no_grad", a + cut
@@ -48,7 +48,7 @@ def graphs() -> Iterable[tuple[str, Any]]:
 def grade_reached(answer: Any) -> None:
     """Each graph once."""
     for name, y in graphs():
-        got, want = answer(y), reached(y)
+        got, want = tried(answer, y, on=f"y = {name}"), reached(y)
         if got is None or got is Ellipsis:
             raise Wrong("reached(y) gives nothing yet; does it return?")
         if not isinstance(got, (set, frozenset, list, tuple)) or not all(isinstance(each, str) for each in got):

@@ -56,9 +56,28 @@ def test_what_an_answer_raises_is_told_with_its_line() -> None:
 
     verdict = check("01.1", broken)
     assert not verdict and "It raised ZeroDivisionError: " in str(verdict) and "return f(x) / 0" in str(verdict)
+    assert "gives a complex number, and a real one was expected" in str(check("01.4", lambda f, x: f(x + 1j)))
     assert str(check("01.1", None)) == "01.1: nothing is written yet"
     assert "gives str, and numbers were expected" in str(check("01.1", lambda f, x, h: "2x"))
     assert "has shape (2,), and () was expected" in str(check("01.1", lambda f, x, h: [1.0, 2.0]))
+
+
+def test_the_line_is_of_the_answer_also_where_minigrad_raised() -> None:
+    def twice(a: Any, b: Any, x: Any) -> Any:
+        a.backward()
+        return x.grad, b.backward()
+
+    assert "return x.grad, b.backward())" in str(check("03.4", twice))
+    assert str(check("03.1", lambda y: y.op.id and {"a": {"a", "b"}}[y.name])).endswith("; tried on y = a * b)")
+
+
+def test_what_went_wrong_is_told_by_what_came_out() -> None:
+    def by(a: float, b: float) -> Any:
+        return lambda f, x, h: a * (f(x + h / 2) - f(x - h / 2)) / h + b * (f(x + h) - f(x - h)) / (2 * h)
+
+    assert "12, three times what was expected" in str(check("01.2", by(4, -1)))
+    assert "central gives 5 with h and 4.25 with h/2" in str(check("01.2", by(-1 / 3, 4 / 3)))
+    assert "is it the other way round?" in str(check("02.3", lambda y: exercises_of("02")["02.3"].reference(y)[::-1]))
 
 
 def test_hints_say_more_each_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
