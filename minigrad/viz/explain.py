@@ -31,8 +31,8 @@ def explain(y: Tensor, limit: int = LIMIT) -> None:
 def explanation(y: Tensor, limit: int = LIMIT) -> str:
     """What `explain` prints, as text."""
     order = "contiguous" if y.is_contiguous() else "not contiguous"
-    writes = count(y.storage.version, "time")
-    lines = [f"{describe(y)} on {y.device}: {address(y)}", f"    {order}, written to {writes} since it was made"]
+    writes = {0: "not written to", 1: "written to once"}.get(y.storage.version, f"written to {y.storage.version} times")
+    lines = [f"{describe(y)} on {y.device}: {address(y)}", f"    {order}, {writes} since it was made"]
     if y.is_leaf:
         end = "a Var: gradients end here" if y.is_variable else "a constant: made from no Var, or under no_grad"
         return "\n".join([*lines, f"    {end}"])

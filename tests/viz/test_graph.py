@@ -126,6 +126,13 @@ def test_ten_thousand_nodes_do_not_recurse() -> None:
     assert picture.svg("builtin").count("<title") >= 1
 
 
+def test_writes_are_counted_in_words() -> None:
+    x = mg.zeros(2)
+    for words in ("not written to since", "written to once since", "written to 2 times since"):
+        assert words in mg.viz.explanation(x)
+        x[0] = 1.0
+
+
 def test_explanation_names_declaration_and_kernel_file() -> None:
     x, y = simple()
     text = mg.viz.explanation(y)
