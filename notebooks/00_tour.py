@@ -17,6 +17,9 @@
 # This notebook is for somebody who learns how automatic differentiation works. You compute one gradient by hand and let
 # `backward` compute it, look at what was recorded, open the code that the machine ran, and break a derivative to see it
 # caught. At the end a network learns to read handwritten digits. It takes about half an hour; change the cells.
+#
+# It shows much, and explains little. If you would rather begin at the beginning, with school calculus and nothing else,
+# open [01_nudging](01_nudging.ipynb) now, and come back whenever you like. No line here has to be understood to go on.
 
 # %%
 import math
@@ -26,8 +29,8 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. A tensor is a view of memory
 #
-# A tensor is a flat storage and a *layout*: a shape, a stride for each dim, an offset. Element `[i, j]` lies at
-# `offset + i * strides[0] + j * strides[1]`.
+# A tensor is an array of numbers, as in NumPy: a flat storage and a *layout*, which is a shape, a stride for each
+# dimension (*dim*), an offset. Element `[i, j]` lies at `offset + i * strides[0] + j * strides[1]`.
 
 # %%
 a = mg.arange(6).reshape(2, 3)
@@ -56,8 +59,9 @@ mg.explain(a.flip(1))
 # %% [markdown]
 # ## 2. One gradient, by hand
 #
-# Take $y = x^2 + 5x + 4$ at one point, as three steps: $u = x \cdot x$, $v = 5x$, $y = (u + v) + 4$. Going back from
-# $\bar y = 1$, each step hands its incoming gradient to its operands, multiplied by its own derivative:
+# Take $y = x^2 + 5x + 4$ at one point, as three steps: $u = x \cdot x$, $v = 5x$, $y = (u + v) + 4$. Write $\bar u$ for
+# the derivative of $y$ in $u$, the *gradient* of $u$. Going back from $\bar y = 1$, each step hands its incoming
+# gradient to its operands, multiplied by its own derivative:
 #
 # * `add` passes it on unchanged: $\bar u = \bar v = \bar y$;
 # * $v = 5x$ gives $\bar x \mathrel{+}= 5\,\bar v$;
@@ -143,7 +147,7 @@ print(path.read_text())
 # ## 7. An op of your own
 #
 # The same decorator is yours. A Gaussian bump needs a scalar function and a rule; from these come the loops for every
-# dtype and layout, broadcasting, `out=`, and gradients of every order.
+# dtype (the kind of number) and layout, broadcasting, `out=`, and gradients of every order.
 
 
 # %%
@@ -159,15 +163,15 @@ print(bump(mg.tensor([[-1.0, 0.0], [0.5, 2.0]]).T))
 # ## 8. Is the derivative right?
 #
 # `gradcheck` compares every element of the gradient with a difference quotient, in float64 and with a random incoming
-# gradient.
+# gradient. Its last line says how far they were apart; notebook 04 explains the others, and builds such a checker.
 
 # %%
 point = mg.Var([[-1.0, 0.3], [0.5, 2.0]], dtype=mg.float64)
 print(mg.testing.gradcheck(bump, point))
 
 # %% [markdown]
-# And if it is wrong? Here the 2 has been forgotten. The error names the argument, the element that is worst, and both
-# values; their ratio tells you what to look for.
+# And if it is wrong? Here the 2 has been forgotten. The error names the argument, the element that is worst, both
+# values, and their ratio where it is the same at all elements: that tells you what to look for.
 
 
 # %%
@@ -181,7 +185,6 @@ try:
     mg.testing.gradcheck(careless_bump, point)
 except mg.testing.GradcheckError as error:
     print(error)
-    print("ratio:", round(error.numeric / error.analytic, 6))
 
 # %% [markdown]
 # A mistake of another kind: a value that backward needs is overwritten. minigrad counts the writes to each storage, so
@@ -259,6 +262,9 @@ for epoch in range(epochs):
 # %% [markdown]
 # ## Where to go from here
 #
+# * [01_nudging](01_nudging.ipynb) and the chapters after it build all this from nothing, with exercises that grade
+#   themselves; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb) go on from
+#   sections 6 and 7.
 # * `docs/tour.md` is the reading order of the source: an hour for one call and one backward, then the rest.
 # * `docs/add_an_op.md` adds an op to minigrad itself.
 # * `examples/` has the same steps as scripts, and `python -m minigrad doctor` says what your machine offers.

@@ -15,8 +15,8 @@
 # # 01 · Derivatives by nudging
 #
 # What does a function do if you nudge its input? The answer, divided by the nudge, is the derivative. This notebook
-# finds derivatives with nothing but that, learns how far it can be trusted, and ends with the trick that minigrad's own
-# checker uses. You need school calculus and Python; it takes twenty minutes.
+# finds derivatives with nothing but that, learns how far it can be trusted, and ends with what minigrad's own checker
+# makes of it. You need school calculus and Python; it takes twenty minutes.
 #
 # **One idea:** a derivative is a ratio of two small changes. **One bug:** a nudge that is too small. **One check:** the
 # slope of the error.
@@ -65,8 +65,8 @@ for h in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
 # %% [markdown]
 # Worse again, and at `1e-16` the ratio is 0! The computer keeps about 16 digits of a number. `2 + 1e-16` *is* `2`, so
 # nothing changed. With `1e-12`, `f(2 + h)` and `f(2)` agree in their first twelve digits; the difference keeps the last
-# four, and those are rounded. Dividing by `h` makes that rounding large: it costs about `eps / h`, with
-# `eps = 2**-52`.
+# four, and those are rounded. Dividing by `h` makes that rounding large: it costs about `eps / h`. Here `eps = 2**-52`,
+# also written $\varepsilon$, is the distance from 1 to the next number that the computer has.
 #
 # Two errors, then: *cutting off* the series, which grows with `h`, and *rounding off*, which shrinks with it. Draw
 # them:
@@ -121,7 +121,11 @@ for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x
 # ## 4. Where the slope has a corner
 #
 # `relu`, which is $\max(x, 0)$, has none at 0: 1 from the right, 0 from the left, and a half by the central quotient,
-# which is neither. A checker has to look at both sides where it finds a difference. minigrad's does, and says so:
+# which is neither. A checker has to look at both sides where it finds a difference. minigrad's does, and calls such a
+# corner a *kink*.
+#
+# `mg.Var` holds numbers of which derivatives are wanted, here three of them as float64, the numbers of Python. Of the
+# report, read the last line; the one before it has to wait for notebook 04.
 
 
 # %%
@@ -129,13 +133,13 @@ def relu(x):
     return max(x, 0.0)
 
 
-print("from the right", one_sided(relu, 0.0, 1e-6), " from the left", one_sided(relu, 0.0, -1e-6))
+print("from the right", one_sided(relu, 0.0, 1e-6), " from the left", (relu(0.0) - relu(-1e-6)) / 1e-6)
 print(mg.testing.gradcheck(mg.relu, mg.Var([-1.0, 0.0, 2.0], dtype=mg.float64)))
 
 # %% [markdown]
 # ## 5. Without subtraction
 #
-# A last trick, for functions that take complex numbers. Nudge along the *imaginary* axis:
+# Another trick, for functions that take complex numbers. Nudge along the *imaginary* axis:
 # $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The derivative stands in the imaginary part, alone. There
 # is nothing to subtract, so nothing is lost, and `h` may be as small as you like.
 
@@ -186,8 +190,8 @@ def richardson(f, x, h):
 check("01.2", richardson)
 
 # %% [markdown]
-# **01.3** Which `h` is best for a quotient of order $p$, where cutting off costs about $h^p$ and rounding off about
-# $\varepsilon / h$? Return it for float64.
+# **01.3** A quotient is of *order* $p$ if its slope in the check above is $p$. Which `h` is best for a quotient of
+# order $p$, where cutting off costs about $h^p$ and rounding off about $\varepsilon / h$? Return it for float64.
 
 
 # %%

@@ -32,7 +32,8 @@ from minigrad import f64
 # ## 1. Read a picture
 #
 # Three points, a line bent by tanh, and the sum of the squares of what is missing. `w` and `shift` are Vars: numbers
-# whose gradient is wanted. The data are plain tensors.
+# whose gradient is wanted. The data are plain tensors: arrays of numbers, as NumPy's. `f64` is the kind of number, or
+# *dtype*: float64, as in Python.
 
 # %%
 w = mg.Var(0.5, dtype=f64, name="w")
@@ -53,9 +54,10 @@ mg.viz.graph(loss)
 
 # %% [markdown]
 # An arrow goes from an operand to the result. Yellow are the Vars, grey and dashed the constants (here the data), blue
-# the operations, green the end. In a box stand the operation, the dtype and shape of its result, and after "keeps" what
-# it holds for the way back: `mul` keeps what its slopes need, `add` and `sub` keep nothing, since their slopes are 1
-# and -1. The small letters at the arrows are names of operands: the first `mul` keeps its `b`, which is `x`.
+# the operations, green the end. In a box stand the operation, the dtype and shape of its result (`float64(3,)` are
+# three numbers, `float64()` is a single one), and after "keeps" what it holds for the way back: `mul` keeps what its
+# slopes need, `add` and `sub` keep nothing, since their slopes are 1 and -1. The small letters at the arrows are names
+# of operands: the first `mul` keeps its `b`, which is `x`.
 #
 # The picture is drawn from objects that you can hold. A result has an `op`; its `parents` are the ops of its operands,
 # or a Var, or `None` for a constant; `saved` is what it keeps. In notebook 02 these were `parents` and `slopes`.
@@ -87,7 +89,8 @@ print(mg.viz.step(loss))
 
 # %% [markdown]
 # `shift` is one number, and was added to three. Its last line says `sum(ȳ, to=())`: it was used three times, so three
-# gradients meet in it and add up. You will see that again wherever a small tensor meets a large one.
+# gradients meet in it and add up. You will see that again wherever a small tensor meets a large one, which is called
+# *broadcasting*. Step 1 is the other way round: `spread` gives the one gradient of a sum to each of its terms.
 #
 # The film changes nothing: no `.grad` has been written, and the graph is still whole. It is a rehearsal; now the
 # performance, and the numbers at the end are those of the film:
@@ -100,7 +103,8 @@ print(loss.backward())
 #
 # A graph costs memory: all that is kept for the way back lives until somebody walks it. `mg.tape` lists it. Memory is
 # given out in pieces of 64 bytes, so three numbers count as one piece, and so would eight. The last `mul` keeps `miss`
-# for both of its operands, and holds it once.
+# for both of its operands, and holds it once. (The empty columns fill under `mg.debug()`, of section 4. Checkpointing,
+# in the last line, computes values again instead of keeping them: of that later.)
 
 # %%
 loss = loss_of(w, shift)
@@ -263,7 +267,7 @@ explain(width, -0.6)
 print(mg.testing.gradcheck(width, angle))
 
 # %% [markdown]
-# It flows, and nudging agrees. Then go up:
+# It flows, and nudging agrees. Then go up; `set` gives a Var its next value:
 
 # %%
 for _ in range(40):

@@ -37,7 +37,8 @@ rng = np.random.default_rng(0)
 # $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are called the *cotangent*; they are the table with
 # which the walk began in exercise 02.4. A *rule* takes them and gives the gradient of that number in $x$.
 #
-# Softmax turns any numbers into positive ones with the sum 1: the larger a number, the larger its part. Its rule:
+# Softmax turns any numbers into positive ones with the sum 1: the larger a number, the larger its part. Somebody claims
+# that its rule is this. How it was found does not matter here; whether it is right does.
 
 
 # %%
@@ -207,7 +208,7 @@ class Product(mg.Function):
 
 a, b = (mg.Var(rng.standard_normal((3, 3)), dtype=f64) for _ in range(2))
 try:
-    mg.testing.gradcheck(Product.apply, [a, b], names=("a", "b"), modes="reverse")
+    mg.testing.gradcheck(Product.apply, [a, b], names=("a", "b"), modes="reverse")  # of section 7 nothing yet
 except mg.testing.GradcheckError as error:
     report = error.report
     print(error)
@@ -376,7 +377,7 @@ check("04.2", wrong_ones)
 # %% [markdown]
 # **04.3** And how? Look at the differences first, then at the code with `show(name)`. Give one word for each wrong
 # patient, as in `{"cube": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum, swapped, transpose. Each
-# word is needed once.
+# word is needed once; *path* is a way forgotten, *overwritten* a `=` where `+=` belongs.
 
 # %%
 diagnosis = ...  # write it here
@@ -384,8 +385,8 @@ diagnosis = ...  # write it here
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** Mend three of them: rules for any shape that the function takes, each giving one gradient for each operand.
-# `INDEX`, by which `pick` picks, is in `notebooks.exercises.patients` too.
+# **04.4** Mend three of them: rules for any shape that the function takes. Each gives a tuple, with one gradient for
+# each operand. `INDEX`, by which `pick` picks, is in `notebooks.exercises.patients` too.
 
 
 # %%
