@@ -1,8 +1,11 @@
 """The command line: what `kernel` and `doctor` print, and how they refuse."""
 
+import importlib.util
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +53,20 @@ def test_kernel_says_in_one_line_why_there_is_none(capsys, name, sentence):
     assert main(["kernel", name]) == 2
     printed = capsys.readouterr()
     assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
+
+
+def test_the_tutorial_opens_where_links_and_graders_are_found(monkeypatch):
+    called = []
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(
+        subprocess, "run", lambda lab, **rest: called.append((lab, rest["env"])) or subprocess.CompletedProcess(lab, 3)
+    )
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    assert main(["tutorial"]) == 3
+    ((lab, env),) = called
+    root = Path(__file__).resolve().parents[1]
+    assert lab[1:] == ["-m", "jupyterlab", f"--ServerApp.root_dir={root}", str(root / "notebooks" / "00_tour.ipynb")]
+    assert env["PYTHONPATH"] == f"{root}{os.pathsep}/elsewhere" and env["PATH"] == os.environ["PATH"]
 
 
 def test_doctor_reports_that_kernels_run(capsys):

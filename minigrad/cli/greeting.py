@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,4 +45,9 @@ def tutorial() -> int:
         print(f"The first notebook is {first}.")
         print("Jupyter is not installed: `pip install jupyterlab matplotlib`, or `make notebooks` in the checkout.")
         return 1
-    return subprocess.run([sys.executable, "-m", "jupyterlab", str(first)], check=False).returncode
+    # Two things begin at the checkout, not at the folder of the notebook: links to source files, and what a kernel
+    # imports, for the graders of the exercises are no part of an installed minigrad.
+    root = str(NOTEBOOKS.parent)
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", str(first)]
+    return subprocess.run(lab, check=False, env={**os.environ, "PYTHONPATH": path}).returncode
