@@ -128,7 +128,8 @@ def grade_wrong_ones(answer: Any) -> None:
     if missed:
         told = [MISSED[n] for n in missed if n in MISSED] if len(missed) <= 2 else []
         more = f"; {told[0]}" if told else "; did you try every operand?"
-        raise Wrong(f"what you name is wrong, but so are {len(missed)} more{more}")
+        others = "is one more" if len(missed) == 1 else f"are {len(missed)} more"
+        raise Wrong(f"what you name is wrong, but so {others}{more}")
 
 
 def grade_diagnosis(answer: Any) -> None:
