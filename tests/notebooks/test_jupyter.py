@@ -36,6 +36,7 @@ def executed(page: Path) -> Any:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(NOTEBOOKS).with_suffix("")))
 def test_every_cell_runs_in_a_kernel(page, monkeypatch, tmp_path):
     monkeypatch.delenv("MPLBACKEND", raising=False)  # pictures go into the page
+    monkeypatch.setenv("PYTHONPATH", str(NOTEBOOKS.parent))  # as `python -m minigrad tutorial` does
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))  # no history of the reader's
     code = [cell for cell in executed(page).cells if cell.cell_type == "code"]
     assert code and all(cell.execution_count for cell in code)
