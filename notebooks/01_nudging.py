@@ -163,7 +163,8 @@ print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
 # %% [markdown]
 # ## Exercises
 #
-# Write, run, and let the cell tell you. `hint("01.1")` gives a hint, and asked again a larger one.
+# Write, run, and let the cell tell you. `hint("01.1")` gives a hint, and asked again a larger one. When you are done,
+# compare with [ours](solutions/01_nudging.ipynb); each chapter has such a page.
 
 # %%
 from notebooks.grading import check, hint
