@@ -25,7 +25,8 @@ function (name) {
       here.dataset.edges.split(" ").filter(Boolean).forEach((k) => edge(k).classList.add("mg-flow"));
     }
     slider.value = at;
-    said.textContent = "step " + at + " of " + (frames.length - 1) + ": " + here.querySelector("h4").textContent;
+    const title = here.querySelector("h4").textContent, steps = frames.length - 2;
+    said.textContent = here.dataset.node ? "step " + at + " of " + steps + ": " + title : title;
     if (at === frames.length - 1) stop();
   }
 
