@@ -16,7 +16,7 @@ import pytest
 from minigrad.config import settings
 from minigrad.kernels import store
 
-LIMIT = 1050  # a cold run compiles 988
+LIMIT = 1090  # a cold run compiles 1030, of which the chapters of the path some 40
 BUDGET = pytest.StashKey["Budget"]()
 
 

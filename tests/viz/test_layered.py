@@ -158,22 +158,24 @@ def test_nodes_without_edges_stand_side_by_side():
 BIG = 10_000
 
 
-@pytest.mark.parametrize(
-    "edges",
-    [
-        pytest.param([(k, k + 1) for k in range(BIG - 1)], id="a chain"),
-        pytest.param([(0, k) for k in range(1, BIG - 1)] + [(k, BIG - 1) for k in range(1, BIG - 1)], id="wide"),
-        pytest.param(
-            [(k, k + 1) for k in range(BIG - 1)] + [(k, BIG - 1) for k in range(BIG - 2)], id="a skip from each"
-        ),
-        pytest.param(random_graph(BIG, seed=0, reach=50)[1], id="random"),
-    ],
-)
-def test_ten_thousand_nodes_are_drawn_in_bounded_work_and_without_recursion(edges):
-    found = []
-    work = steps(lambda: found.append(boxed(BIG, edges)))
-    assert work < 1000 * BIG  # 230 to 530 a node, in 0.3 to 1.2 s
-    (drawing,) = found
+SHAPES = {
+    "a chain": lambda n: [(k, k + 1) for k in range(n - 1)],
+    "wide": lambda n: [(0, k) for k in range(1, n - 1)] + [(k, n - 1) for k in range(1, n - 1)],
+    "a skip from each": lambda n: [(k, k + 1) for k in range(n - 1)] + [(k, n - 1) for k in range(n - 2)],
+    "random": lambda n: random_graph(n, seed=0, reach=50)[1],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_work_for_a_node_does_not_grow(shape):
+    small, large = (steps(lambda n=n: boxed(n, SHAPES[shape](n))) / n for n in (500, 2500))
+    assert large < 1.5 * small, "900 to 2800 a node, and from some thousand nodes on less"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ten_thousand_nodes_are_drawn_without_recursion(shape):
+    edges = SHAPES[shape](BIG)
+    drawing = boxed(BIG, edges)
     assert len(drawing.centres) == BIG
     assert all(drawing.ranks[a] < drawing.ranks[b] for a, b in edges)
 
