@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import traceback
+from typing import Any
+
+import pytest
+
+from minigrad.errors import MinigradError
+from minigrad.face import tracebacks
 
 PROGRAM = """
 import sys
@@ -34,3 +42,19 @@ def test_a_handler_of_the_user_stays() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "(<class 'ValueError'>,)"
+
+
+@pytest.mark.parametrize("folder", [f"{tracebacks.PACKAGE}_of_mine", os.path.dirname(tracebacks.PACKAGE)])
+def test_a_file_of_the_user_beside_the_package_is_not_part_of_it(folder: str) -> None:
+    user, inner = os.path.join(folder, "net.py"), os.path.join(tracebacks.PACKAGE, "runtime", "var.py")
+    names: dict[str, Any] = {"MinigradError": MinigradError}
+    for file, text in (
+        (inner, "def last():\n    raise MinigradError('no')"),
+        (inner, "def between():\n    last()"),
+        (user, "def mine():\n    between()"),
+    ):
+        exec(compile(text, file, "exec"), names)
+    with pytest.raises(MinigradError) as caught:
+        names["mine"]()
+    shown = traceback.extract_tb(tracebacks.shortened(caught.tb))
+    assert [(frame.filename, frame.name) for frame in shown][1:] == [(user, "mine"), (inner, "last")]

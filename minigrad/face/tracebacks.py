@@ -6,22 +6,23 @@ the same; `settings.short_errors = False`, or MINIGRAD_SHORT_ERRORS=0, shows all
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from minigrad.config import settings
 from minigrad.errors import MinigradError
 
-PACKAGE = str(Path(__file__).resolve().parents[1])
+PACKAGE = os.path.dirname(os.path.dirname(__file__))  # as frames name it, which is not where a link leads to
+OURS = (os.path.join(PACKAGE, ""), "<minigrad ")
 
 
 def shortened(tb: TracebackType | None) -> TracebackType | None:
     """A traceback without this package's frames but for the last of all."""
     frames = []
     while tb is not None:
-        if tb.tb_next is None or not tb.tb_frame.f_code.co_filename.startswith((PACKAGE, "<minigrad ")):
+        if tb.tb_next is None or not tb.tb_frame.f_code.co_filename.startswith(OURS):
             frames.append(tb)
         tb = tb.tb_next
     found: TracebackType | None = None

@@ -180,4 +180,4 @@ def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
 def texts_of(frames: list[Frame]) -> dict[str, str]:
     """The text of every kernel file that a frame names."""
     files = dict.fromkeys(file for frame in frames for file in frame.kernels)
-    return {file: Path(file).read_text() for file in files if Path(file).is_file()}
+    return {file: Path(file).read_text(encoding="utf-8") for file in files if Path(file).is_file()}

@@ -48,13 +48,19 @@ class Graph:
         """The graph as a `graphviz.Digraph`; building it needs no `dot` program."""
         import graphviz
 
-        digraph = graphviz.Digraph(self.title, node_attr={"fontname": "Helvetica", "fontsize": "11", "style": "filled"})
+        look = {"fontname": "Helvetica", "fontsize": "11", "style": "filled"}
+        digraph = graphviz.Digraph(dot_text(self.title), node_attr=look)
         for node in self.nodes:
             fill, line = COLOURS[node.kind]
             shape = "ellipse" if node.kind in ("var", "constant") else "box"
-            digraph.node(node.id, node.label, id=f"node-{node.id}", shape=shape, fillcolor=fill, color=line)
+            digraph.node(
+                node.id, dot_text(node.label), id=f"node-{node.id}", shape=shape, fillcolor=node.tint or fill,
+                color=line, tooltip=dot_text(node.hint or node.label),
+            )  # fmt: skip
         for k, edge in enumerate(self.edges):
-            digraph.edge(edge.source, edge.target, label=edge.label or None, id=f"edge-{k}")
+            digraph.edge(edge.source, edge.target, label=dot_text(edge.label) if edge.label else None, id=f"edge-{k}")
+        for k, (colour, told) in enumerate(self.legend):
+            digraph.node(f"legend{k}", dot_text(told), shape="box", fillcolor=colour, color=svg.ARROW)
         return digraph
 
     def svg(self, engine: str | None = None, dark: bool = False) -> str:
@@ -72,9 +78,9 @@ class Graph:
         target = Path(path)
         ending = target.suffix.lower().lstrip(".")
         if ending == "svg":
-            target.write_text(self.svg(engine))
+            target.write_text(self.svg(engine), encoding="utf-8")
         elif ending in ("dot", "gv"):
-            target.write_text(self.dot().source)
+            target.write_text(self.dot().source, encoding="utf-8")
         elif ending in ("png", "pdf"):
             choose("dot")
             target.write_bytes(self._render(ending))
@@ -83,7 +89,7 @@ class Graph:
         return target
 
     def _render(self, ending: str) -> bytes:
-        text = self.dot().source.encode()
+        text = self.dot().source.encode("utf-8")
         done = subprocess.run(["dot", f"-T{ending}"], input=text, capture_output=True, check=False)
         if done.returncode:
             raise ArgumentError(f"dot failed: {done.stderr.decode().strip()[:200]}")
@@ -94,6 +100,13 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({len(self.nodes)} nodes, {len(self.edges)} edges)"
+
+
+def dot_text(text: str) -> str:
+    """A text that dot shows letter by letter: it reads backslashes, a text in angle brackets and NUL as its own."""
+    import graphviz
+
+    return str(graphviz.escape(svg.FORBIDDEN.sub("\ufffd", text)))
 
 
 def choose(engine: str | None) -> str:

@@ -6,7 +6,7 @@ place, so a transpose, a flip or a stride of 0 can be seen at a glance.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from minigrad.errors import GradientError
 from minigrad.insight.flow import values
 from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.viz.explain import address
 from minigrad.viz.picture import COOL, INK, LINE, MONO, PALE, Picture, box, drawing, label
@@ -32,9 +33,9 @@ def layout(x: Tensor) -> Picture:
     expect_tensors("viz.layout", x)
     if isinstance(x, Wrapped):
         raise GradientError(f"viz.layout: {describe(x)} belongs to a transform and has no memory of its own")
-    indices = list(product(*map(range, x.shape)))[:PLACES] if prod(x.shape) <= 1 << 20 else []
+    indices = islice(product(*map(range, beginning(x).shape)), PLACES)
     places = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
-    numbers = [number_text(v) for v in values(x).reshape(-1)[: len(places)]] if places else []
+    numbers = [number_text(v) for v in values(beginning(x)).reshape(-1)[: len(places)]]
     size = max(reach(x), reach(x.base) if isinstance(x.base, Tensor) else 0)
     first = min(places, default=0) // ROW * ROW if size > PLACES else 0
     shown = range(first, min(size, first + PLACES))
@@ -43,6 +44,16 @@ def layout(x: Tensor) -> Picture:
     if len(shown) < size or len(places) < prod(x.shape):
         told.append(f"the first of {size} places and {prod(x.shape)} elements")
     return Picture(title, as_text(x, told, shown, places, numbers), svg=as_svg(x, title, told, shown, places, numbers))
+
+
+def beginning(x: Tensor) -> Tensor:
+    """A part of x whose elements begin with the first PLACES of x, in their order, and not many more."""
+    room = PLACES
+    with no_grad():
+        for dim in range(x.ndim - 1, -1, -1):
+            x = x.detach().narrow(dim, 0, min(x.shape[dim], room))
+            room = -(-room // max(1, x.shape[dim]))
+    return x
 
 
 def reach(x: Tensor) -> int:
@@ -77,7 +88,7 @@ def as_text(x: Tensor, told: list[str], shown: range, places: list[int], numbers
 
 def colour(place: int, count: int) -> str:
     """From blue through white to orange along the buffer."""
-    share = place / max(1, count - 1)
+    share = min(1.0, place / max(1, count - 1))
     cold, warm = np.array([180, 205, 240]), np.array([250, 205, 140])
     red, green, blue = (cold + (warm - cold) * share).astype(int)
     return f"#{red:02x}{green:02x}{blue:02x}"
@@ -87,7 +98,7 @@ def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[in
     """The drawing: text, buffer in rows of ROW places, elements in rows of the last dim."""
     known: dict[int, str] = dict(zip(places, numbers, strict=True))
     used = set(places)
-    last = shown.stop
+    last = max([shown.stop - 1, *places]) + 1
     parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(told)]
     top = MARGIN + 18 * len(told) + 14
     parts.append(label(MARGIN, top, "memory", 12, "start", weight="600"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -90,6 +94,34 @@ def test_saving(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"'g\.bmp' ends in none of"):
         picture.save(tmp_path / "g.bmp")
     assert not (tmp_path / "g.bmp").exists()
+
+
+def test_files_are_utf_8_whatever_the_machine_writes(tmp_path: Path) -> None:
+    program = (
+        "import minigrad as mg, sys; g = mg.viz.graph(mg.Var([1.0], name='\\u03b8') * 2)\n"
+        "g.save(sys.argv[1] + '/g.svg', engine='builtin'); g.save(sys.argv[1] + '/g.dot')"
+    )
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=plain, check=True, timeout=120)
+    for name in ("g.svg", "g.dot"):
+        assert "\u03b8" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["<b>", "\\N", "a\\", 'say "x"', "two\nlines", "nothing\0"])
+def test_dot_takes_names_as_they_are(name: str) -> None:
+    source = mg.viz.graph(mg.Var([1.0], name=name) * 2).dot().source
+    label = next(found for found in re.findall(r"v\d+ (\[label=.*?shape=\w+)", source, re.DOTALL))
+    assert "label=<" not in label and "\0" not in source
+    assert ("\\\\" in label) == ("\\" in name), "a backslash is one only if it is written twice"
+
+
+def test_dot_has_the_colours_the_legend_and_what_the_pointer_shows() -> None:
+    _, y = simple()
+    picture = mg.viz.graph(y, colour="gradient")
+    source = picture.dot().source
+    assert all(f'fillcolor="{node.tint}"' in source for node in picture.nodes if node.tint)
+    assert all(text in source for _, text in picture.legend)
+    assert 'tooltip="' in source
 
 
 @pytest.mark.skipif(not has_dot, reason="the program dot is not installed")

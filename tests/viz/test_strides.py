@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,20 @@ def test_the_drawing_has_each_place_and_element_and_a_large_one_is_cut() -> None
     big = mg.viz.layout(mg.zeros(100, 100)[3:])
     assert "the first of 10000 places and 9700 elements" in str(big) and len(big.svg) < 60_000
     assert "int64(0, 3)" in str(mg.viz.layout(mg.zeros(0, 3, dtype="int64")))
+
+
+def test_every_colour_is_one_also_of_places_far_behind_those_that_are_drawn() -> None:
+    for x in (mg.arange(1000).reshape(10, 100).T, mg.arange(1000).flip(0), mg.arange(1000)[900:]):
+        fills = re.findall(r'fill="([^"]*)"', mg.viz.layout(x).svg)
+        assert all(re.fullmatch("#[0-9a-f]{6}", fill) for fill in fills), x.strides
+
+
+def test_of_more_elements_than_can_be_counted_through_the_first_are_shown() -> None:
+    assert places(mg.arange((1 << 20) + 1)) == [[*range(64)]]
+    assert places(mg.zeros(3).expand(1 << 20, 1 << 20, 3)) == [[0, 1, 2]] * 21 + [[0]]
+    assert "value" in str(mg.viz.layout(mg.arange(1 << 21).reshape(2, -1).T)) and "int64(0, 3)" in str(
+        mg.viz.layout(mg.zeros(0, 3, dtype="int64").expand(4, 0, 3)[0])
+    )
 
 
 def test_it_saves_and_refuses_what_has_no_memory(tmp_path: Path) -> None:

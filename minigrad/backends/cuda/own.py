@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable
 from functools import cache
+from operator import index
 from typing import Any
 
 from minigrad.backends.cuda.runtime import Program, Size
@@ -38,15 +38,21 @@ def kernel({pointers}, numbers):
 
 
 def text_of(function: Callable[..., Any]) -> str:
-    """The source of a function without what stands before its `def`."""
+    """The source of a function without what stands before its `def`.  Raises ArgumentError where there is none."""
+    name = getattr(function, "__name__", function)
+    if name == "<lambda>":
+        raise ArgumentError("kernel: a function is made a kernel by its name, and this is a lambda; write it with def")
     try:
-        source = textwrap.dedent(inspect.getsource(function))
+        source = inspect.getsource(function)
     except (OSError, TypeError):
         raise ArgumentError(
-            f"kernel: the source of {getattr(function, '__name__', function)!r} cannot be read; define it in a file or "
-            f"a notebook cell"
+            f"kernel: the source of {name!r} cannot be read; define it in a file or a notebook cell"
         ) from None
-    return source[source.index("def ") :]
+    indent = source[: len(source) - len(source.lstrip())]
+    # Not textwrap.dedent, which a comment or a text at the left margin keeps from doing anything.
+    lines = [line.removeprefix(indent) for line in source.splitlines(keepends=True)]
+    whole = ast.parse("".join(lines)).body[0]
+    return "".join(lines[whole.lineno - 1 :])
 
 
 @cache
@@ -92,7 +98,10 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
 
 def size_of(given: int | tuple[int, ...]) -> Size:
     """A grid or a block: a number, or up to three.  Raises ArgumentError for sizes that are none."""
-    sizes = (given,) if isinstance(given, int) else tuple(given)
+    try:
+        sizes = tuple([index(n) for n in (given if isinstance(given, tuple | list) else (given,))])
+    except TypeError:
+        sizes = ()
     if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
         raise ArgumentError(f"kernel: a grid or a block has one to three sizes from 1 on, not {given!r}")
     x, y, z = (*sizes, 1, 1)[:3]
