@@ -39,6 +39,8 @@ class Kernel:
         numbers = given[len(tensors) :]
         if not tensors or any(x is not y for x, y in zip(given, tensors)) or any(type(n) is not int for n in numbers):
             raise DTypeError(f"{name}: a kernel takes tensors and after them ints", op=name)
+        for n in numbers:
+            check(-(1 << 63) <= n < 1 << 63, ArgumentError, f"{name}: {n} needs more than 64 bits")
         for x in tensors:
             if isinstance(x, Wrapped):
                 raise GradientError(f"{name}: {describe(x)} belongs to a transform, which kernels do not pass", op=name)

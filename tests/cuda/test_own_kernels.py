@@ -137,6 +137,58 @@ def test_what_a_kernel_may_write_is_read_from_its_text(function, places):
     assert written(function, count) == places
 
 
+def kernel(x, out, n):
+    """Named as what calls it in the module."""
+    cuda.syncthreads()  # noqa: F821
+    out[cuda.threadIdx.x] = x[cuda.threadIdx.x] + n  # noqa: F821
+
+
+def numbers(x, out, n):
+    """Named as the integers of what calls it."""
+    out[cuda.threadIdx.x] = x[cuda.threadIdx.x] + n  # noqa: F821
+
+
+def p1(x, out, n):
+    """Named as a pointer of what calls it."""
+    out[cuda.threadIdx.x] = x[cuda.threadIdx.x] + n  # noqa: F821
+
+
+@pytest.mark.parametrize("function", [kernel, numbers, p1])
+def test_a_kernel_may_have_any_name(function):
+    out = ones(3)
+    mg.cuda.kernel(function)[1, 3](ones(3), out, 4)
+    assert out.tolist() == [5] * 3
+
+
+def by_a_reader_of_its_own(a, b):
+    def load_4(p, i):
+        p[i] = 1
+
+    load_4(a, b[0])
+
+
+def test_a_function_of_the_users_is_not_the_reader_of_the_same_name():
+    assert 0 in written(by_a_reader_of_its_own, 2)
+
+
+def by_keyword(x, *, out):
+    """Cannot be given what it writes."""
+    out[0] = x[0]
+
+
+@pytest.mark.parametrize(("function", "given", "words"), [
+    (shifted.function, [2, 1], "shifted: missing a required argument: 'by'"),
+    (shifted.function, [2, 1, 2, 3], "shifted: too many positional arguments"),
+    (by_keyword, [2], "by_keyword: too many positional|by_keyword: missing a required"),
+    (shifted.function, [2, 1, 1 << 63], "shifted: 9223372036854775808 needs more than 64 bits"),
+])  # fmt: skip
+def test_what_does_not_fit_its_arguments_is_said_before_anything_runs(function, given, words):
+    x = ones(3)
+    with pytest.raises(ArgumentError, match=words):
+        mg.cuda.kernel(function)[1, 1](*[x] * given[0], *given[1:])
+    assert x.storage.version == 0
+
+
 @mg.cuda.kernel
 def doubled(x):
     """x[i] *= 2."""

@@ -31,9 +31,9 @@ NUMBERS = {numbers}
 '''
 ENTRY = '''
 
-def kernel({pointers}, numbers):
+def kernel({pointers}, {numbers}):
     """Pointers first, then integers."""
-    {name}({pointers}{numbers})
+    {name}({given})
 '''
 
 
@@ -63,11 +63,12 @@ def written_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], frozen
     name or handed to a function may be written there; more than is true is harmless, less would be silent.
     """
     whole: Any = ast.parse(text_of(function)).body[0]
+    theirs = {node.name for node in ast.walk(whole) if isinstance(node, ast.FunctionDef)}
     reads = set()
     for node in ast.walk(whole):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
             reads.add(id(node.value))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in theirs:
             at = READERS.get(node.func.id, len(node.args))
             reads |= {id(x) for x in node.args[at : at + 1]}
     names = tuple([p.arg for p in (*whole.args.posonlyargs, *whole.args.args)])
@@ -83,16 +84,25 @@ def written(function: Callable[..., Any], count: int) -> list[int]:
 
 @cache
 def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers: int) -> Program:
-    """The module of a kernel: the function, and what calls it with its pointers and integers."""
+    """The module of a kernel: the function, and what calls it with its pointers and integers.
+
+    Raises DTypeError for elements that are kept as others, ArgumentError for more or fewer arguments than it has.
+    """
+    name, text = function.__name__, text_of(function)
+    try:
+        inspect.signature(function).bind(*dtypes, *range(numbers))
+    except TypeError as error:
+        raise ArgumentError(f"{name}: {error}", op="kernel") from None
     for dtype in dtypes:
         if dtype.storage != dtype.numpy:
             raise DTypeError(f"{function.__name__}: kernels of one's own take no {dtype}; use float32", op="kernel")
-    name = function.__name__
     kinds = ", ".join(f"np.{'uint8' if dtype.name == 'bool' else dtype.name}" for dtype in dtypes)
-    pointers = ", ".join(f"p{k}" for k in range(len(dtypes)))
-    told = "".join(f", numbers[{k}]" for k in range(numbers))
+    called = f"{name}_" if name == "kernel" else name  # which is what the module's own entry is called
+    told, pointers = f"{called}_numbers", [f"{called}_{k}" for k in range(len(dtypes))]
+    given = [*pointers, *(f"{told}[{k}]" for k in range(numbers))]
     head = HEAD.format(name=name, pointers=kinds, numbers=numbers)
-    text = head + "@device\n" + text_of(function) + ENTRY.format(name=name, pointers=pointers, numbers=told)
+    entry = ENTRY.format(name=called, pointers=", ".join(pointers), numbers=told, given=", ".join(given))
+    text = head + "@device\n" + text.replace(f"def {name}", f"def {called}", 1) + entry
     return Program("_".join([name, *(dtype.short for dtype in dtypes), str(numbers)]), text)
 
 
