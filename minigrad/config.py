@@ -62,7 +62,7 @@ class Settings:
             announce()
         elif name == "cuda" and value != before:
             for change in changers:
-                change(name)
+                change(name, before, value)
         elif name in ("debug", "watchers") and hasattr(self, "debug"):
             object.__setattr__(self, "noting", self.debug or self.watchers > 0)
             if name == "debug":
@@ -72,8 +72,8 @@ class Settings:
 
 # Called when something changes that call plans were made from; `plans.py` forgets its plans then.
 listeners: list[Callable[[], None]] = []
-# Called with the kind of a device for which another backend serves from now on.
-changers: list[Callable[[str], None]] = []
+# Called with the kind of a device for which another backend serves from now on, the setting before and the new one.
+changers: list[Callable[[str, str, str], None]] = []
 # Called when debug is switched on or off; plans stay as they are.
 followers: list[Callable[[], None]] = []
 

@@ -15,6 +15,7 @@ from minigrad.errors import DeviceError
 
 _factories: dict[str, Callable[[], Backend]] = {}
 _backends: dict[str, Backend] = {}
+_resting: dict[tuple[str, str], Backend] = {}  # by kind and the setting under which it served
 _by_device: dict[Device, Backend] = {}
 _by_dlpack: dict[int, str] = {}
 ACCELERATOR = "cuda"  # the kind that is meant where a call names none, as in x.pin_memory()
@@ -33,13 +34,30 @@ def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | No
 
 def forget(kind: str) -> None:
     """Make the backend of a kind anew at its next use, as after a change of what it depends on."""
+    for resting in [key for key in _resting if key[0] == kind]:
+        del _resting[resting]
+    serve(kind, None)
+
+
+def follow(kind: str, before: str, now: str) -> None:
+    """Let another backend serve a kind; the one before rests with the memory that it gave, until it is wanted again."""
+    serving, resting = _backends.get(kind), _resting.pop((kind, now), None)
+    if serving is not None:
+        _resting[kind, before] = serving
+    serve(kind, resting)
+
+
+def serve(kind: str, backend: Backend | None) -> None:
+    """Let this backend serve a kind from now on; None: one that is made at its next use."""
     _backends.pop(kind, None)
+    if backend is not None:
+        _backends[kind] = backend
     for device in [d for d in _by_device if d.kind == kind]:
         del _by_device[device]
     announce()
 
 
-changers.append(forget)
+changers.append(follow)
 
 
 def backend_of(device: Device) -> Backend:

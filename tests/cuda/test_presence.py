@@ -133,3 +133,11 @@ def test_who_serves_follows_the_setting(without):
             assert mg.zeros(2, device="cuda").tolist() == [0.0, 0.0]
         with pytest.raises(DeviceError, match="there is none"):
             mg.zeros(2, device="cuda")
+
+
+def test_tensors_of_a_simulator_can_be_used_when_it_serves_again():
+    with mg.override(cuda="auto"):
+        with mg.override(cuda="simulator"):
+            x = mg.arange(3, device="cuda")
+        with mg.override(cuda="simulator"):
+            assert (x + mg.ones(3, dtype="int64", device="cuda")).tolist() == [1, 2, 3]
