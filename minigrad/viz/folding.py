@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from minigrad.viz.svg import Edge, Node
+from minigrad.viz.tints import STRENGTH
 
 USES = 3  # of a leaf, from which on it is drawn again at each
 LEAVES = ("var", "constant")
+SCOPE = "scope "  # before the name of a group: with a space in it, no id of a node is equal to it
 
 
 def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], list[Edge]]:
@@ -23,6 +25,7 @@ def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], li
     if not many:
         return list(nodes), list(edges)
     copies: dict[tuple[str, str], Node] = {}
+    counts: Counter[str] = Counter()
     moved = []
     for edge in edges:
         leaf = many.get(edge.source)
@@ -30,7 +33,8 @@ def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], li
             key = (edge.source, edge.target)
             if key not in copies:
                 first = leaf.label.split("\n")[0]
-                count = len([1 for source, _ in copies if source == leaf.id])
+                count = counts[leaf.id]
+                counts[leaf.id] += 1
                 label = leaf.label if not count else f"{first}\nagain"
                 copies[key] = replace(leaf, id=leaf.id if not count else f"{leaf.id}.{count}", label=label)
             edge = replace(edge, source=copies[key].id)
@@ -49,7 +53,7 @@ def fold(
     members: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         if scopes.get(node.id):
-            members[scopes[node.id][0]].append(node.id)
+            members[f"{SCOPE}{scopes[node.id][0]}"].append(node.id)
     for name, inside in members.items():
         tried = {**group_of, **dict.fromkeys(inside, name)}
         if acyclic(nodes, edges, tried):
@@ -94,15 +98,16 @@ def boxes(
 
 
 def box_of(id_: str, name: str, inside: Sequence[Node], chain: Sequence[str]) -> Node:
-    """The box of a scope: how many ops of which kinds, how many Vars."""
+    """The box of a scope: how many ops of which kinds, how many Vars; of colours the strongest."""
     ops = Counter(node.label.split("\n")[0] for node in inside if node.kind not in LEAVES)
     variables = sum(node.kind == "var" for node in inside)
-    title = name if len(chain) < 2 else f"{chain[0]} to {chain[-1]}"
+    title = " to ".join(end.removeprefix(SCOPE) for end in ([name] if len(chain) < 2 else [chain[0], chain[-1]]))
     lines = [title, *([f"{len(chain)} blocks"] if len(chain) > 1 else [])]
     lines.append(f"{sum(ops.values())} ops" + (f", {variables} Vars" if variables else ""))
     told = ", ".join(f"{op} x{count}" if count > 1 else op for op, count in ops.most_common(4))
     kind = "output" if any(node.kind == "output" for node in inside) else "scope"
-    return Node(id_, "\n".join([*lines, told]), kind, ", ".join(f"{op} x{count}" for op, count in ops.items()))
+    tint = max((node.tint for node in inside), key=STRENGTH.index, default="")
+    return Node(id_, "\n".join([*lines, told]), kind, ", ".join(f"{op} x{count}" for op, count in ops.items()), tint)
 
 
 def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:

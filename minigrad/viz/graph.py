@@ -129,7 +129,8 @@ def graph(
     names: names for Vars that have none of their own, and for results; the caller's variables serve when omitted.
     fold: each `viz.scope` is one box, equal ones in a row are one with a count; left out, where there are scopes and
     more than 30 nodes.  repeat: leaves that more than three ops read are drawn at each of them.
-    colour: "gradient" tints by the largest element of a gradient, "bytes" by what is saved, with a legend.
+    colour: "gradient" tints by the largest element of a gradient, "bytes" by what is saved, with a legend; a folded
+    box has the strongest colour in it.
     Raises GradientError for a tensor without a graph, or for "gradient" after it was freed; ArgumentError for another
     colour.
     """

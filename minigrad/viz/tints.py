@@ -17,6 +17,7 @@ from minigrad.runtime.tensor import Tensor
 STEPS = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")  # from little to much; all can be written on
 ODD = "#d8b4fe"  # a gradient that is not finite
 NONE = "#e5e7eb"
+STRENGTH = ("", NONE, *STEPS, ODD)
 
 Legend = list[tuple[str, str]]
 
@@ -41,9 +42,9 @@ def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[s
     sizes = {}
     for key, (kind, item) in order.items():
         ids = (item.ids or (item.id,)) if isinstance(item, BackpropOp) else (item.id,) if kind == "var" else ()
-        parts = [float(np.abs(values(found[i])).max(initial=0.0)) for i in ids if i in found]
+        parts = [np.abs(values(found[i])).max(initial=0.0) for i in ids if i in found]
         if kind != "constant":
-            sizes[key] = max(parts, default=0.0)
+            sizes[key] = float(np.max(parts, initial=0.0))  # nan if any is, which Python's max is not
     finite = [size for size in sizes.values() if 0 < size < math.inf]
     top = math.floor(math.log10(max(finite))) if finite else 0
 

@@ -79,6 +79,51 @@ def test_a_scope_that_a_path_leaves_and_enters_again_stays_open() -> None:
     assert kept == nodes and lines == edges
 
 
+def test_scopes_may_be_called_as_boxes_are_and_by_nothing() -> None:
+    nodes = [Node("a", "one"), Node("b", "two"), Node("c", "three")]
+    edges = [Edge("a", "b"), Edge("b", "c")]
+    kept, lines = fold(nodes, edges, {"a": ("b",), "c": ("b",)})
+    assert kept == nodes and lines == edges, "a path leaves it and enters it again"
+    row = [Node(id_, "exp") for id_ in "abc"]
+    names = {"a": ("1",), "b": ("",), "c": ("2",)}
+    kept, lines = fold(row, [Edge("a", "b"), Edge("b", "c")], names)
+    assert [node.label.split("\n")[:2] for node in kept] == [["1 to 2", "3 blocks"]] and not lines
+
+
+def test_a_box_has_the_strongest_colour_of_what_it_holds() -> None:
+    x = mg.Var([1.0, 1.0], name="x")
+    with mg.viz.scope("block"):
+        y = ((x * 1e-3) * mg.tensor([1.0, 1.0])).sum()
+    (box,) = mg.viz.graph(y, colour="gradient", fold=True).nodes
+    assert box.tint == "#f08a7c"
+    (held,) = mg.viz.graph(y, colour="bytes", fold=True).nodes
+    assert held.tint == "#f08a7c"
+    with mg.viz.scope("other"):
+        z = x.sqrt().sum() * 0.0 + (x * 0.0).sqrt().sum()
+    (odd,) = mg.viz.graph(z, colour="gradient", fold=True).nodes
+    assert odd.tint == "#d8b4fe"
+    (plain,) = mg.viz.graph(y, fold=True).nodes
+    assert plain.tint == ""
+
+
+class Twice(mg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2.0, x * 3.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        return g * 2.0
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+def test_a_gradient_that_is_not_finite_shows_in_whichever_result_it_is(odd: int) -> None:
+    results = Twice.apply(mg.Var([1.0]))
+    y = (results[1 - odd] + (results[odd] * 0.0).sqrt() * 0.0).sum()
+    tints = {node.label.split("\n")[0]: node.tint for node in mg.viz.graph(y, colour="gradient").nodes}
+    assert tints["Twice"] == "#d8b4fe"
+
+
 def test_a_leaf_of_many_uses_is_drawn_at_each() -> None:
     picture = mg.viz.graph(unrolled(5))
     assert sorted(heads(picture)).count("w") == 5 and heads(picture).count("h") == 1
