@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.insight.shown import as_grid
 
 
 def test_values_then_what_is_not_usual() -> None:
@@ -68,3 +70,17 @@ def test_in_a_notebook_numbers_are_text_and_many_of_them_an_image() -> None:
     seen = []
     mg.func.vmap(lambda row: seen.append(row._repr_html_()) or row)(mg.ones(2, 30))
     assert seen == ["<pre>Batched(float32, shape=(30,), in a transform)</pre>"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308, float("inf"), float("nan"), 5e-324])
+def test_an_image_of_extreme_numbers_is_drawn_in_silence(value: float) -> None:
+    x = mg.full((100, 100), value, dtype="float64")
+    assert "<img" in x._repr_html_()
+    mixed = mg.where(mg.arange(10_000).reshape(100, 100) % 2 == 0, x, -x)
+    assert "<img" in mixed._repr_html_()
+
+
+def test_a_patch_of_large_numbers_is_not_shown_as_what_is_not_finite() -> None:
+    grid = as_grid(np.full((100, 100), 1e308))
+    assert np.allclose(grid, 1e308, rtol=1e-12)

@@ -89,9 +89,11 @@ def as_grid(found: NDArray[Any]) -> NDArray[np.float64]:
         size = matrix.shape[axis]
         if size > SIDE:
             edges = np.linspace(0, size, SIDE + 1).astype(int)
-            sums = np.add.reduceat(matrix, edges[:-1], axis=axis)
             counts = np.diff(edges)
-            matrix = sums / (counts[:, None] if axis == 0 else counts)
+            of = np.repeat(counts, counts)
+            # Divided before they are added, since a sum of large numbers overflows.
+            with np.errstate(invalid="ignore"):
+                matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
     result: NDArray[np.float64] = matrix
     return result
 
