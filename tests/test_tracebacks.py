@@ -35,6 +35,22 @@ def test_the_way_through_the_package_is_left_out_and_can_be_shown() -> None:
     assert "ZeroDivisionError" in other
 
 
+def test_what_led_to_an_error_is_cut_as_well_and_a_debugger_gets_the_whole_of_the_last_one() -> None:
+    program = PROGRAM.split('shell.run_cell("def', maxsplit=1)[0] + (
+        "shell.run_cell('1 / 0')\n"
+        "shell.run_cell('def mine():\\n    try:\\n        mg.ones(2) @ mg.ones(3)\\n    except ValueError as error:"
+        '\\n        raise mg.errors.MinigradError("worse") from error\\n\\nmine()\')\n'
+        "print(type(sys.last_value).__name__, len(list(__import__('traceback').walk_tb(sys.last_traceback))))\n"
+        "cause = sys.last_value.__cause__\n"
+        "print('frames', len(list(__import__('traceback').walk_tb(cause.__traceback__))))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    text = done.stdout.split("ZeroDivisionError: ")[1]
+    assert text.count("File ") == 1 and "direct cause" in text and "MinigradError: worse" in text, text
+    last, frames = text.splitlines()[-2:]
+    assert last.startswith("MinigradError ") and int(frames.split()[1]) > 3, "what was raised is the same"
+
+
 def test_a_handler_of_the_user_stays() -> None:
     program = PROGRAM.split("shell.run_cell", maxsplit=1)[0] + (
         "shell.set_custom_exc((ValueError,), lambda *args: print('mine'))\n"

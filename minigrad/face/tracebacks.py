@@ -32,11 +32,32 @@ def shortened(tb: TracebackType | None) -> TracebackType | None:
 
 
 def show(shell: Any, kind: type[BaseException], error: BaseException, tb: TracebackType, tb_offset: Any = None) -> Any:
-    """What IPython calls in place of its own display."""
-    way = shortened(tb) if settings.short_errors else tb
-    lines = shell.InteractiveTB.structured_traceback(kind, error, way, tb_offset=tb_offset)
+    """What IPython calls in place of its own display, which would keep the error for %debug and %tb."""
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, tb
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    short = settings.short_errors
+    before = {each: each.__traceback__ for each in led_to(error)} if short else {}
+    try:
+        for each, whole in before.items():
+            each.__traceback__ = shortened(whole)
+        way = shortened(tb) if short else tb
+        lines = shell.InteractiveTB.structured_traceback(kind, error, way, tb_offset=tb_offset)
+    finally:
+        for each, whole in before.items():
+            each.__traceback__ = whole
     shell._showtraceback(kind, error, lines)
     return lines
+
+
+def led_to(error: BaseException) -> list[BaseException]:
+    """The errors that are told before this one: its cause, or what was being handled, and theirs."""
+    found: list[BaseException] = []
+    here = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    while here is not None and here is not error and here not in found:
+        found.append(here)
+        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
+    return found
 
 
 def install() -> None:
