@@ -7,7 +7,7 @@ count.  Of a checkpoint what it was called with is held, and counts at its first
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -161,12 +161,7 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
     The time forward is known of calls that ran under `mg.debug()`.
     Raises GradientError where y has no graph, or it has been freed.
     """
-    expect_tensors("tape", y)
-    if not y.requires_grad:
-        raise GradientError(f"tape: {describe(y)} was computed from no Var, or under mg.no_grad(), so nothing is held")
-    nodes, leaves = reachable([end_of(y)])
-    if any(node.saved is None for node in nodes):
-        raise GradientError("tape: the graph was freed by an earlier backward; pass retain_graph=True to it")
+    under(y, "tape")
     backward: dict[int, float] = {}
     peak = None
     if timed:
@@ -175,6 +170,25 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
         before = counted(allocator)
         walk([y], [None], None, True, False, "tape")
         peak = None if before is None else allocator.stats().peak_bytes - before
+    return Tape(describe(y), rows_of(y, "tape", backward), peak)
+
+
+def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
+    """The nodes and the leaves under y.  Raises GradientError, by that name, where nothing is held."""
+    expect_tensors(name, y)
+    if not y.requires_grad:
+        raise GradientError(
+            f"{name}: {describe(y)} was computed from no Var, or under mg.no_grad(), so nothing is held"
+        )
+    nodes, leaves = reachable([end_of(y)])
+    if any(node.saved is None for node in nodes):
+        raise GradientError(f"{name}: the graph was freed by an earlier backward; pass retain_graph=True to it")
+    return nodes, leaves
+
+
+def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
+    """The ops under y, the oldest first; backward: seconds of their rules by id.  Raises what `under` raises."""
+    nodes, leaves = under(y, name)
     seen = {id(leaf.storage) for leaf in leaves}
     rows = []
     for node in reversed(nodes):
@@ -183,7 +197,7 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
         seen |= storages.keys()
         saved = sum(map(size_of, storages.values()))
         rows.append(Row(node, saved, journal.seconds.get(node), backward.get(node.id)))
-    return Tape(describe(y), rows, peak)
+    return rows
 
 
 def size_of(storage: Storage) -> int:

@@ -134,8 +134,7 @@ def graph(
     Raises GradientError for a tensor without a graph, or for "gradient" after it was freed; ArgumentError for another
     colour.
     """
-    if not isinstance(y, Tensor) or not y.requires_grad:
-        raise GradientError(f"viz.graph: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
+    expect_graph("viz.graph", y)
     given = (names if names is not None else caller_names()).items()
     labels = {id(t): name for name, t in given}
     results = {node_of(t.op).id: (name, t) for name, t in given if t.op is not None}
@@ -159,6 +158,12 @@ def graph(
     if repeat:
         nodes, edges = folding.repeat(nodes, edges)
     return Graph(nodes, edges, f"graph of {describe(y)}", legend)
+
+
+def expect_graph(name: str, y: Any) -> None:
+    """Raise GradientError, by the name of what was called, for what has no graph."""
+    if not isinstance(y, Tensor) or not y.requires_grad:
+        raise GradientError(f"{name}: {describe(y)} has no graph: it depends on no Var, or was made under no_grad")
 
 
 def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:

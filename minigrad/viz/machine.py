@@ -47,7 +47,8 @@ class Listing:
 def kernel(y: Tensor, machine: bool = True) -> Picture:
     """The kernels of the op that made y, and of its way back, side by side.
 
-    machine: with LLVM's text and the assembly, for which each is compiled once more, in some tenths of a second.
+    machine: with LLVM's text and the assembly of kernels of the CPU, for which each is compiled once more, in some
+    tenths of a second.
     Raises GradientError for a tensor without a recorded op, or whose graph was freed; KernelError for machine code
     where NUMBA_DISABLE_JIT=1 lets none be made.
     """
@@ -56,6 +57,7 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
     node = current(y)
     if node.saved is None and node.op.saves[node.mask]:
         raise GradientError("viz.kernel: the graph was freed by an earlier backward; call it before that")
+    machine = machine and node.plan.device.kind == "cpu"
     columns = {"forward": forward(node, machine)}
     for k, title, found in backward(node, machine):
         columns[f"backward, to {title}" if title else f"backward {k}"] = found

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import descend, reachable, seed
 from minigrad.autodiff.hooks import Around
-from minigrad.insight.tape import Row, counted, in_units, tape
+from minigrad.insight.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.picture import ACCENT, COOL, INK, LINE, MONO, Picture, box, drawing, label
@@ -86,7 +86,7 @@ def memory(y: Tensor) -> Memory:
     the allocator's peak is counted anew.  What an op needs while it runs forward is not shown.
     Raises GradientError where y has no graph, or it has been freed.
     """
-    rows = tape(y).rows
+    rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])
     steps = Steps(y.storage.allocator)
     looked: list[Any] = [Measured(node, steps) for node in nodes]

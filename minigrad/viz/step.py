@@ -19,7 +19,7 @@ from minigrad.insight.shown import image_html
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
-from minigrad.viz.graph import Graph, caller_names, graph
+from minigrad.viz.graph import Graph, caller_names, expect_graph, graph
 
 HERE = Path(__file__).parent
 
@@ -138,6 +138,7 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     names: names for Vars that have none of their own; the caller's variables serve when omitted.
     Raises GradientError for a tensor without a graph, or with one that was freed.
     """
+    expect_graph("viz.step", y)
     labels = names if names is not None else caller_names()
     picture = graph(y, names=labels, fold=False, repeat=False)
     film = frames_of(y, {node.id: node.label.split("\n")[0] for node in picture.nodes})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, MinigradError
 
 
 def test_both_ways_from_the_scalar_function_to_the_assembly(tmp_path: Path) -> None:
@@ -54,3 +54,21 @@ def test_without_the_compiler_it_says_what_cannot_be_shown() -> None:
         env={"NUMBA_DISABLE_JIT": "1", "PATH": ""},
     )  # fmt: skip
     assert "== forward" in done.stdout and "is not compiled: NUMBA_DISABLE_JIT is set" in done.stdout
+
+
+def test_of_another_device_it_shows_what_runs_there_and_no_machine_code() -> None:
+    with mg.override(cuda="simulator"):
+        x = mg.Var([1.0, 2.0], name="x", device="cuda")
+        picture = mg.viz.kernel(x.exp())
+    assert "== forward" in picture.text and "cuda.threadIdx" in picture.text and "LLVM" not in picture.html
+    z = mg.Var([1.0, 2.0], name="z", device="reference")
+    assert "LLVM" not in mg.viz.kernel(z.exp()).html
+
+
+@pytest.mark.parametrize("name", ["step", "graph", "kernel", "memory"])
+def test_errors_name_what_was_called(name: str) -> None:
+    freed = (mg.Var([1.0]) * mg.Var([2.0])).exp()
+    freed.backward()
+    for given in (3, mg.ones(2), *([] if name == "graph" else [freed])):
+        with pytest.raises(MinigradError, match=rf"^viz\.{name}: "):
+            getattr(mg.viz, name)(given)
