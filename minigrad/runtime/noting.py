@@ -34,6 +34,12 @@ class _Savers(threading.local):
         self.stack: list[Saver] = []
 
 
+class _Name(str):
+    """The name of one block, which is told from equal names of others by identity."""
+
+    __slots__ = ()
+
+
 class _Scopes(threading.local):
     names: tuple[str, ...] = ()
 
@@ -91,13 +97,14 @@ def scope(name: str) -> Iterator[None]:
 
     With a number in the name, as "layer 1", blocks of the same ops that follow each other are drawn once.
     """
-    before = scopes.names
-    scopes.names = (*before, str(name))
+    here = _Name(name)
+    scopes.names = (*scopes.names, here)
     watch(1)
     try:
         yield
     finally:
-        scopes.names = before
+        # Blocks of generators end in any order: each takes out its own name alone.
+        scopes.names = tuple([each for each in scopes.names if each is not here])
         watch(-1)
 
 

@@ -72,6 +72,20 @@ def test_scopes_nest_end_with_their_block_and_belong_to_a_thread() -> None:
     assert not mg.settings.noting
 
 
+def test_a_scope_of_a_generator_that_outlives_the_block_around_it_ends_alone() -> None:
+    def batches() -> Any:
+        with mg.viz.scope("data"):
+            yield mg.Var([1.0]) * 2.0
+
+    with mg.viz.scope("step"):
+        going = batches()
+        a = next(going)
+    going.close()
+    with mg.viz.scope("later"):
+        b = mg.Var([1.0]) * 2.0
+    assert [scope_of.get(y.op) for y in (a, b)] == [("step", "data"), ("later",)]
+
+
 def test_a_scope_that_a_path_leaves_and_enters_again_stays_open() -> None:
     nodes = [Node("a", "one"), Node("b", "two"), Node("c", "three")]
     edges = [Edge("a", "b"), Edge("b", "c")]
