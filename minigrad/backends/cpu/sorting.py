@@ -9,14 +9,12 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import keep_macro
+from minigrad.backends.ordering import Ordering
 from minigrad.backends.steps import Steps, Value
-from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
-from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import sorting
 from minigrad.kernels.orders import key_of
@@ -29,29 +27,13 @@ FEW = 32  # up to so many of the best are kept in order while the row is read
 PART = 4  # `first_few` looks at the digits of a row: it pays where at most a quarter is wanted
 
 
-class Sorting(Family):
+class Sorting(Family, Ordering):
     """The preparers of orders."""
 
-    @serves(requests.Sort)
-    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
-        steps = Steps(self, (out,), (a,))
-        self._order(steps, steps.outs[0], None, dim, descending)
-        return steps.launch
-
-    @serves(requests.Ordered)
-    def sort(self, values: Spec, places: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
-        if values.layout is not places.layout:
-            return self.lower(requests.Ordered(dim, descending), (values, places), (a,))
-        steps = Steps(self, (values, places), (a,))
-        self._order(steps, steps.outs[1], steps.outs[0], dim, descending)
-        return steps.launch
-
-    def _order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
+    def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
         """Positions in the order of the elements, and what stands there if it is asked for."""
         a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
-        if out.layout.numel == 0:
-            return
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
         rows = prod(dims)
         chunk, chunks = pieces(rows, CHUNK // n)

@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.folding import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.cuda.texts import keep_macro
+from minigrad.backends.ordering import Ordering
 from minigrad.backends.steps import Steps, Value
-from minigrad.core import requests
 from minigrad.core.dtype import DType, int64, uint8
-from minigrad.core.op import Spec
 from minigrad.core.plan import walk, without
 from minigrad.kernels.cuda import sorting
 from minigrad.kernels.cuda.target import CUDA
@@ -69,27 +67,13 @@ def stages(n: int, wanted: int, tile: int) -> Iterator[Stage]:
         n, length, merges = made, kept, FEWER * wanted > tile
 
 
-class Sorting(Family):
+class Sorting(Family, Ordering):
     """The preparers of orders."""
 
-    @serves(requests.Sort)
-    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
-        steps = Steps(self, (out,), (a,))
-        self._order(steps, steps.outs[0], None, dim, descending)
-        return steps.launch
-
-    @serves(requests.Ordered)
-    def sort(self, values: Spec, places: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
-        steps = Steps(self, (values, places), (a,))
-        self._order(steps, steps.outs[1], steps.outs[0], dim, descending)
-        return steps.launch
-
-    def _order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
+    def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
         """Positions in the order of the elements, and what stands there if it is asked for."""
         a = steps.operands[0]
         n, wanted = a.shape[dim], out.shape[dim]
-        if out.layout.numel == 0:
-            return
         specs = (out, a, values or out)
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in specs])
         groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))

@@ -1,0 +1,34 @@
+"""Elements in order, and positions in that order: what is the same wherever they are sorted."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from minigrad.backends.base import Backend, Launch, serves
+from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
+from minigrad.core.op import Spec
+
+
+class Ordering(Backend):
+    """The preparers; a family of kernels adds `order`."""
+
+    @abstractmethod
+    def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
+        """Positions in the order of the operand's elements, and what stands there if it is asked for."""
+
+    @serves(requests.Sort)
+    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        steps = Steps(self, (out,), (a,))
+        if out.layout.numel:
+            self.order(steps, steps.outs[0], None, dim, descending)
+        return steps.launch
+
+    @serves(requests.Ordered)
+    def sort(self, values: Spec, places: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        if values.layout is not places.layout:
+            return self.lower(requests.Ordered(dim, descending), (values, places), (a,))
+        steps = Steps(self, (values, places), (a,))
+        if places.layout.numel:
+            self.order(steps, steps.outs[1], steps.outs[0], dim, descending)
+        return steps.launch
