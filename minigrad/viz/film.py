@@ -86,6 +86,9 @@ def frames_of(y: Tensor, names: Mapping[str, str]) -> Film:
     """
     way = flow(y, name="viz.step")
     steps = [(step, rules_of(step)) for step in way.steps]
+    # Many ops may be called mul: which of them is meant, the number of its step says.
+    numbered = {name_of(step.node): f"{step.node.op.label}, step {k}" for k, step in enumerate(way.steps, 1)}
+    names = {**names, **numbered}
     expected: dict[int, int] = {}
     for _, rules in steps:
         for rule in rules:

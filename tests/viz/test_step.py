@@ -61,7 +61,9 @@ def test_what_is_kept_and_let_go_is_said() -> None:
     product, exponential = film.frames[1:]
     assert [name for name, _ in product.saved] == ["a", "b"] and product.freed == "a (64 B)", "x stays with its Var"
     assert exponential.freed == "y (64 B)"
-    assert product.operands == (("a", "exp"), ("b", "x")) and product.declared.startswith("minigrad/ops/arithmetic.py:")
+    assert product.operands == (("a", "exp, step 3"), ("b", "x")) and product.declared.startswith(
+        "minigrad/ops/arithmetic.py:"
+    )
     assert all(Path(file).is_file() for frame in film.frames for file in frame.kernels) and product.kernels
 
 
@@ -120,6 +122,7 @@ def test_printed_it_is_a_text() -> None:
     text = str(film).splitlines()
     assert text[0] == "backward from float32(), 4 steps" and text[-1] == "gradient of x: [11, 7, 13]"
     assert "     a (x) gets ȳ · b = [3, 1, 4]; in all [8, 6, 9], 2 of 3" in text
+    assert "     a (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     b (mul, step 3) gets ȳ = [1, 1, 1]" in text
     assert repr(film) == "Steps(4 steps back from float32())" and len(film) == 4
 
 
