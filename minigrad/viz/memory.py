@@ -16,7 +16,8 @@ from minigrad.autodiff.hooks import Around
 from minigrad.insight.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.viz.picture import ACCENT, COOL, INK, LINE, MONO, Picture, box, drawing, label
+from minigrad.viz.picture import ACCENT, COOL, LINE, Picture, box, drawing, label
+from minigrad.viz.svg import INK, MONO
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
 SAVED, PASSING = "#c9d8ee", "#f6d9ae"

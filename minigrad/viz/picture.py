@@ -6,10 +6,9 @@ from html import escape
 from pathlib import Path
 
 from minigrad.errors import ArgumentError
+from minigrad.viz.svg import INK, SANS
 
-INK, PALE, LINE, ACCENT, COOL = "#1f2933", "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
-SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-MONO = "Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
+PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
 
 
 class Picture:
@@ -31,19 +30,23 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write it as a page of its own, .html, or .svg where it is one.  Raises ArgumentError for another ending."""
         target = Path(path)
-        ending = target.suffix.lower()
-        if ending == ".svg" and self.svg:
+        if self.svg and target.suffix.lower() == ".svg":
             target.write_text(self.svg, encoding="utf-8")
-        elif ending == ".html":
-            target.write_text(
-                f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.title)}</title>'
-                f'<meta name="viewport" content="width=device-width"></head><body>{self.html}</body></html>\n',
-                encoding="utf-8",
-            )
-        else:
-            endings = ".html or .svg" if self.svg else ".html"
-            raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
-        return target
+            return target
+        return save_page(target, self.title, self.html, ".html or .svg" if self.svg else ".html")
+
+
+def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
+    """Write HTML as a page of its own.  Raises ArgumentError for another ending than .html; endings: what is told."""
+    target = Path(path)
+    if target.suffix.lower() != ".html":
+        raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
+    target.write_text(
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"></head><body>{body}</body></html>\n',
+        encoding="utf-8",
+    )
+    return target
 
 
 def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle", **more: str) -> str:

@@ -14,12 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minigrad.errors import ArgumentError
 from minigrad.insight.shown import image_html
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
 from minigrad.viz.graph import Graph, caller_names, expect_graph, graph
+from minigrad.viz.picture import save_page
 
 HERE = Path(__file__).parent
 
@@ -72,16 +72,7 @@ class Steps:
 
     def save(self, path: str | Path) -> Path:
         """Write the film as a page of its own.  Raises ArgumentError for another ending than .html."""
-        target = Path(path)
-        if target.suffix.lower() != ".html":
-            raise ArgumentError(f"save: {target.name!r} does not end in .html", path=str(target))
-        title = escape(f"backward from {self.what}")
-        target.write_text(
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f'<meta name="viewport" content="width=device-width"></head><body>{self.html()}</body></html>\n',
-            encoding="utf-8",
-        )
-        return target
+        return save_page(path, f"backward from {self.what}", self.html())
 
     def picture(self) -> str:
         """The graph, with what is known of each value where the pointer rests."""

@@ -17,7 +17,8 @@ from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.viz.explain import address
-from minigrad.viz.picture import COOL, INK, LINE, MONO, PALE, Picture, box, drawing, label
+from minigrad.viz.picture import COOL, LINE, PALE, Picture, box, drawing, label
+from minigrad.viz.svg import INK, MONO
 
 CELL, GAP, MARGIN = 34, 8, 16
 PLACES = 64  # of the buffer, or elements, that are drawn
