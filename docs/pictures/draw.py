@@ -1,14 +1,16 @@
-"""Draws the picture at the top of the README: `python docs/pictures/draw.py`."""
+"""Draws the pictures of README and site that are kept: `python -m docs.pictures.draw`."""
 
 from pathlib import Path
 
 import minigrad as mg
+from docs.pictures import house
 
 HERE = Path(__file__).parent
 
 
 def main(folder: Path = HERE) -> None:
-    """A small network's graph."""
+    """The graph at the top of the README, and the house of the page on architecture."""
+    (folder / "house.svg").write_text(house.draw(), encoding="utf-8")
     mg.manual_seed(0)
     x = mg.randn(8, 4)
     w1, b1, w2 = mg.Var(mg.randn(4, 6), name="w1"), mg.Var(mg.zeros(6), name="b1"), mg.Var(mg.randn(6, 3), name="w2")

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import minigrad as mg
-from site_pages import ops
+from site_pages import benchmarks, ops
 
 HEADER = "(written by docs/site_pages; change the declaration instead)\n"
 
@@ -18,6 +18,7 @@ def write(root: Path) -> None:
     pages = {f"ops/{name}.md": text for name, text in ops.pages().items()}
     pages["ops.md"] = ops.index()
     pages["functions.md"] = functions()
+    pages["benchmarks.md"] = benchmarks.page(root / "docs" / "benchmarks")
     for name, text in pages.items():
         put(target / name, text)
     for old in (target / "ops").glob("*.md"):

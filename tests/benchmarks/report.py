@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import minigrad as mg
+from minigrad.cli.doctor import vector_text
 from tests.benchmarks import limits
 from tests.benchmarks.case import Case
 from tests.benchmarks.timing import Times, copy_rate
@@ -110,7 +111,19 @@ def machine() -> str:
     return ", ".join(parts)
 
 
+def processor() -> str:
+    """The kind of processor, and the vectors that kernels are compiled for."""
+    return vector_text().rpartition("CPU ")[2] + ", vectors of " + vector_text().partition(",")[0]
+
+
 def save(results: Sequence[Result], path: Path) -> None:
-    """All numbers, for comparison with another run."""
-    found = {"machine": machine(), "rows": [result.facts() for result in results]}
+    """All numbers with four digits, for comparison with another run and for `docs/benchmarks/`."""
+    found = {"machine": machine(), "processor": processor(), "rows": [rounded(result.facts()) for result in results]}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def rounded(found: Any) -> Any:
+    """The same with four digits of each float."""
+    if isinstance(found, dict):
+        return {name: rounded(value) for name, value in found.items()}
+    return float(f"{found:.4g}") if isinstance(found, float) else found
