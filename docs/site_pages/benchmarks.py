@@ -30,7 +30,7 @@ TYPICAL = (
     "training/step of 784-512-512-10, batch 64",
     "programs/step of a GRU with attention, 16x12 words",
 )  # of each kind one, slower ones too
-MARKS = (0.5, 1, 2, 4, 8, 16)  # of the axis, in times of PyTorch
+MARKS = (0.5, 1, 2, 4, 8)  # of the axis, in times of PyTorch
 
 
 def page(folder: Path) -> str:

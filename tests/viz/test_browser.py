@@ -144,6 +144,36 @@ def test_nothing_is_wider_than_the_page(opened: Any, scheme: str, width: int) ->
         page.click('[data-do="next"]')
 
 
+# What VS Code's notebooks do with HTML (extensions/notebook-renderers/src/index.ts): it is set as text, and scripts are
+# made again and appended; the webview's policy lets inline scripts and styles run, and nothing be loaded.
+VS_CODE = """(html) => {
+  const output = document.body.appendChild(document.createElement("div"));
+  output.innerHTML = html;
+  for (const old of Array.from(output.getElementsByTagName("script"))) {
+    const made = document.createElement("script");
+    made.text = old.innerText;
+    output.appendChild(made).parentNode.removeChild(made);
+  }
+}"""
+POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"
+
+
+def test_it_works_as_an_output_of_vs_code_twice_on_a_page(chromium: Any) -> None:
+    wrong: list[str] = []
+    page = chromium.new_page()
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.set_content(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><body></body>')
+    for make in (simple, fan_in):
+        page.evaluate(VS_CODE, mg.viz.step(make())._repr_html_())
+    first, second = (page.locator(".mg-step").nth(k) for k in (0, 1))
+    second.locator('[data-do="next"]').click()
+    assert second.locator("output").inner_text().startswith("step 1 of")
+    assert first.locator("output").inner_text().startswith("start")
+    page.close()
+    assert wrong == []
+
+
 def test_without_scripts_all_of_it_can_be_read(chromium: Any, tmp_path: Path) -> None:
     film = mg.viz.step(simple())
     context = chromium.new_context(java_script_enabled=False)
