@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from minigrad.__main__ import main
-from minigrad.cli.doctor import find_op
+from minigrad.cli.doctor import files_of, find_op
+from minigrad.ops.record import schema
 
 
 def test_kernel_prints_the_file_and_the_loop(capsys):
@@ -27,6 +28,19 @@ def test_kernel_finds_the_op_behind_a_function_of_another_name(capsys):
 def test_kernel_takes_parameters_that_have_a_default_as_they_are(capsys):
     assert main(["kernel", "argsort"]) == 0
     assert "radix" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("layout", ["dense", "tiled"])
+def test_kernel_knows_operands_for_every_op(layout):
+    kinds = {name: "int32" if name.startswith("bitwise") else "float32" for name in schema}
+    ops = [name for name, op in schema.items() if op.kind != "view"]
+    assert [name for name in ops if not files_of(name, kinds[name], layout, False)] == []
+
+
+def test_kernel_finds_what_convolutions_and_pools_call(capsys):
+    for name, title in (("conv2d", "conv_"), ("conv_transpose1d", "conv_"), ("max_pool2d", "pool_max_pool")):
+        assert main(["kernel", name, "--layout", "strided"]) == 0
+        assert f"/{title}" in capsys.readouterr().out
 
 
 def test_kernel_finds_the_op_of_every_public_function_that_is_one():

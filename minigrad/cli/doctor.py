@@ -10,13 +10,11 @@ import sys
 from collections import Counter
 from importlib import metadata
 
-import numpy as np
-
 import minigrad as mg
 from minigrad.backends.parallel import get_num_threads, threading_layer
+from minigrad.cli.samples import CALLED, operands_of, params_of
 from minigrad.config import settings
 from minigrad.core.device import CPU, Device
-from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import MinigradError
 from minigrad.kernels.calling import team
@@ -171,16 +169,8 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device 
     op = find_op(name)
     if op.kind == "view":
         raise mg.ArgumentError(f"{name} is a view: arithmetic on strides (declared at {op.where}), no kernel runs")
-    shape = (256, 256) if parallel else (8, 8)
-    sample = {
-        "dense": Layout.contiguous(shape),
-        "rows": Layout.contiguous((shape[0], 2 * shape[1])).narrow(1, 0, shape[1]),
-        "strided": Layout.contiguous((shape[0], 2 * shape[1])).slice(1, 0, None, 2),
-        "tiled": Layout.contiguous((256, 256)).transpose(0, 1),
-    }[layout]
-    kinds = [operand_dtype(op.name, operand, dtype) for operand in op.operands]
-    specs = [(index_layout(op.name, operand, sample), kind) for operand, kind in zip(op.operands, kinds, strict=True)]
-    files = kernel_files(op, specs, device, sample_params(op.name, op.params, shape, device))
+    large = parallel or layout == "tiled"
+    files = kernel_files(op, operands_of(op, dtype, layout, large), device, params_of(op, device, large))
     # Large operands run the same kernel, and the loop that shares its tasks.
     return [*files, team().path] if parallel and device is CPU else files
 
@@ -192,7 +182,7 @@ def find_op(name: str) -> Op:
     """
     # Looked at first: the ops of layers are declared when this module is imported.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
-    found = getattr(function, "op", None) or schema.get(name)
+    found = getattr(function, "op", None) or schema.get(CALLED.get(name, name))
     if found is not None:
         return found
     for op in schema.values():
@@ -204,25 +194,3 @@ def find_op(name: str) -> Op:
     near = difflib.get_close_matches(name, {op.label: op for op in schema.values()}, n=3, cutoff=0.5)
     meant = f"do you mean {' or '.join(near)}? " if near else ""
     raise mg.ArgumentError(f"there is no op {name!r}; {meant}`sorted(mg.schema)` lists all {len(schema)}")
-
-
-def operand_dtype(op: str, operand: str, dtype: str) -> mg.DType:
-    """Conditions are bool, indices int64, all else as asked for."""
-    known = {"condition": mg.bool, "mask": mg.bool, "index": mg.int64, "starts": mg.int64}
-    return known.get(operand) or mg.as_dtype(dtype)
-
-
-def index_layout(op: str, operand: str, sample: Layout) -> Layout:
-    """A 1-d index for the ops that take one."""
-    return Layout.contiguous((sample.shape[0],)) if operand == "index" and op.startswith("index_") else sample
-
-
-def sample_params(op: str, params: dict[str, object], shape: tuple[int, ...], device: Device) -> dict[str, object]:
-    """Parameters that make sense for a matrix, or what they are where nothing is said."""
-    known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device,
-             "shape": shape, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
-    needed = {"count": 8, "parts": 1}
-    return {
-        name: known.get(name, needed.get(name, np.nan) if default is inspect.Parameter.empty else default)
-        for name, default in params.items()
-    }

@@ -1,0 +1,108 @@
+"""Operands that an op can be shown with: `python -m minigrad kernel NAME` prints the kernels of a sample.
+
+Most ops take matrices; those that want something else are in the tables.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.core.device import Device
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.ops.record import schema
+
+# Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and what is left of them.
+SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1}
+LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1}
+ROW = {"weight": "c", "bias": "c"}
+SHAPES: Mapping[str, Mapping[str, str]] = {
+    "avg_pool": {"x": "nkss"},
+    "avg_pool_back": {"output": "nkhh"},
+    "conv": {"x": "nkss", "weight": "kktt", "bias": "k"},
+    "conv_input": {"output": "nkoo", "weight": "kktt"},
+    "conv_weight": {"output": "nkoo", "x": "nkss"},
+    "cross_entropy": {"target": "r"},
+    "cross_entropy_backward": {"target": "r", "g": "r"},
+    "layer_norm": ROW,
+    "layer_norm_backward": ROW,
+    "layer_norm_gradients": ROW,
+    "linear": {"bias": "c"},
+    "max_pool": {"x": "nkss"},
+    "max_pool_back": {"output": "nkhh", "x": "nkss"},
+    "max_pool_indices": {"x": "nkss"},
+    "max_pool_pick": {"h": "nkss", "x": "nkss"},
+    "rms_norm": ROW,
+    "rms_norm_backward": ROW,
+    "rms_norm_gradients": ROW,
+}
+# Parameters that are sizes, by letter, and the others.
+SIZES: Mapping[str, Mapping[str, str]] = {
+    "avg_pool": {"size": "hh"},
+    "avg_pool_back": {"size": "ss"},
+    "conv": {"size": "oo"},
+    "conv_input": {"size": "ss"},
+    "conv_weight": {"size": "tt"},
+    "max_pool": {"size": "hh"},
+    "max_pool_back": {"size": "ss"},
+    "max_pool_indices": {"size": "hh"},
+    "max_pool_pick": {"size": "hh"},
+    "put": {"size": "rc", "stride": "c1"},
+}
+CONVOLVED = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
+POOLED = {**CONVOLVED, "window": (2, 2), "stride": (2, 2), "pad_counts": True, "divisor": None}
+CLASSES = {"ignore": -100, "reduction": "none"}
+PARAMS: Mapping[str, Mapping[str, object]] = {
+    **dict.fromkeys(("conv", "conv_input", "conv_weight"), CONVOLVED),
+    **dict.fromkeys(("max_pool", "max_pool_back", "max_pool_indices", "max_pool_pick"), POOLED),
+    **dict.fromkeys(("avg_pool", "avg_pool_back"), POOLED),
+    **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
+    "put": {"storage_offset": 0},
+}
+DTYPES = {"condition": "bool", "mask": "bool", "index": "int64", "starts": "int64", "target": "int64"}
+# Functions that look at their arguments and call one op.
+CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "conv_input" for d in (1, 2, 3)} | {
+    f"{kind}_pool{d}d": f"{kind}_pool" for kind in ("max", "avg") for d in (1, 2, 3)
+}  # fmt: skip
+
+
+def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layout, mg.DType]]:
+    """A layout and a dtype for each operand: conditions are bool, indices int64, all else as asked for."""
+    sizes = LARGE if large else SMALL
+    given = []
+    for name in op.operands:
+        shape = tuple(sizes[letter] for letter in SHAPES.get(op.name, {}).get(name, "rc"))
+        listed = name == "index" and op.name.startswith("index_")
+        kind = DTYPES.get(name, dtype)
+        given.append((Layout.contiguous(shape[:1]) if listed else laid_out(shape, layout), mg.as_dtype(kind)))
+    return given
+
+
+def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
+    """A layout of the kind "dense", "rows", "strided" or "tiled", which a vector cannot be: it is dense there."""
+    last = len(shape) - 1
+    if layout == "dense" or (layout == "tiled" and last < 1):
+        return Layout.contiguous(shape)
+    if layout == "tiled":
+        return Layout.contiguous((*shape[:-2], shape[-1], shape[-2])).transpose(last - 1, last)
+    wide = Layout.contiguous((*shape[:-1], 2 * shape[-1]))
+    return wide.narrow(last, 0, shape[-1]) if layout == "rows" else wide.slice(last, 0, None, 2)
+
+
+def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
+    """Parameters that make sense for such operands, or what they are where nothing is said."""
+    sizes = LARGE if large else SMALL
+    matrix = (sizes["r"], sizes["c"])
+    known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
+             "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
+    needed = {"count": 8, "parts": 1}
+    found = {}
+    for name, default in op.params.items():
+        told = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
+        found[name] = known.get(name, told)
+    own = {name: tuple(sizes[letter] for letter in letters) for name, letters in SIZES.get(op.name, {}).items()}
+    return found | {name: value for name, value in PARAMS.get(op.name, {}).items() if name in found} | own
