@@ -55,7 +55,7 @@ from minigrad.ops import (
     trigonometry,
     views,
 )  # fmt: skip
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
 
 METHODS: dict[Any, str] = {
@@ -95,11 +95,16 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 
 def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+    if len(shape) == 1 and shape[0].__class__ is tuple:
+        shape = shape[0]
+    found = views.seen(x, shape)
+    if found is not None:
+        return found
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise ArgumentError(
             "view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view"
         )
-    return views.as_view(x, shape=as_shape(shape, "view", hole=True))
+    return views.remembered(x, shape, as_shape(shape, "view", hole=True))
 
 
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -180,15 +185,16 @@ def matrix_transpose(x: Tensor) -> Tensor:
     """A view with the last two dims swapped."""
     if x.ndim < 2:
         raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}", op="mT")
-    return views.transpose(x, dim0=-2, dim1=-1)
+    return views.full_transpose(x) if x.ndim == 2 else views.transpose(x, dim0=-2, dim1=-1)
 
 
 def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a view."""
-    expect_tensors("t", x)
+    if x.__class__ not in PLAIN:
+        expect_tensors("t", x)
     if x.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dims, got {describe(x)}; use .mT or transpose", op="t")
-    return views.transpose(x, dim0=0, dim1=1) if x.ndim == 2 else views.full_transpose(x)
+    return views.full_transpose(x)
 
 
 # ---- attaching ------------------------------------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def view(
                     for each in v:
                         if each.__class__ is not int:
                             return view_of(op, x, given)
-                elif v.__class__ is not int:
+                elif v.__class__ is not int and v is not None:
                     return view_of(op, x, given)
             key = (x.layout, x.dtype, x.device, *given.items())
             plan = plans.get(key)

@@ -143,6 +143,9 @@ def as_view(layout, *, shape: ViewShape):
     return layout.view(shape)
 
 
+AS_VIEW = as_view.op  # type: ignore[attr-defined]
+
+
 @view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
 def flip(layout, *, dims: ViewDims):
     """Reversed along each of `dims`, by negative strides."""
@@ -253,11 +256,9 @@ def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     expect_tensors("reshape", x)
     if len(shape) == 1 and shape[0].__class__ is tuple:
         shape = shape[0]
-    # What was asked for before is known as it was written; 2.0 would be the same key as 2.
-    plain = all(n.__class__ is int for n in shape) and x.__class__ in PLAIN
-    plan = as_view.op.plans.get((x.layout, x.dtype, x.device, shape)) if plain else None  # type: ignore[attr-defined]
-    if plan is not None:
-        return run_view(as_view.op, plan, x)  # type: ignore[attr-defined]
+    found = seen(x, shape)
+    if found is not None:
+        return x if found.layout is x.layout else found  # a `view` of that shape is a tensor of its own
     wanted = as_shape(shape, "reshape", hole=True)
     try:
         layout = x.layout.reshape(wanted)
@@ -267,17 +268,33 @@ def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
         return x
     if layout is None:
         return as_view(clone(x), shape=wanted)
-    if plain:
-        key = (x.layout, x.dtype, x.device, shape)
-        return run_view(as_view.op, plan_for(as_view.op, (x,), {"shape": wanted}, key), x)  # type: ignore[attr-defined]
-    return as_view(x, shape=wanted)
+    return remembered(x, shape, wanted)
+
+
+def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
+    """The view of x in a shape, if it was asked for before as it is written here; 2.0 would be the same key as 2."""
+    if x.__class__ not in PLAIN:
+        return None
+    for n in shape:
+        if n.__class__ is not int:
+            return None
+    plan = AS_VIEW.plans.get((x.layout, x.dtype, x.device, shape))
+    return None if plan is None else run_view(AS_VIEW, plan, x)
+
+
+def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Tensor:
+    """The view of x in a shape, kept for `seen` under the shape as it was written.  Raises as `as_view` does."""
+    if x.__class__ not in PLAIN or any(n.__class__ is not int for n in shape):
+        return as_view(x, shape=wanted)
+    return run_view(AS_VIEW, plan_for(AS_VIEW, (x,), {"shape": wanted}, (x.layout, x.dtype, x.device, shape)), x)
 
 
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
     expect_tensors("flatten", x)
-    if x.ndim == 0:
-        return reshape(x, 1)
+    whole = start_dim.__class__ is end_dim.__class__ is int and start_dim == 0 and end_dim == -1
+    if x.ndim == 0 or (whole and x.numel()):
+        return reshape(x, -1)
     first = normalize_dim(start_dim, x.ndim, "flatten", x)
     last = normalize_dim(end_dim, x.ndim, "flatten", x)
     if first > last:

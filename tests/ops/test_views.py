@@ -38,3 +38,26 @@ def test_chunks_of_an_empty_dim_are_as_many_as_asked_for() -> None:
     left, right = mg.zeros(3, 0).chunk(2, 1)
     assert left.shape == right.shape == (3, 0)
     assert [c.shape for c in mg.zeros(5).chunk(4)] == [(2,), (2,), (1,)]
+
+
+@pytest.mark.parametrize("again", range(3))  # what was asked for before is found by another way
+def test_shapes_that_were_asked_for_before_give_what_they_gave_the_first_time(again: int) -> None:
+    x = mg.Var(np.arange(6.0).reshape(2, 3))
+    assert x.view(2, 3) is not x and x.view((2, 3)).op.op.label == "view"
+    assert x.reshape(2, 3) is x and x.reshape((2, 3)) is x and x.reshape([2, 3]) is x
+    assert x.view(3, -1).shape == x.view([3, -1]).shape == x.reshape(-1, 2).shape == (3, 2)
+    assert x.flatten().tolist() == x.mT.flatten().view(3, 2).mT.flatten().tolist() == list(range(6))
+    for refused in ((4, -1), (7,), (-1, -1)):
+        with pytest.raises(mg.ShapeError):
+            x.view(*refused)
+    with pytest.raises(mg.ShapeError):
+        x.mT.view(6)
+    for refused in ((6.0,), (mg.float32,)):
+        with pytest.raises(mg.ArgumentError):
+            x.view(*refused)
+    with pytest.raises(mg.ArgumentError):
+        x.flatten(0.0, -1)
+    assert [v.op.op.label for v in (x.t(), x.mT, x.T)] == ["permute"] * 3
+    assert mg.zeros(2, 0, 3).flatten().shape == (0,) and mg.tensor(1.0).flatten().shape == (1,)
+    (g,) = mg.grad((x.view(6) * mg.arange(6, dtype=mg.float64)).sum() + x.t().flatten().sum(), [x])
+    assert g.tolist() == [[1, 2, 3], [4, 5, 6]]
