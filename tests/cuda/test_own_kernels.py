@@ -176,7 +176,20 @@ def by_keyword(x, *, out):
     out[0] = x[0]
 
 
+FACTOR = 2
+
+
+def of_its_surroundings(x, out):
+    """Uses names of the module, also in a function of its own."""
+
+    def twice(value):
+        return FACTOR * value + sum(pytest for _ in range(2))
+
+    out[0] = twice(x[0])
+
+
 @pytest.mark.parametrize(("function", "given", "words"), [
+    (of_its_surroundings, [2], "np, math, cuda, not FACTOR, pytest of its surroundings; pass it as an argument"),
     (shifted.function, [2, 1], "shifted: missing a required argument: 'by'"),
     (shifted.function, [2, 1, 2, 3], "shifted: too many positional arguments"),
     (by_keyword, [2], "by_keyword: too many positional|by_keyword: missing a required"),

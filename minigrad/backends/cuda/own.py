@@ -6,7 +6,9 @@ The function is one of a module, as the compiler sees it: it knows `np`, `math`,
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
+import symtable
 from collections.abc import Callable
 from functools import cache
 from operator import index
@@ -76,6 +78,19 @@ def written_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], frozen
     return names, frozenset({node.id for node in used}.intersection(names))
 
 
+def surroundings(name: str, text: str) -> list[str]:
+    """The names that a kernel uses and that are not there when it runs, in their order."""
+    from minigrad.kernels.cuda.native import natives
+
+    known = {"cuda", "device", "libdevice", "math", "np", name, *natives(), *dir(builtins)}
+    tables, found = [symtable.symtable(text, name, "exec")], set()
+    while tables:
+        table = tables.pop()
+        found |= {x.get_name() for x in table.get_symbols() if x.is_global() and x.is_referenced()}
+        tables += table.get_children()
+    return sorted(found - known)
+
+
 def written(function: Callable[..., Any], count: int) -> list[int]:
     """Which of its first `count` arguments a kernel may write to, by their places."""
     names, through = written_names(function)
@@ -86,9 +101,17 @@ def written(function: Callable[..., Any], count: int) -> list[int]:
 def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers: int) -> Program:
     """The module of a kernel: the function, and what calls it with its pointers and integers.
 
-    Raises DTypeError for elements that are kept as others, ArgumentError for more or fewer arguments than it has.
+    Raises DTypeError for elements that are kept as others, ArgumentError for more or fewer arguments than it has, and
+    for names of its surroundings.
     """
     name, text = function.__name__, text_of(function)
+    unknown = surroundings(name, text)
+    if unknown:
+        raise ArgumentError(
+            f"{name}: a kernel knows its arguments, np, math, cuda, not {', '.join(unknown)} of its surroundings; "
+            "pass it as an argument, or write it out in the kernel",
+            op="kernel",
+        )
     try:
         inspect.signature(function).bind(*dtypes, *range(numbers))
     except TypeError as error:
