@@ -90,7 +90,9 @@ def without_casts(term: Term) -> Term:
 
 
 def turned(term: Term) -> bool:
-    """Whether it is the transpose of the last two dims."""
+    """Whether it is the transpose of a matrix, or of the last two dims."""
+    if term.name == "permute":
+        return tuple(term.params["dims"]) == (1, 0)
     return term.name == "transpose" and sorted(term.params.values()) == [-2, -1]
 
 
