@@ -26,7 +26,7 @@ def write(root: Path) -> None:
             old.unlink()
     copies = target / "notebooks"
     copies.mkdir(parents=True, exist_ok=True)
-    for notebook in sorted((root / "notebooks").glob("[0-9]*.ipynb")):
+    for notebook in sorted((root / "notebooks").glob("[0-9A]*.ipynb")):
         put(copies / notebook.name, notebook.read_text(encoding="utf-8"))
     for old in copies.glob("*.ipynb"):
         if not (root / "notebooks" / old.name).exists():

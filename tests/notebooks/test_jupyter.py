@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-PAGES = sorted([*NOTEBOOKS.glob("[0-9]*.ipynb"), *NOTEBOOKS.glob("solutions/*.ipynb")])
+PAGES = sorted([*NOTEBOOKS.glob("[0-9A]*.ipynb"), *NOTEBOOKS.glob("solutions/*.ipynb")])
 MISSING = [name for name in ("nbclient", "ipykernel") if not importlib.util.find_spec(name)]
 pytestmark = [
     pytest.mark.jupyter,
