@@ -6,6 +6,7 @@ from minigrad.viz.graph import Graph, graph
 from minigrad.viz.machine import kernel
 from minigrad.viz.memory import Memory, memory
 from minigrad.viz.picture import Picture
+from minigrad.viz.precision import Precision, precision
 from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
@@ -13,6 +14,7 @@ __all__ = [
     "Graph",
     "Memory",
     "Picture",
+    "Precision",
     "Steps",
     "explain",
     "explanation",
@@ -21,6 +23,7 @@ __all__ = [
     "kernels",
     "layout",
     "memory",
+    "precision",
     "scope",
     "step",
 ]

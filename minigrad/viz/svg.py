@@ -51,23 +51,34 @@ ARROW_LENGTH: Final = 7.0
 SANS: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 MONO: Final = "Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
 
+# Tints that say how much, all of which can be written on: from little to much, what is not finite, and none.
+STEPS: Final = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")
+ODD: Final = "#d8b4fe"
+NONE: Final = "#e5e7eb"
+
 # What a colour is on black.
 DARK: Final = {
     "#ffffff": "#12171c", INK: "#e4e9ee", ARROW: "#9aa5b1", "#eef3fb": "#1d2b40", "#fdf0cf": "#423410",
     "#f3f3f3": "#2a2f34", "#e2f3e4": "#17351f", "#f1ecf9": "#2e2342", "#e8edf2": "#27313b", "#fde7e4": "#43201b",
+    **dict(zip(STEPS, ("#33291c", "#4d3516", "#6b3f14", "#8a3f1e", "#a8322a"))), ODD: "#5b2a86", NONE: "#3a4149",
 }  # fmt: skip
+
+
+Cells = Sequence[Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
 class Node:
     """One box. The first line of `label` is its name, further lines are details; `hint` is shown under the pointer, and
-    `tint` is a colour in place of that of the kind."""
+    `tint` is a colour in place of that of the kind.  `cells` is a table below the label: rows of equally many (text,
+    colour), with "" for no colour."""
 
     id: str
     label: str
     kind: str = "op"
     hint: str = ""
     tint: str = ""
+    cells: Cells = ()
 
 
 @dataclass(frozen=True)
@@ -160,7 +171,7 @@ def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
         f"<title>{_text(node.hint or ' '.join(lines))}</title>"
         f'<rect x="{_number(cx - width / 2)}" y="{_number(cy - height / 2)}" width="{_number(width)}" '
         f'height="{_number(height)}" rx="{_number(radius)}" fill="{node.tint or style.fill}" stroke="{style.line}" '
-        f'stroke-width="1.3"{dashes}/>{"".join(texts)}</g>'
+        f'stroke-width="1.3"{dashes}/>{"".join(texts)}{_table(node.cells, cx, baseline + 3)}</g>'
     )
 
 
@@ -216,7 +227,33 @@ def _is_left(edge: Edge, route: list[Point], drawing: Arrangement) -> bool:
 def _size(node: Node) -> tuple[float, float]:
     head, *details = node.label.split("\n")
     width = max([_advance(head, HEAD_SIZE), *(_advance(line, TEXT_SIZE) for line in details)])
-    return max(36.0, width + 2 * PADDING), LINE_HEIGHT * (1 + len(details)) + 2 * PADDING - 6
+    width = max(width, sum(_columns(node.cells)))
+    return max(36.0, width + 2 * PADDING), LINE_HEIGHT * (1 + len(details) + len(node.cells)) + 2 * PADDING - 6
+
+
+def _columns(cells: Cells) -> list[float]:
+    """The widths of the columns of a table."""
+    return [max(_advance(text, TEXT_SIZE) for text, _ in column) + 8 for column in zip(*cells)]
+
+
+def _table(cells: Cells, x: float, y: float) -> str:
+    """The table of a box, centred around x and below y."""
+    widths = _columns(cells)
+    parts = []
+    for i, row in enumerate(cells):
+        left, top = x - sum(widths) / 2, y + LINE_HEIGHT * i
+        for width, (text, colour) in zip(widths, row):
+            if colour:
+                parts.append(
+                    f'<rect x="{_number(left + 1)}" y="{_number(top)}" width="{_number(width - 2)}" '
+                    f'height="{_number(LINE_HEIGHT - 2)}" rx="2" fill="{colour}"/>'
+                )
+            parts.append(
+                f'<text x="{_number(left + width / 2)}" y="{_number(top + LINE_HEIGHT - 5)}" font-family="{MONO}" '
+                f'font-size="{TEXT_SIZE:g}">{_text(text)}</text>'
+            )
+            left += width
+    return "".join(parts)
 
 
 def _advance(text: str, size: float) -> float:

@@ -13,10 +13,8 @@ from minigrad.insight.flow import flow, values
 from minigrad.insight.tape import in_units, size_of
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
+from minigrad.viz.svg import NONE, ODD, STEPS
 
-STEPS = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")  # from little to much; all can be written on
-ODD = "#d8b4fe"  # a gradient that is not finite
-NONE = "#e5e7eb"
 STRENGTH = ("", NONE, *STEPS, ODD)
 
 Legend = list[tuple[str, str]]

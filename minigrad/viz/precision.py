@@ -1,0 +1,230 @@
+"""The precision microscope: one graph in several dtypes, and at each value how much of it is wrong.
+
+`precision(f, x)` runs f in float64, float32 and both halves and shows the graph once, with a row for each dtype at each
+box: the error that arose there, and all that is wrong so far, coloured by how many digits that has cost.
+`insight/precision.py` measures.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+from ml_dtypes import finfo
+
+from minigrad.core.dtype import DType, as_dtype, float64
+from minigrad.errors import ArgumentError
+from minigrad.insight.precision import Error, Vertex, compared
+from minigrad.ops.creation import tensor
+from minigrad.runtime.tensor import Tensor
+from minigrad.viz import svg
+from minigrad.viz.picture import Picture
+
+DTYPES = ("float32", "float16", "bfloat16")
+NAME = "viz.precision"
+NUMBERS = 3  # elements of a value that are written out
+LOST = 0.1  # the relative error from which on not even the first digit is right
+GAIN = 4.0  # how many times larger an op must make an error to be named for it
+LEGEND = (
+    (svg.NONE, "exact"), (svg.STEPS[0], "up to 1 eps"), (svg.STEPS[1], "up to 10: a digit lost"),
+    (svg.STEPS[2], "up to 100: two lost"), (svg.STEPS[3], "more"), (svg.STEPS[4], "no digit left"),
+    (svg.ODD, "not finite"),
+)  # fmt: skip
+
+
+class Precision(Picture):
+    """The picture, and its numbers.
+
+    vertices: inputs, constants and results of ops in the order in which they came to be; each has `right`, its value in
+    float64, and `errors` by dtype: `own` arose in the op, `total` is all that is wrong so far, and the `size` of either
+    is the relative error of the worst element in units of the dtype's eps.
+    """
+
+    def __init__(
+        self, title: str, vertices: Sequence[Vertex], ends: set[int], dtypes: Sequence[DType], dark: bool
+    ) -> None:
+        self.vertices, self.dtypes = tuple(vertices), tuple(dtypes)
+        told = [finding(self.vertices, ends, dtype) for dtype in dtypes]
+        text = "\n".join([title, *table(self.vertices, self.dtypes), *told])
+        drawn = svg.draw(
+            [box_of(vertex, self.dtypes, vertex.number in ends) for vertex in vertices], arrows(vertices),
+            title=title, legend=LEGEND, dark=dark,
+        )  # fmt: skip
+        items = "".join(f"<li>{escape(line)}</li>" for line in told)
+        html = (
+            f'<div style="max-width:100%;overflow-x:auto">{drawn}</div><ul>{items}</ul>'
+            f'<details><summary>all numbers</summary><pre style="overflow-x:auto">{escape(text)}</pre></details>'
+        )
+        super().__init__(title, text, html, drawn)
+
+
+def precision(
+    f: Callable[..., Any], *inputs: Any, dtypes: Sequence[Any] = DTYPES, names: Sequence[str] | None = None,
+    dark: bool = False,
+) -> Precision:  # fmt: skip
+    """Where f loses its digits: each value of f(*inputs) in several dtypes, beside the same value in float64.
+
+    inputs: tensors, arrays or numbers; floats are rounded to each dtype, and their rounding is the first error.
+    dtypes: what is compared with float64.  names: of the inputs; the parameters of f, if left out.  dark: on black.
+    Tensors that f brings along are used as they are, so they can make a wider dtype of what they meet.  Where f casts
+    from float to float, the box of what was cast shows the error.
+    For gradients, give `mg.func.grad(f)`: its way back is ops like any other.
+    Raises ArgumentError where f takes another way in one of the dtypes, computes nothing from its inputs, or there is
+    no dtype narrower than float64 and no float input; DTypeError where f raises in one of them.
+    """
+    wanted = tuple(as_dtype(dtype) for dtype in dtypes)
+    if not wanted or any(not dtype.is_float or dtype is float64 for dtype in wanted):
+        shown = ", ".join(map(str, wanted)) or "none"
+        raise ArgumentError(
+            f"{NAME}: dtypes are floats that float64 is compared with: some of {', '.join(DTYPES)}, not {shown}"
+        )
+    given = [
+        x.detach() if isinstance(x, Tensor) else tensor(x, float64 if isinstance(x, (int, float)) else None)
+        for x in inputs
+    ]
+    if not any(x.dtype.is_float for x in given):
+        raise ArgumentError(f"{NAME}: f needs an input of floats, whose dtype can be changed")
+    called = tuple(names) if names is not None else parameters_of(f, len(given))
+    vertices, ends = compared(f, given, called, wanted, NAME)
+    told = getattr(f, "__name__", type(f).__name__)
+    title = f"{told}({', '.join(called)}) in {', '.join(map(str, wanted))}, beside float64"
+    return Precision(title, vertices, ends, wanted, dark)
+
+
+def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
+    """What f calls its first arguments."""
+    try:
+        found = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
+    except (TypeError, ValueError):
+        found = []
+    return tuple(found[k] if k < len(found) else f"x{k + 1}" for k in range(count))
+
+
+# ---- numbers as words and colours -----------------------------------------------------------------------------------
+
+
+def eps_of(dtype: DType) -> float:
+    """The distance from 1 to the next number."""
+    return float(finfo(dtype.numpy).eps)
+
+
+def size_text(error: Error, eps: float) -> str:
+    """An error in eps; where no digit is left, with a mark."""
+    if not error.finite:
+        return f"{error.got:g}"
+    if not math.isfinite(error.size):
+        return "lost"
+    mark = "!" if error.size * eps >= LOST else ""
+    if error.size < 10 or error.size >= 1e5:
+        return f"{error.size:.2g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-") + mark
+    return f"{error.size:.0f}{mark}"
+
+
+def colour_of(error: Error, eps: float) -> str:
+    """How many digits an error costs, as a colour."""
+    if not error.finite:
+        return svg.ODD
+    if error.size == 0:
+        return svg.NONE
+    return svg.STEPS[4] if error.size * eps >= LOST else svg.STEPS[sum(error.size > limit for limit in (1, 10, 100))]
+
+
+def value_text(vertex: Vertex) -> str:
+    """The value in float64, or its shape where it has many elements."""
+    found = vertex.right
+    if found.size > NUMBERS or not found.size:
+        return str(found.shape)
+    text = ", ".join(f"{x:.6g}" if found.dtype.kind == "f" else str(x) for x in found.reshape(-1).tolist())
+    return f"[{text}]" if found.ndim else text
+
+
+def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
+    """What there is to say of a dtype: how the result is, where values stop to be finite, or where digits go."""
+    eps = eps_of(dtype)
+    rows = [(vertex, vertex.errors[dtype]) for vertex in vertices]
+    spoiled = next(((vertex, errors.total) for vertex, errors in rows if not errors.total.finite), None)
+    if spoiled is not None:
+        vertex, error = spoiled
+        return f"{dtype}: {named(vertex)} is {error.got:g}{place_of(error)}, and {error.right:.6g} in float64"
+    told = f"{dtype}: "
+    off = max((vertices[k].errors[dtype].total for k in ends), key=lambda error: error.size, default=None)
+    if off is not None:
+        lost = "no digit is right" if off.size * eps >= LOST else f"off by {size_text(off, eps)} eps"
+        told += f"the result is {off.got:.8g}{place_of(off)}, and {off.right:.8g} in float64"
+        told += f": {lost}" if off.size else ": exact"
+    came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
+    vertex = max(vertices, key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
+    came, errors = came_in[vertex], vertex.errors[dtype]
+    if errors.total.size >= GAIN * max(came, 1.0):
+        own, total = (size_text(error, eps) for error in (errors.own, errors.total))
+        told += f"; most goes at {named(vertex)}: {came:.2g} eps came in, {own} arose, {total} go on"
+    return told
+
+
+def place_of(error: Error) -> str:
+    """Where an element stands, if there are several."""
+    return f" at {list(error.index)}" if error.index else ""
+
+
+def named(vertex: Vertex) -> str:
+    """A vertex by number and name."""
+    return f"#{vertex.number} {vertex}"
+
+
+def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
+    """A line a vertex; exact constants are left out."""
+    head = ["", "", "float64", *[word for dtype in dtypes for word in (f"{dtype} own", "all")]]
+    rows = [head]
+    for vertex in vertices:
+        if vertex.kind == "constant" and exact(vertex):
+            continue
+        sizes = [size_text(e, eps_of(d)) for d in dtypes for e in (vertex.errors[d].own, vertex.errors[d].total)]
+        rows.append([f"#{vertex.number}", vertex.name, value_text(vertex), *sizes])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    legend = "errors of the worst element, in eps (" + ", ".join(f"{d} {eps_of(d):.2g}" for d in dtypes) + ")"
+    told = "own: what arose in the op; all: what is wrong so far; !: no digit is left"
+    lines = [
+        "  ".join(cell.ljust(width) if k < 3 else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths)))
+        for row in rows
+    ]
+    return [legend, told, *[line.rstrip() for line in lines]]
+
+
+def exact(vertex: Vertex) -> bool:
+    """Whether it is right in every dtype."""
+    return not any(errors.total.size for errors in vertex.errors.values())
+
+
+# ---- the picture ----------------------------------------------------------------------------------------------------
+
+
+def box_of(vertex: Vertex, dtypes: Sequence[DType], end: bool) -> svg.Node:
+    """A box with its table."""
+    kind = "output" if end else {"input": "var", "constant": "constant"}.get(vertex.kind, "op")
+    id_ = f"p{vertex.number}"
+    if kind == "constant" and exact(vertex):
+        return svg.Node(id_, value_text(vertex), kind, "a constant, exact in each dtype")
+    rows = [(("", ""), ("own", ""), ("all", ""))]
+    for dtype in dtypes:
+        errors, eps = vertex.errors[dtype], eps_of(dtype)
+        own, total = ((size_text(error, eps), colour_of(error, eps)) for error in (errors.own, errors.total))
+        rows.append(((str(dtype), ""), own, total))
+    head = value_text(vertex) if kind == "constant" else f"#{vertex.number} {vertex.name}\n{value_text(vertex)}"
+    return svg.Node(id_, head, kind, hint(vertex, dtypes), cells=tuple(rows))
+
+
+def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
+    """What the pointer shows: the worst element in each dtype."""
+    told = []
+    for dtype in dtypes:
+        error = vertex.errors[dtype].total
+        told.append(f"{dtype}{place_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
+    return "\n".join([str(vertex), *told])
+
+
+def arrows(vertices: Sequence[Vertex]) -> list[svg.Edge]:
+    """From operands to results."""
+    return [svg.Edge(f"p{parent}", f"p{vertex.number}") for vertex in vertices for parent in vertex.parents]
