@@ -75,8 +75,8 @@ class Vertex:
 
     def like(self, other: Vertex) -> bool:
         """Whether both are the same step of a computation."""
-        return (self.kind, self.name, self.parents, self.source, self.right.shape) == (
-            other.kind, other.name, other.parents, other.source, other.right.shape
+        return (self.kind, self.name, sorted(self.parents), self.source, self.right.shape) == (
+            other.kind, other.name, sorted(other.parents), other.source, other.right.shape
         )  # fmt: skip
 
     def __str__(self) -> str:

@@ -27,7 +27,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 NAME = "viz.precision"
 NUMBERS = 3  # elements of a value that are written out
 LOST = 0.1  # the relative error from which on not even the first digit is right
-GAIN = 4.0  # how many times larger an op must make an error to be named for it
+WORTH = 4.0  # the error of the result, in eps, from which on it is said where it comes from
 LEGEND = (
     (svg.NONE, "exact"), (svg.STEPS[0], "up to 1 eps"), (svg.STEPS[1], "up to 10: a digit lost"),
     (svg.STEPS[2], "up to 100: two lost"), (svg.STEPS[3], "more"), (svg.STEPS[4], "no digit left"),
@@ -155,13 +155,23 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
         lost = "no digit is right" if off.size * eps >= LOST else f"off by {size_text(off, eps)} eps"
         told += f"the result is {off.got:.8g}{place_of(off)}, and {off.right:.8g} in float64"
         told += f": {lost}" if off.size else ": exact"
+        if off.size < WORTH:
+            return told  # what is wrong inside did not matter
     came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
-    vertex = max(vertices, key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
-    came, errors = came_in[vertex], vertex.errors[dtype]
-    if errors.total.size >= GAIN * max(came, 1.0):
-        own, total = (size_text(error, eps) for error in (errors.own, errors.total))
-        told += f"; most goes at {named(vertex)}: {came:.2g} eps came in, {own} arose, {total} go on"
-    return told
+    vertex = max(under(vertices, ends), key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
+    own, total = (size_text(error, eps) for error in (vertex.errors[dtype].own, vertex.errors[dtype].total))
+    return f"{told}; most goes at {named(vertex)}: {came_in[vertex]:.2g} eps came in, {own} arose, {total} go on"
+
+
+def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
+    """The vertices that some others were computed from, with those; all of them where there are none."""
+    found, pending = set(), list(ends)
+    while pending:
+        number = pending.pop()
+        if number not in found:
+            found.add(number)
+            pending += vertices[number].parents
+    return [vertex for vertex in vertices if vertex.number in found or not ends]
 
 
 def place_of(error: Error) -> str:

@@ -1,0 +1,153 @@
+"""Exercises of appendix A1: the precision microscope."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from notebooks.grading import Exercise, Wrong, as_array, as_float, tried
+
+
+def expect_digits(got: Any, want: Any, what: str, allowed: float) -> None:
+    """Raise Wrong unless each element is right but for a relative error of `allowed`, however small it is."""
+    if got is None or got is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    a, b = as_array(got, what), as_array(want, what)
+    if a.shape != b.shape:
+        raise Wrong(f"{what} has shape {a.shape}, and {b.shape} was expected")
+    wrong = ~(np.abs(a - b) <= allowed * np.abs(b))
+    if wrong.any():
+        at = tuple(int(i) for i in np.argwhere(wrong)[0])
+        place = f" at {list(at)}" if at else ""
+        raise Wrong(f"{what}{place} is {a[at]:.9g}, and {b[at]:.9g} was expected")
+
+
+def gap(x: float, fraction: int) -> float:
+    """The exponent is that of the power of two at or below x."""
+    return 2.0 ** (math.frexp(x)[1] - 1 - fraction)
+
+
+def grade_gap(answer: Any) -> None:
+    """In four dtypes; at powers of two, below and above them."""
+    for fraction in (23, 10, 7, 52):
+        for x in (1.0, 1.999, 0.75, 0.1, 1000.0, 1024.0, 3.0e-3, 0.5):
+            what = f"gap({x}, {fraction})"
+            expect_digits(as_float(answer(x, fraction), what), gap(x, fraction), what, 1e-9)
+
+
+def one_minus_cos(x: Any) -> Any:
+    """Twice the square of the sine of half of it."""
+    s = (x * 0.5).sin()
+    return s * s * 2.0
+
+
+def grade_one_minus_cos(answer: Any) -> None:
+    """From 1e-9 to 3, values and slopes, in two dtypes."""
+    points = [1e-9, 3e-4, -0.02, 0.7, 2.0, 3.0]
+    for dtype, allowed in ((mg.float32, 2.0**-20), (mg.float64, 2.0**-48)):
+        x = mg.Var(points, dtype=dtype)
+        got = answer(x)
+        what = f"one_minus_cos({points}) in {dtype}"
+        exact = x.detach().double().numpy()
+        expect_digits(got, 2 * np.sin(exact / 2) ** 2, what, allowed)
+        if not isinstance(got, mg.Tensor) or got.dtype is not dtype:
+            kind = getattr(got, "dtype", type(got).__name__)
+            raise Wrong(f"{what} gives {kind}, and a tensor of the dtype of x was expected")
+        if not got.requires_grad:
+            raise Wrong(f"{what} is right, but no gradient flows through it")
+        expect_digits(mg.grad(got.sum(), x), np.sin(exact), f"the gradient of {what}", allowed)
+
+
+def careful_sum(numbers: list[Any]) -> Any:
+    """Kahan's: what an addition lost is added next time.
+
+    Source: W. Kahan, "Further remarks on reducing truncation errors", Communications of the ACM 8(1), 1965.
+    """
+    total = lost = numbers[0] - numbers[0]
+    for number in numbers:
+        number = number + lost
+        new = total + number
+        lost = (total - new) + number
+        total = new
+    return total
+
+
+def grade_careful_sum(answer: Any) -> None:
+    """Thousands of positive numbers."""
+    rng = np.random.default_rng(5)
+    for what, numbers in (
+        ("4096 tenths in float16", np.full(4096, 0.1, np.float16)),
+        ("3000 numbers from 0 to 1 in float16", rng.random(3000).astype(np.float16)),
+        ("0.25, and 3000 times 0.0001, in float16", np.array([0.25] + 3000 * [1e-4], np.float16)),
+        ("20000 tenths in float32", np.full(20000, 0.1, np.float32)),
+    ):
+        got = as_float(tried(answer, list(numbers), on=what), f"the sum of {what}")
+        eps = float(np.finfo(numbers.dtype).eps)
+        expect_digits(got, math.fsum(map(float, numbers)), f"the sum of {what}", 2 * eps)
+
+
+def unscaled_gradient(loss: Callable[[Any], Any], w: Any, scale: float) -> Any:
+    """The division has to come after the cast."""
+    return mg.grad(loss(w) * scale, w).to(mg.float32) / scale
+
+
+def grade_unscaled_gradient(answer: Any) -> None:
+    """Gradients that float16 does not have, and one that it has."""
+    for exponent, scale in ((-15, 2.0**14), (-17, 2.0**15), (-8, 2.0**6)):
+        x = mg.tensor([1.0, 2.0, 3.0, 4.0], dtype="float16") / 1024
+        w = mg.Var([0.5, 0.25], dtype="float16", name="w")
+        target = mg.tensor([[0.5], [0.25]], dtype="float16") * x + 2.0**exponent
+
+        def loss(w: Any, x: Any = x, target: Any = target) -> Any:
+            miss = w.unsqueeze(1) * x - target
+            return (miss * miss).mean()
+
+        what = f"a gradient of -2 ** {exponent} * [10, 10] / 4096, with scale={scale:g},"
+        got = answer(loss, w, scale)
+        expect_digits(got, -(2.0**exponent) * np.array([10.0, 10.0]) / 4096, what, 1e-3)
+        if getattr(got, "dtype", None) is not mg.float32:
+            raise Wrong(f"{what} is right, but in {getattr(got, 'dtype', type(got).__name__)} instead of float32")
+
+
+EXERCISES = {
+    "A1.1": Exercise(
+        "The gap is that of 1, times the power of two at or below the number.",
+        (
+            "From 1 to 2 all gaps are 2.0**-fraction. And from 2 to 4, from 1024 to 2048, from a half to 1?",
+            "With each power of two the gaps double. Which power of two is the largest that is not above x?",
+            "math.floor(math.log2(x)) is its exponent; the gap is 2.0 ** (that - fraction).",
+        ),
+        grade_gap, gap,
+    ),
+    "A1.2": Exercise(
+        "A formula without a difference has nothing to cancel.",
+        (
+            "Where x is small, cos(x) is nearly 1. Put x = 2a into the formula from school.",
+            "1 - cos(x) is 2 * sin(x/2)**2: no difference is left in it.",
+            "s = (x * 0.5).sin(), and return 2.0 * s * s.",
+        ),
+        grade_one_minus_cos, one_minus_cos,
+    ),
+    "A1.3": Exercise(
+        "What an addition loses is a number that can be kept.",
+        (
+            "Keep two numbers: the total, and what was lost when something was added to it last.",
+            "Before you add the next number to the total, add to it what was lost. Then look at what is lost now.",
+            "number = number + lost; new = total + number; lost = (total - new) + number; total = new.",
+        ),
+        grade_careful_sum, careful_sum,
+    ),
+    "A1.4": Exercise(
+        "The loss is scaled before the way back, and the gradient after it is wide enough.",
+        (
+            "The gradient of scale * loss is scale * gradient. What is multiplied, and where?",
+            "mg.grad(loss(w) * scale, w) is the scaled gradient, in float16. Divided there, it is too small again.",
+            "Cast first, with .to(mg.float32) or .float(), and divide by scale then.",
+        ),
+        grade_unscaled_gradient, unscaled_gradient,
+    ),
+}  # fmt: skip
