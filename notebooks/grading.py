@@ -35,6 +35,7 @@ MODULES = {
     "12": "gpu",
     "13": "training",
     "A1": "precision",
+    "A2": "stability",
 }
 NOT_THEIRS = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
 _given: dict[str, int] = {}  # how many hints were asked for, by exercise
@@ -129,13 +130,24 @@ def hint(name: str) -> None:
 
 def expect_close(got: Any, want: Any, what: str, tolerance: float = 1e-6) -> None:
     """Raise Wrong unless got is want, up to the tolerance, relative to 1 or to what is larger."""
+    expect(got, want, what, lambda a, b: np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+def expect_digits(got: Any, want: Any, what: str, allowed: float) -> None:
+    """Raise Wrong unless each element is right but for a relative error of `allowed`, however small it is."""
+    expect(got, want, what, lambda a, b: np.abs(a - b) <= allowed * np.abs(b))
+
+
+def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> None:
+    """Raise Wrong unless got has the shape of want, and right(got, want) holds at each element."""
     if got is None or got is Ellipsis:
         raise Wrong(f"{what} gives nothing yet; does it return?")
     a, b = as_array(got, what), as_array(want, what)
     if a.shape != b.shape:
         raise Wrong(f"{what} has shape {a.shape}, and {b.shape} was expected")
-    if not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True):
-        at = tuple(int(i) for i in np.argwhere(~np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))[0])
+    wrong = np.argwhere(~np.asarray(right(a, b)))
+    if len(wrong):
+        at = tuple(int(i) for i in wrong[0])
         place = f" at {list(at)}" if at else ""
         raise Wrong(f"{what}{place} is {a[at]:.8g}, and {b[at]:.8g} was expected")
 

@@ -9,21 +9,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import Exercise, Wrong, as_array, as_float, tried
-
-
-def expect_digits(got: Any, want: Any, what: str, allowed: float) -> None:
-    """Raise Wrong unless each element is right but for a relative error of `allowed`, however small it is."""
-    if got is None or got is Ellipsis:
-        raise Wrong(f"{what} gives nothing yet; does it return?")
-    a, b = as_array(got, what), as_array(want, what)
-    if a.shape != b.shape:
-        raise Wrong(f"{what} has shape {a.shape}, and {b.shape} was expected")
-    wrong = ~(np.abs(a - b) <= allowed * np.abs(b))
-    if wrong.any():
-        at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        place = f" at {list(at)}" if at else ""
-        raise Wrong(f"{what}{place} is {a[at]:.9g}, and {b[at]:.9g} was expected")
+from notebooks.grading import Exercise, Wrong, as_float, expect_digits, tried
 
 
 def gap(x: float, fraction: int) -> float:

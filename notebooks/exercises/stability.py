@@ -1,0 +1,159 @@
+"""Exercises of appendix A2: stability."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from notebooks.grading import Exercise, Wrong, as_float, expect_close, expect_digits
+
+Piece = tuple[float, float]
+
+
+def looked_at(answer: Any, x: Any, what: str, weights: Any) -> tuple[Any, Any]:
+    """(value, gradient of <weights, value>) of an answer.  Raises Wrong where no gradient flows."""
+    y = answer(x)
+    if y is None or y is Ellipsis:
+        raise Wrong(f"{what} gives nothing yet; does it return?")
+    if not isinstance(y, mg.Tensor):
+        raise Wrong(f"{what} gives {type(y).__name__}, and a tensor was expected")
+    if y.shape != weights.shape:
+        raise Wrong(f"{what} has shape {y.shape}, and {weights.shape} was expected")
+    if not y.requires_grad:
+        raise Wrong(f"{what} is cut from x: no gradient flows through it")
+    return y, mg.grad((y * mg.from_numpy(weights).to(y.dtype)).sum(), x)
+
+
+def row_logsumexp(x: Any) -> Any:
+    """Each row less its own largest."""
+    top = x.amax(1, keepdim=True)
+    return ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1)
+
+
+def grade_row_logsumexp(answer: Any) -> None:
+    """Rows that lie thousands apart, as many as columns."""
+    for rows in (
+        [[0.0, 0.5, -0.25], [1.0, 1.0, 1.0], [2.0, -3.0, 0.0]],
+        [[1000.0, 999.0, 998.0], [-1000.0, -1001.0, -1000.5], [0.0, 1.0, -200.0]],
+    ):
+        z = np.array(rows)
+        top = z.max(1, keepdims=True)
+        sums = np.exp(z - top).sum(1, keepdims=True)
+        weights = np.array([1.0, -2.0, 0.5])
+        what = f"row_logsumexp({rows})"
+        y, g = looked_at(answer, mg.Var(rows, dtype="float32"), what, weights)
+        expect_close(y, (np.log(sums) + top)[:, 0], what, 1e-5)
+        wanted = weights[:, None] * np.exp(z - top) / sums
+        expect_close(g, wanted, f"the gradient of {what}, its elements times {weights.tolist()},", 1e-5)
+
+
+def log_of_contrary(x: Any) -> Any:
+    """By expm1 near 0 and by log1p far from it; the far one never sees what is near."""
+    near = x > -math.log(2.0)
+    far = mg.where(near, -1.0, x)
+    return mg.where(near, (-x.expm1()).log(), (-far.exp()).log1p())
+
+
+def grade_log_of_contrary(answer: Any) -> None:
+    """Values and slopes from near 0 to -80, in two dtypes."""
+    points = [-1e-10, -1e-4, -0.3, -0.8, -5.0, -40.0, -80.0]
+    for dtype, allowed in ((mg.float32, 2.0**-19), (mg.float64, 2.0**-46)):
+        x = mg.Var(points, dtype=dtype)
+        what = f"log_of_contrary({points}) in {dtype}"
+        y, g = looked_at(answer, x, what, np.ones(len(points)))
+        exact = x.detach().double().numpy()
+        value = np.array([math.log(-math.expm1(v)) if v > -0.5 else math.log1p(-math.exp(v)) for v in exact])
+        expect_digits(y, value, what, allowed)
+        expect_digits(g, -1.0 / np.expm1(-exact), f"the gradient of {what}", allowed)
+
+
+def unit_rows(x: Any) -> Any:
+    """Two where: the root never sees a 0, and what is 0 stays."""
+    squares = (x * x).sum(1, keepdim=True)
+    zero = squares == 0.0
+    return mg.where(zero, 0.0, x / mg.where(zero, 1.0, squares).sqrt())
+
+
+def grade_unit_rows(answer: Any) -> None:
+    """With rows of zeros, and without."""
+    for rows in ([[3.0, 4.0], [1.0, -2.0], [-5.0, 12.0]], [[0.0, 0.0], [6.0, -8.0], [0.0, 2.0]]):
+        x = np.array(rows)
+        weights = np.array([[1.0, 2.0], [-1.0, 0.5], [2.0, 3.0]])
+        length = np.sqrt((x * x).sum(1, keepdims=True))
+        safe = np.where(length == 0, 1.0, length)
+        unit = x / safe
+        slope = np.where(length == 0, 0.0, (weights - unit * (weights * unit).sum(1, keepdims=True)) / safe)
+        what = f"unit_rows({rows})"
+        y, g = looked_at(answer, mg.Var(rows, dtype="float64"), what, weights)
+        expect_close(y, unit, what, 1e-9)
+        expect_close(g, slope, f"the gradient of {what}, its elements times {weights.tolist()},", 1e-9)
+
+
+def merged(a: Piece, b: Piece) -> Piece:
+    """Both totals on the larger top."""
+    top = max(a[0], b[0])
+    if top == -math.inf:
+        return top, 0.0
+    return top, a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top)
+
+
+def grade_merged(answer: Any) -> None:
+    """Pieces near and far from each other, in both orders, and empty ones."""
+    empty = (-math.inf, 0.0)
+    pieces = [(0.0, 1.5), (1.0, 2.0), (-1000.0, 1.0), (1000.0, 3.0), (999.0, 1.25), empty]
+    for a in pieces:
+        for b in pieces:
+            what = f"merged({a}, {b})"
+            got, want = answer(a, b), merged(a, b)
+            if got is None or got is Ellipsis:
+                raise Wrong(f"{what} gives nothing yet; does it return?")
+            if not isinstance(got, (tuple, list)) or len(got) != 2:
+                raise Wrong(f"{what} should give two numbers, and gave {got!r}")
+            top, total = (as_float(each, what) for each in got)
+            if top != want[0]:
+                raise Wrong(f"{what} has the top {top:g}, and {want[0]:g} was expected")
+            expect_close(total, want[1], f"the total of {what}", 1e-12)
+
+
+EXERCISES = {
+    "A2.1": Exercise(
+        "Each row is shifted by its own largest score.",
+        (
+            "It is `shifted` of section 2, for each row by itself. Which largest score has to be taken out of a row?",
+            "x.amax(1, keepdim=True) has one number a row, and a shape that can be subtracted from x.",
+            "top = x.amax(1, keepdim=True); ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1).",
+        ),
+        grade_row_logsumexp, row_logsumexp,
+    ),
+    "A2.2": Exercise(
+        "The small piece is taken in before it meets the 1: expm1 near 0, log1p far from it.",
+        (
+            "For x near 0, exp(x) is nearly 1, and 1 - exp(x) is -x.expm1(). For x far below, exp(x) itself is small.",
+            "mg.where(x > -0.7, (-x.expm1()).log(), (-x.exp()).log1p()) has the right values. Its gradient has a nan: "
+            "near 0, the branch that is not chosen has the logarithm of 0.",
+            "Give that branch something harmless where it is not chosen: far = mg.where(x > -0.7, -1.0, x).",
+        ),
+        grade_log_of_contrary, log_of_contrary,
+    ),
+    "A2.3": Exercise(
+        "The root never sees a 0, and a row of zeros depends on nothing.",
+        (
+            "It is exercise 03.3 once more: what must the root see in the place of a 0?",
+            "squares = (x * x).sum(1, keepdim=True), and mg.where(squares == 0, 1.0, squares).sqrt() is a safe length.",
+            "Divide by the safe length, and put mg.where(squares == 0, 0.0, ...) around it, so the gradient is 0 too.",
+        ),
+        grade_unit_rows, unit_rows,
+    ),
+    "A2.4": Exercise(
+        "Both totals are brought to the larger top, and then they can be added.",
+        (
+            "Totals can be added if they are sums of exp(score - top) with the same top. Which one is safe?",
+            "The larger one. A total moves from its own top to another by a factor: exp(own top - new top).",
+            "top = max(a[0], b[0]); a[1] * math.exp(a[0] - top) + b[1] * math.exp(b[0] - top); two empty pieces apart.",
+        ),
+        grade_merged, merged,
+    ),
+}  # fmt: skip
