@@ -265,6 +265,8 @@ for epoch in range(epochs):
 # * [01_nudging](01_nudging.ipynb) and the chapters after it build all this from nothing, with exercises that grade
 #   themselves; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb) go on from
 #   sections 6 and 7.
+# * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits go, and where
+#   whole numbers do.
 # * `docs/tour.md` is the reading order of the source: an hour for one call and one backward, then the rest.
 # * `docs/add_an_op.md` adds an op to minigrad itself.
 # * `examples/` has the same steps as scripts, and `python -m minigrad doctor` says what your machine offers.

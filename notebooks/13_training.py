@@ -409,6 +409,9 @@ print(written(w, "The class "))
 # Pieces of words, of about the right length, and nothing means anything. It has seen a few hundred batches, for a few
 # seconds. Give it more steps, more width and a second block, and watch the loss.
 #
+# Here the path ends. Two appendices go on where numbers do not do what formulas say: [A1](A1_precision.ipynb), where
+# digits are lost, and [A2](A2_stability.ipynb), where a loss becomes `nan`.
+#
 # ## Exercises
 #
 # **13.1** The loss, by hand: `scores` (n, classes) and `truth` (n,) to the mean of $-\log$ of the probability of the

@@ -138,6 +138,15 @@ def expect_digits(got: Any, want: Any, what: str, allowed: float) -> None:
     expect(got, want, what, lambda a, b: np.abs(a - b) <= allowed * np.abs(b))
 
 
+def expect_digits_at(points: Any, got: Any, want: Any, what: str, allowed: float) -> None:
+    """`expect_digits` of a function of single numbers, which names the point.  what: the function, with {x} in it."""
+    a, b = as_array(got, what.format(x=points)), as_array(want, what)
+    if a.shape != b.shape:
+        raise Wrong(f"{what.format(x=points)} has shape {a.shape}, and {b.shape} was expected")
+    for x, mine, right in zip(points, a, b, strict=True):
+        expect_digits(mine, right, what.format(x=x), allowed)
+
+
 def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> None:
     """Raise Wrong unless got has the shape of want, and right(got, want) holds at each element."""
     if got is None or got is Ellipsis:

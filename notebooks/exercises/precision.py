@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from notebooks.grading import Exercise, Wrong, as_float, expect_digits, tried
+from notebooks.grading import Exercise, Wrong, as_float, expect_digits, expect_digits_at, tried
 
 
 def gap(x: float, fraction: int) -> float:
@@ -37,15 +37,17 @@ def grade_one_minus_cos(answer: Any) -> None:
     for dtype, allowed in ((mg.float32, 2.0**-20), (mg.float64, 2.0**-48)):
         x = mg.Var(points, dtype=dtype)
         got = answer(x)
-        what = f"one_minus_cos({points}) in {dtype}"
+        what = f"one_minus_cos({{x}}) in {dtype}"
         exact = x.detach().double().numpy()
-        expect_digits(got, 2 * np.sin(exact / 2) ** 2, what, allowed)
+        if got is None or got is Ellipsis:
+            raise Wrong("one_minus_cos(x) gives nothing yet; does it return?")
+        expect_digits_at(points, got, 2 * np.sin(exact / 2) ** 2, what, allowed)
         if not isinstance(got, mg.Tensor) or got.dtype is not dtype:
             kind = getattr(got, "dtype", type(got).__name__)
-            raise Wrong(f"{what} gives {kind}, and a tensor of the dtype of x was expected")
+            raise Wrong(f"one_minus_cos(x) for x in {dtype} gives {kind}, and a tensor of the dtype of x was expected")
         if not got.requires_grad:
-            raise Wrong(f"{what} is right, but no gradient flows through it")
-        expect_digits(mg.grad(got.sum(), x), np.sin(exact), f"the gradient of {what}", allowed)
+            raise Wrong("one_minus_cos(x) has the right values, but no gradient flows through it")
+        expect_digits_at(points, mg.grad(got.sum(), x), np.sin(exact), f"the slope of {what}", allowed)
 
 
 def careful_sum(numbers: list[Any]) -> Any:
@@ -92,7 +94,7 @@ def grade_unscaled_gradient(answer: Any) -> None:
             miss = w.unsqueeze(1) * x - target
             return (miss * miss).mean()
 
-        what = f"a gradient of -2 ** {exponent} * [10, 10] / 4096, with scale={scale:g},"
+        what = f"unscaled_gradient(loss, w, {scale:g})"
         got = answer(loss, w, scale)
         expect_digits(got, -(2.0**exponent) * np.array([10.0, 10.0]) / 4096, what, 1e-3)
         if getattr(got, "dtype", None) is not mg.float32:
