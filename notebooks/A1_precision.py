@@ -204,7 +204,7 @@ print(mg.viz.precision(mended, rods))
 # number that costs no rounding, and nothing may change.
 
 # %%
-small = (0.25 * mg.arange(50)).sin().mul(64.0).round()  # whole numbers from -64 to 64
+small = mg.from_numpy(np.round(64 * np.sin(np.arange(50.0) / 4)).astype(np.float32))  # whole numbers
 for f in (variance, mended):
     found = [f(small + shift).item() for shift in (0.0, 1024.0, 65536.0)]
     print(f"{f.__name__:8} moved by 0, 1024 and 65536:", [round(v, 1) for v in found])
@@ -229,8 +229,7 @@ print("4096 tenths in float16:", half[-1], " a million in float32:", single[-1])
 # million errors all have the same sign for long stretches. What does minigrad do?
 
 # %%
-tenth = mg.tensor(0.1, dtype="float16")
-print("4096 tenths in float16:", tenth.expand(4096).sum().item())
+print("4096 tenths in float16:", mg.full((4096,), 0.1, dtype="float16").sum().item())
 print("a million in float32:  ", mg.full((1_000_000,), 0.1).sum().item())
 
 # %% [markdown]

@@ -74,7 +74,7 @@ def test_a_gradient_is_looked_at_like_any_function() -> None:
 
 
 def test_overflow_and_underflow_are_named() -> None:
-    found = mg.viz.precision(lambda x: x.exp().log(), 20.0)
+    found = mg.viz.precision(lambda x: x.exp() + 1.0, 20.0, dtypes=["float32", "float16"])
     assert "float16: #1 exp() at " in str(found) and " is inf, and 4.85165e+08 in float64" in str(found)
     assert by_name(found, "exp").errors[mg.float32].total.finite
     assert svg.ODD in found.svg
@@ -87,7 +87,7 @@ def test_several_results_views_whole_numbers_and_masks() -> None:
         values, places = x.reshape(2, 2).sort(1)
         return {"a": mg.where(values > 0.0, values, 0.0).T, "b": [places, x.argmax()]}
 
-    found = mg.viz.precision(f, mg.tensor([3.0, 1.0, -1.0, 2.0]))
+    found = mg.viz.precision(f, mg.tensor([3.0, 1.0, -1.0, 2.0]), dtypes=["float32"])
     names = [vertex.name for vertex in found.vertices]
     assert {"sort.values", "sort.indices", "where", "argmax", "gt"} <= set(names)
     assert all(errors.total.size == 0 for vertex in found.vertices for errors in vertex.errors.values())
@@ -125,9 +125,9 @@ def test_another_way_is_refused_with_both_lines() -> None:
     def f(x: Any) -> Any:
         if (x * x).item() > 0:
             return x.exp()
-        return x.sin()
+        return x.sqrt()
 
-    with pytest.raises(ArgumentError, match=r"another way in float16 than in float64: here comes sin\(\) at .*, there "
+    with pytest.raises(ArgumentError, match=r"another way in float16 than in float64: here comes sqrt\(\) at .*, there "
                                             r"exp\(\) at .*:\d+; .* mg.where in place of if"):  # fmt: skip
         mg.viz.precision(f, 1e-5)
     with pytest.raises(ArgumentError, match=r"here it ends, there exp\(\)"):
