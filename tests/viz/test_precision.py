@@ -77,9 +77,23 @@ def test_overflow_and_underflow_are_named() -> None:
     found = mg.viz.precision(lambda x: x.exp() + 1.0, 20.0, dtypes=["float32", "float16"])
     assert "float16: #1 exp() at " in str(found) and " is inf, and 4.85165e+08 in float64" in str(found)
     assert by_name(found, "exp").errors[mg.float32].total.finite
-    assert svg.ODD in found.svg
+    assert found.svg.count(svg.ODD) == 1 + 3  # in the legend; own and all of exp, all of what comes of it
+    nothing = mg.viz.precision(lambda x: x.exp() - x.exp(), 20.0, dtypes=["float16"])
+    end = nothing.vertices[-1].errors[mg.float16]
+    assert math.isnan(end.total.got) and end.total.size == math.inf and end.own.size == 0 and "nan" in nothing.svg
     small = mg.viz.precision(lambda x: x * x, 1e-4, dtypes=["float16"])
     assert small.vertices[1].errors[mg.float16].own.size == 1024.0 and "1024!" in str(small)
+
+
+def test_what_the_result_does_not_come_of_is_not_blamed() -> None:
+    def loss(w: Any) -> Any:
+        miss = w * 0.0009765625
+        return (miss * miss * 0.0009765625).sum()  # the square is 0 in float16, and its slope is not
+
+    found = mg.viz.precision(mg.func.grad(loss), 1.5 * 2.0**-6, dtypes=["float16"])
+    squares = [vertex for vertex in found.vertices if vertex.errors[mg.float16].own.size == 1024.0]
+    assert len(squares) >= 2 and f"most goes at #{squares[0].number} " not in str(found)
+    assert "no digit is right; most goes at #" in str(found)
 
 
 def test_several_results_views_whole_numbers_and_masks() -> None:
@@ -168,5 +182,7 @@ def test_the_picture_the_text_and_the_page_say_the_same(tmp_path: Path) -> None:
     assert "#5  sub   0.0158074            0    355            0     12             0   128!" in str(found)
     assert "no digit left" in found.save(tmp_path / "a.html").read_text() and "<details>" in found._repr_html_()
     dark = mg.viz.precision(difference, 1000.0, dark=True).svg
-    assert svg.DARK[svg.STEPS[4]] in dark and not any(colour in dark for colour in (*svg.STEPS, "#ffffff"))
+    assert svg.DARK[svg.STEPS[4]] in dark and not any(
+        colour in dark for colour in (*svg.STEPS, svg.ODD, svg.NONE, "#ffffff")
+    )
     assert all(len(line) < 200 for line in str(found).splitlines()[:-3])
