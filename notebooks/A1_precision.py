@@ -104,10 +104,9 @@ def polynomial(x):
 mg.viz.precision(polynomial, 0.1)
 
 # %% [markdown]
-# The first error is at the top: a tenth is none in any of these dtypes, so the input is rounded before anything has
-# begun. Every **own** is at most 0.5, as promised. And **all** stays small: a product adds the relative errors of its
-# operands, and a sum of positive numbers has no more than the larger of them. Printed, the microscope is a table, and
-# says what it found:
+# The first error is at the top: no dtype has a tenth, so the input is rounded before anything has begun. Every **own**
+# is at most 0.5, as promised. And **all** stays small: a product adds the relative errors of its operands, and a sum of
+# positive numbers has no more than the larger of them. Printed, the microscope is a table, and says what it found:
 
 # %%
 print(mg.viz.precision(polynomial, 0.1))

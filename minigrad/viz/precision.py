@@ -90,7 +90,8 @@ def precision(
     called = tuple(names) if names is not None else parameters_of(f, len(given))
     vertices, ends = compared(f, given, called, wanted, NAME)
     told = getattr(f, "__name__", type(f).__name__)
-    title = f"{told}({', '.join(called)}) in {', '.join(map(str, wanted))}, beside float64"
+    made = ", transformed," if hasattr(f, "__wrapped__") else ""  # as by func.grad, which keeps the name
+    title = f"{told}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
     return Precision(title, vertices, ends, wanted, dark)
 
 

@@ -66,6 +66,7 @@ def test_the_rounding_of_inputs_and_of_numbers_is_an_error_of_theirs() -> None:
 def test_a_gradient_is_looked_at_like_any_function() -> None:
     x = mg.tensor([0.5, 0.3], dtype="float64")
     found = mg.viz.precision(mg.func.grad(lambda x: (x.exp() * x).sum()), x, dtypes=["float32"])
+    assert str(found).startswith("<lambda>(x), transformed, in float32, beside float64")
     (end,) = [vertex for vertex in found.vertices if vertex.number == len(found.vertices) - 1]
     assert np.allclose(end.right, np.exp([0.5, 0.3]) * np.array([1.5, 1.3]), rtol=1e-15)
     wanted = mg.func.grad(lambda x: (x.exp() * x).sum())(x.float()).numpy()
