@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
 from ml_dtypes import finfo
 
 from minigrad.core.dtype import DType, as_dtype, float64
@@ -62,29 +63,27 @@ class Precision(Picture):
 
 
 def precision(
-    f: Callable[..., Any], *inputs: Any, dtypes: Sequence[Any] = DTYPES, names: Sequence[str] | None = None,
+    f: Callable[..., Any], *inputs: Any, dtypes: Any = DTYPES, names: Sequence[str] | None = None,
     dark: bool = False,
 ) -> Precision:  # fmt: skip
     """Where f loses its digits: each value of f(*inputs) in several dtypes, beside the same value in float64.
 
-    inputs: tensors, arrays or numbers; floats are rounded to each dtype, and their rounding is the first error.
-    dtypes: what is compared with float64.  names: of the inputs; the parameters of f, if left out.  dark: on black.
+    inputs: tensors, arrays, numbers or lists of them; floats are rounded to each dtype: the first error.
+    dtypes: what is compared with float64, one or several.  names: of the inputs; the parameters of f, if left out.
+    dark: on black.
     Tensors that f brings along are used as they are, so they can make a wider dtype of what they meet.  Where f casts
     from float to float, the box of what was cast shows the error.
     For gradients, give `mg.func.grad(f)`: its way back is ops like any other.
     Raises ArgumentError where f takes another way in one of the dtypes, computes nothing from its inputs, or there is
     no dtype narrower than float64 and no float input; DTypeError where f raises in one of them.
     """
-    wanted = tuple(as_dtype(dtype) for dtype in dtypes)
+    wanted = tuple(as_dtype(dtype) for dtype in ((dtypes,) if isinstance(dtypes, (str, DType)) else dtypes))
     if not wanted or any(not dtype.is_float or dtype is float64 for dtype in wanted):
         shown = ", ".join(map(str, wanted)) or "none"
         raise ArgumentError(
             f"{NAME}: dtypes are floats that float64 is compared with: some of {', '.join(DTYPES)}, not {shown}"
         )
-    given = [
-        x.detach() if isinstance(x, Tensor) else tensor(x, float64 if isinstance(x, (int, float)) else None)
-        for x in inputs
-    ]
+    given = [as_input(x) for x in inputs]
     if not any(x.dtype.is_float for x in given):
         raise ArgumentError(f"{NAME}: f needs an input of floats, whose dtype can be changed")
     called = tuple(names) if names is not None else parameters_of(f, len(given))
@@ -93,6 +92,15 @@ def precision(
     made = ", transformed," if hasattr(f, "__wrapped__") else ""  # as by func.grad, which keeps the name
     title = f"{told}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
     return Precision(title, vertices, ends, wanted, dark)
+
+
+def as_input(x: Any) -> Tensor:
+    """An input as a tensor.  Python's numbers are floats, and float64 has all of their digits."""
+    if isinstance(x, Tensor):
+        return x.detach()
+    data = np.asarray(x)
+    written = not isinstance(x, (np.ndarray, np.generic)) and data.dtype.kind in "iuf"
+    return tensor(data, float64 if written else None)
 
 
 def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:

@@ -151,6 +151,15 @@ def test_another_way_is_refused_with_both_lines() -> None:
         mg.viz.precision(lambda x: (x * x).exp() if (x * x).item() == 0 else x * x, 1e-5)
 
 
+def test_what_is_given_keeps_its_digits_and_what_is_no_float_stays_as_it_is() -> None:
+    for given in (0.1, [0.1], np.array([0.1]), np.float64(0.1), mg.tensor(0.1, dtype="float64")):
+        found = mg.viz.precision(lambda x: x + x, given, dtypes="float32")
+        assert found.vertices[0].right == 0.1 and found.vertices[0].errors[mg.float32].total.size > 0
+    found = mg.viz.precision(lambda x, mask, k: mg.where(mask, x[k], 0.0), [1.0, 3.0], [True, False], np.array([1, 0]),
+                             dtypes=mg.float32)  # fmt: skip
+    assert found.vertices[-1].right.tolist() == [3.0, 0.0]
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"not float32, float64$"):
         mg.viz.precision(difference, 1.0, dtypes=["float32", "float64"])
