@@ -72,7 +72,8 @@ def precision(
     dtypes: what is compared with float64, one or several.  names: of the inputs; the parameters of f, if left out.
     dark: on black.
     Tensors that f brings along are used as they are, so they can make a wider dtype of what they meet.  Where f casts
-    from float to float, the box of what was cast shows the error.
+    from float to float, the box of what was cast shows the error.  An op that adds up many, as matmul, is one box: what
+    cancels inside of it is an error of its own.
     For gradients, give `mg.func.grad(f)`: its way back is ops like any other.
     Raises ArgumentError where f takes another way in one of the dtypes, computes nothing from its inputs, or there is
     no dtype narrower than float64 and no float input; DTypeError where f raises in one of them.

@@ -74,6 +74,26 @@ def test_a_gradient_is_looked_at_like_any_function() -> None:
     assert error.got == wanted[error.index] and 0 < error.size < 4
 
 
+def test_other_transforms_and_checkpoints_run_inside() -> None:
+    def f(x: Any) -> Any:
+        _, slope = mg.func.jvp(lambda r: r * r, (x,), (x,))
+        return mg.func.vmap(lambda r: r * r + mg.checkpoint(lambda s: s * s, r))(slope)
+
+    found = mg.viz.precision(f, [1.5, 0.1], dtypes="float32")
+    assert found.vertices[-1].right.tolist() == pytest.approx([2 * 4.5**2, 2 * 0.02**2])
+    assert 0 < found.vertices[-1].errors[mg.float32].total.size < 8
+
+
+def test_a_write_in_place_is_refused_in_words() -> None:
+    def f(x: Any) -> Any:
+        x = x.clone()
+        x += 1.0
+        return x
+
+    with pytest.raises(GradientError, match="belongs to a transform, which writes in place do not pass"):
+        mg.viz.precision(f, 1.0)
+
+
 def test_overflow_and_underflow_are_named() -> None:
     found = mg.viz.precision(lambda x: x.exp() + 1.0, 20.0, dtypes=["float32", "float16"])
     assert "float16: #1 exp() at " in str(found) and " is inf, and 4.85165e+08 in float64" in str(found)
