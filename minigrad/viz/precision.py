@@ -30,8 +30,8 @@ NUMBERS = 3  # elements of a value that are written out
 LOST = 0.1  # the relative error from which on not even the first digit is right
 WORTH = 4.0  # the error of the result, in eps, from which on it is said where it comes from
 LEGEND = (
-    (svg.NONE, "exact"), (svg.STEPS[0], "up to 1 eps"), (svg.STEPS[1], "up to 10: a digit lost"),
-    (svg.STEPS[2], "up to 100: two lost"), (svg.STEPS[3], "more"), (svg.STEPS[4], "no digit left"),
+    (svg.NONE, "exact"), (svg.STEPS[0], "up to 1 eps"), (svg.STEPS[1], "up to 10"),
+    (svg.STEPS[2], "up to 100"), (svg.STEPS[3], "more"), (svg.STEPS[4], "no digit left"),
     (svg.ODD, "not finite"),
 )  # fmt: skip
 

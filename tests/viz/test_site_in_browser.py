@@ -17,7 +17,8 @@ LACKS = [*MISSING, *([] if (SITE / "index.html").exists() else ["the site, which
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(LACKS), reason=f"not there: {', '.join(LACKS)}")]
 PAGES = ["index.html", "tour.html", "differences.html", "howto/debugging.html", "_generated/functions.html",
          "_generated/ops/softmax.html", "_generated/ops/tanh.html", "_generated/notebooks/03_seeing_the_graph.html",
-         "_generated/notebooks/05_tensors_are_strides.html", "_generated/notebooks/10_kernels.html"]  # fmt: skip
+         "_generated/notebooks/05_tensors_are_strides.html", "_generated/notebooks/10_kernels.html",
+         "_generated/notebooks/A1_precision.html"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
