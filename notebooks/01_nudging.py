@@ -137,6 +137,12 @@ print("from the right", one_sided(relu, 0.0, 1e-6), " from the left", (relu(0.0)
 print(mg.testing.gradcheck(mg.relu, mg.Var([-1.0, 0.0, 2.0], dtype=mg.float64)))
 
 # %% [markdown]
+# `mg.viz.curves` draws a function with its derivative. The derivative of `relu` jumps, and no line joins its two ends:
+
+# %%
+mg.viz.curves(mg.relu)
+
+# %% [markdown]
 # ## 5. Without subtraction
 #
 # Another trick, for functions that take complex numbers. Nudge along the *imaginary* axis:

@@ -23,9 +23,6 @@ from minigrad.ops.record import schema
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.film import declared, operand_name
 from minigrad.viz.mathematics import mathml, plain
-from minigrad.viz.picture import COOL, LINE, drawing, label
-
-WIDTH, HEIGHT, MARGIN = 420, 220, 30
 
 
 def rows() -> dict[str, Any]:
@@ -75,8 +72,8 @@ def page(name: str, row: Any) -> Iterator[str]:
     step = walked(row, name)
     if step is not None:
         yield from formulas(step)
-    if row.elementwise and len(row.domains) == 1 and step is not None:
-        yield from curve(row)
+    if step is not None and step.node.op.kind == "elementwise":
+        yield from curves(row, step)
     yield from ("## Dtypes", "", f"It takes {', '.join(f'`{d}`' for d in row.dtypes)}.", "")
     yield from example(row)
     yield from loop(row)
@@ -112,39 +109,23 @@ def html(text: str) -> str:
     return f"```{{raw}} html\n<p>{text}</p>\n```"
 
 
-def curve(row: Any) -> Iterator[str]:
-    """The function and its slope over a range of its domain."""
-    values = arrays(row)[0]
-    x = np.linspace(values.min(), values.max(), 161)
-    at = mg.Var(x)
-    y = row.fn(at)
-    if not isinstance(y, Tensor) or y.shape != at.shape or not y.dtype.is_float:
-        return
-    slope = y.sum().backward()[at].numpy()
-    lines = [(y.detach().numpy(), COOL, "the function"), (slope, "#d97706", "its slope")]
-    yield from ("## Curve", "", html(f'<div style="overflow-x:auto">{plot(x, lines)}</div>'), "")
+def curves(row: Any, step: Any) -> Iterator[str]:
+    """The function and its slope along each operand that has one; the others stay where most of their values are."""
+    node, given = step.node, arrays(row)
+    at = [bool(x.any()) if x.dtype == bool else float(f"{np.median(x):.1g}") for x in given]
+    moved = [k for k, rule in enumerate(node.op.rules) if rule is not None and given[k].dtype != bool]
+    yield from ("## Curve" if len(moved) == 1 else "## Curves", "")
+    for k in moved:
+        names = [operand_name(node, j) for j in range(len(given))]
+        fixed = ", ".join(f"{name} = {value}" for j, (name, value) in enumerate(zip(names, at, strict=True)) if j != k)
 
+        def along(x: Any, k: int = k) -> Any:
+            return row.fn(*[x if j == k else mg.tensor(v) for j, v in enumerate(at)])
 
-def plot(x: Any, lines: list[tuple[Any, str, str]]) -> str:
-    """A line for each, on common axes."""
-    finite = np.concatenate([y[np.isfinite(y)] for y, _, _ in lines])
-    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
-    high = high if high > low else low + 1.0
-
-    def place(a: float, b: float) -> str:
-        left = MARGIN + (a - x[0]) / (x[-1] - x[0]) * (WIDTH - 2 * MARGIN)
-        return f"{left:.1f},{HEIGHT - MARGIN - (b - low) / (high - low) * (HEIGHT - 2 * MARGIN):.1f}"
-
-    parts = [f'<polyline points="{place(x[0], 0)} {place(x[-1], 0)}" stroke="{LINE}" fill="none"/>']
-    for k, (y, colour, name) in enumerate(lines):
-        points = " ".join(place(a, b) for a, b in zip(x, y, strict=True) if np.isfinite(b))
-        parts.append(f'<polyline points="{points}" stroke="{colour}" fill="none" stroke-width="2"/>')
-        parts.append(label(MARGIN + 110 * k, 16, name, 12, "start", fill=colour))
-    parts.append(label(MARGIN, HEIGHT - 8, f"{x[0]:.3g}", 11, "start"))
-    parts.append(label(WIDTH - MARGIN, HEIGHT - 8, f"{x[-1]:.3g}", 11, "end"))
-    parts.append(label(4, MARGIN + 4, f"{high:.3g}", 10, "start"))
-    parts.append(label(4, HEIGHT - MARGIN, f"{low:.3g}", 10, "start"))
-    return drawing(WIDTH, HEIGHT, "the function and its slope", parts)
+        ends = float(given[k].min()), float(given[k].max())
+        picture = mg.viz.curves(along, over=ends, names=[row.name, f"its slope along {names[k]}"])
+        yield from ([f"Along `{names[k]}`, with `{fixed}`.", ""] if fixed else [])
+        yield from (html(picture.html), "")
 
 
 def example(row: Any) -> Iterator[str]:

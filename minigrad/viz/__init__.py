@@ -1,6 +1,7 @@
 """Pictures and texts that show what was computed: the op graph, and the road of one value."""
 
 from minigrad.runtime.noting import scope
+from minigrad.viz.curves import Curves, curves
 from minigrad.viz.explain import explain, explanation, kernels
 from minigrad.viz.graph import Graph, graph
 from minigrad.viz.machine import kernel
@@ -11,11 +12,13 @@ from minigrad.viz.step import Steps, step
 from minigrad.viz.strides import layout
 
 __all__ = [
+    "Curves",
     "Graph",
     "Memory",
     "Picture",
     "Precision",
     "Steps",
+    "curves",
     "explain",
     "explanation",
     "graph",

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from minigrad.errors import ArgumentError
-from minigrad.viz.svg import INK, SANS
+from minigrad.viz.svg import INK, SANS, darkened
 
 PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
 
@@ -27,11 +27,17 @@ class Picture:
     def _repr_html_(self) -> str:
         return self.html
 
-    def save(self, path: str | Path) -> Path:
-        """Write it as a page of its own, .html, or .svg where it is one.  Raises ArgumentError for another ending."""
+    @property
+    def on_black(self) -> str:
+        """The SVG on black, "" where there is none."""
+        return darkened(self.svg)
+
+    def save(self, path: str | Path, dark: bool = False) -> Path:
+        """Write it as a page of its own, .html, or .svg where it is one.  dark: on black, for .svg.  Raises
+        ArgumentError for another ending."""
         target = Path(path)
         if self.svg and target.suffix.lower() == ".svg":
-            target.write_text(self.svg, encoding="utf-8")
+            target.write_text(self.on_black if dark else self.svg, encoding="utf-8")
             return target
         return save_page(target, self.title, self.html, ".html or .svg" if self.svg else ".html")
 

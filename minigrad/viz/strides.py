@@ -18,7 +18,7 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.viz.explain import address
 from minigrad.viz.picture import COOL, LINE, PALE, Picture, box, drawing, label
-from minigrad.viz.svg import INK, MONO
+from minigrad.viz.svg import INK, MONO, ON_TINT
 
 CELL, GAP, MARGIN = 34, 8, 16
 PLACES = 64  # of the buffer, or elements, that are drawn
@@ -110,7 +110,8 @@ def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[in
         fill = colour(place, last) if place in used else PALE
         hint = f"place {place}" + (f": {known[place]}" if place in known else ", of no element here")
         parts.append(box(left, up, CELL, CELL, fill, hint))
-        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(place, ""), family=MONO))
+        ink = ON_TINT if place in used else INK
+        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(place, ""), fill=ink, family=MONO))
         parts.append(label(left + CELL / 2, up + CELL + 11, str(place), 9, fill=LINE, family=MONO))
     top += (max(0, len(shown) - 1) // ROW + 1) * (CELL + 16) + 18
     parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", weight="600"))
@@ -123,8 +124,8 @@ def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[in
         up = top + row * CELL + row // max(1, block) * GAP
         left = MARGIN + k % columns * CELL
         parts.append(box(left, up, CELL, CELL, colour(place, last), f"place {place}", COOL))
-        parts.append(label(left + CELL / 2, up + 15, numbers[k], family=MONO))
-        parts.append(label(left + CELL / 2, up + 28, f"@{place}", 9, fill=INK, family=MONO))
+        parts.append(label(left + CELL / 2, up + 15, numbers[k], fill=ON_TINT, family=MONO))
+        parts.append(label(left + CELL / 2, up + 28, f"@{place}", 9, fill=ON_TINT, family=MONO))
     widest = max(min(len(shown), ROW), min(columns, max(1, len(places))), 1) * CELL
     width = max(widest, 8 * max(map(len, told))) + 2 * MARGIN
     return drawing(width, up + CELL + MARGIN, title, parts)

@@ -61,7 +61,10 @@ DARK: Final = {
     "#ffffff": "#12171c", INK: "#e4e9ee", ARROW: "#9aa5b1", "#eef3fb": "#1d2b40", "#fdf0cf": "#423410",
     "#f3f3f3": "#2a2f34", "#e2f3e4": "#17351f", "#f1ecf9": "#2e2342", "#e8edf2": "#27313b", "#fde7e4": "#43201b",
     **dict(zip(STEPS, ("#33291c", "#4d3516", "#6b3f14", "#8a3f1e", "#a8322a"))), ODD: "#5b2a86", NONE: "#3a4149",
+    "#4a6fa5": "#7fa6dc", "#7a5ba8": "#b196dd", "#3c8048": "#6bbd79", "#b5402f": "#ea7a68", "#52606d": "#9aa8b5",
+    "#b07d12": "#d9a93a", "#f4f6f8": "#20272e", "#c9d8ee": "#274064", "#f6d9ae": "#5a3f12",
 }  # fmt: skip
+ON_TINT: Final = "#17202a"  # what is written on a light colour, which is light on black too
 
 
 Cells = Sequence[Sequence[tuple[str, str]]]
@@ -133,7 +136,12 @@ def draw(
     parts += [_edge_label(edge, route, drawing) for edge, route in zip(edges, drawing.routes) if edge.label]
     parts += _legend(legend, -left, drawing.height + 10)
     text = "\n".join([*parts, "</svg>", ""])
-    return re.sub("|".join(DARK), lambda found: DARK[found.group()], text) if dark else text
+    return darkened(text) if dark else text
+
+
+def darkened(text: str) -> str:
+    """An SVG of ours on black: its colours are exchanged, and no text, in which there are no quotation marks."""
+    return re.sub(f'"({"|".join(DARK)})"', lambda found: f'"{DARK[found[1]]}"', text)
 
 
 def _legend(legend: Sequence[tuple[str, str]], x: float, y: float) -> list[str]:

@@ -38,7 +38,19 @@ def test_a_page_has_formula_gradient_curve_example_and_loop(site: Any) -> None:
     for head in ("# tanh", "## Formula", "## Gradient", "## Curve", "## Dtypes", "## Example", "## The loop"):
         assert f"{head}\n" in text
     assert "x gets ȳ · (1 − y · y)" in text and "`minigrad/ops/trigonometry.py:" in text
-    assert "for i in range(count):" in text and text.count("<polyline") == 3
+    assert "for i in range(count):" in text
+    assert text.count("<polyline") == 4, "two lines, and how they look in the legend"
+
+
+def test_an_op_of_several_operands_has_curves_along_each_with_the_others_at_named_values(site: Any) -> None:
+    _, ops = site
+    text = "\n".join(ops.page("mul", ops.rows()["mul"]))
+    assert (
+        "## Curves\n" in text
+        and re.search(r"Along `a`, with `b = -?[\d.]+`\.", text)
+        and "Along `b`, with `a = " in text
+    )
+    assert text.count("<polyline") == 8 and "its slope along a" in text
 
 
 def test_an_op_without_derivative_or_curve_has_a_page_too(site: Any) -> None:

@@ -1,0 +1,203 @@
+"""Lines over common axes: where the ticks stand, and the same chart as an SVG and as text for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from minigrad.viz.picture import ACCENT, COOL, LINE, box, drawing, label
+from minigrad.viz.terminal import Canvas, fitted
+
+Point = tuple[float, float]
+Range = tuple[float, float]
+
+WIDTH, HEIGHT = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 34
+COLOURS = (COOL, ACCENT, "#3c8048", "#7a5ba8", "#b5402f", "#52606d")
+DASHES = ("", "7 3", "2 3", "9 3 2 3")  # lines are told apart without colour too
+MARK = 3  # how often a line is marked by its letter in a terminal
+COLUMNS, ROWS = 60, 16  # letters of a terminal that the lines are drawn in
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A named line of one or more pieces.  Of a logarithmic chart the heights are logarithms to base 10."""
+
+    name: str
+    pieces: Sequence[Sequence[Point]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over the ranges x and y.  log: y has logarithms.  across: what x is, "" for nothing.  notes: what else is
+    to be said, a line each."""
+
+    title: str
+    lines: Sequence[Line]
+    x: Range
+    y: Range
+    log: bool = False
+    across: str = ""
+    notes: Sequence[str] = ()
+
+    def seen(self, line: Line) -> Iterator[list[Point]]:
+        """The pieces of a line as far as they are inside, cut where they leave, in shares of both ranges."""
+        (left, right), (low, high) = self.x, self.y
+        for piece in line.pieces:
+            yield from inside([((a - left) / (right - left), (b - low) / (high - low)) for a, b in piece])
+
+    def svg(self) -> str:
+        """The chart as one SVG document."""
+        return as_svg(self)
+
+    def text(self) -> str:
+        """The chart as text, of braille dots."""
+        return as_text(self)
+
+
+def inside(piece: Sequence[Point]) -> Iterator[list[Point]]:
+    """The parts of a piece whose heights are from 0 to 1; where it leaves, its last point is on the border."""
+    part: list[Point] = []
+    for k, (a, b) in enumerate(piece):
+        within = 0 <= b <= 1
+        if k and within != (0 <= piece[k - 1][1] <= 1):
+            before = piece[k - 1]
+            border = 1.0 if max(b, before[1]) > 1 else 0.0
+            share = (border - before[1]) / (b - before[1])
+            part.append((before[0] + share * (a - before[0]), border))
+        if within:
+            part.append((a, b))
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def widened(low: float, high: float) -> Range:
+    """A range with some air, which is one for a line that is level too."""
+    air = 0.06 * (high - low) or 0.5 * (abs(low) or 1.0)
+    return low - air, high + air
+
+
+def ticks(low: float, high: float, log: bool = False, count: int = 5) -> list[tuple[float, str]]:
+    """Round numbers from low to high, some `count` of them, and how they are written.
+
+    log: low and high are logarithms to base 10, and so are the places of the ticks.
+    """
+    if log and math.floor(high) - math.ceil(low) >= 1:
+        apart = max(1, round((high - low) / count))
+        return [(float(k), f"1e{k}") for k in range(math.ceil(low), math.floor(high) + 1) if k % apart == 0]
+    if log:
+        found = ticks(10**low, 10**high, count=count)
+        return [(math.log10(float(text)), text) for value, text in found if value > 0]
+    size = 10.0 ** math.floor(math.log10((high - low) / count))
+    step = next(size * k for k in (1, 2, 5, 10) if size * k * count >= (high - low) * 0.999)
+    return [
+        (k * step, number(k * step)) for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    ]
+
+
+def number(value: float) -> str:
+    """A tick's number, short."""
+    mantissa, _, power = f"{value:.6g}".partition("e")
+    return f"{mantissa}e{int(power)}" if power else mantissa
+
+
+# ---- as SVG ---------------------------------------------------------------------------------------------------------
+
+
+def as_svg(chart: Chart) -> str:
+    """Axes with their ticks, a line for zero, the lines with dots for lone points, and a legend above."""
+    across, up = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+    floor = HEIGHT - BOTTOM
+    parts = [box(LEFT, TOP, across, up, "none", "", LINE)]
+    for value, text in ticks(*chart.x, count=8):
+        x = LEFT + (value - chart.x[0]) / (chart.x[1] - chart.x[0]) * across
+        parts += [grid(x, TOP, x, floor, value == 0), label(x, floor + 15, text, 10)]
+    for value, text in ticks(*chart.y, chart.log):
+        y = floor - (value - chart.y[0]) / (chart.y[1] - chart.y[0]) * up
+        parts += [
+            grid(LEFT, y, LEFT + across, y, value == 0 and not chart.log),
+            label(LEFT - 6, y + 4, text, 10, "end"),
+        ]
+    if chart.across:
+        parts.append(label(LEFT + across / 2, HEIGHT - 5, chart.across, 11))
+    for k, line in enumerate(chart.lines):
+        for part in chart.seen(line):
+            parts.append(stroke([(LEFT + a * across, floor - b * up) for a, b in part], *look(k)))
+    height, left = HEIGHT + 16 * len(chart.notes), float(LEFT)
+    for k, line in enumerate(chart.lines):
+        parts.append(stroke([(left, 17), (left + 24, 17)], *look(k)))
+        parts.append(label(left + 30, 21, line.name, 12, "start"))
+        left += 30 + 7.4 * len(line.name) + 20
+    parts += [label(LEFT, HEIGHT + 16 * k + 8, note, 11, "start") for k, note in enumerate(chart.notes)]
+    return drawing(max(WIDTH, left), height, chart.title, parts)
+
+
+def look(k: int) -> tuple[str, str]:
+    """Colour and dashes of the k-th line."""
+    return COLOURS[k % len(COLOURS)], DASHES[k % len(DASHES)]
+
+
+def grid(x: float, y: float, x2: float, y2: float, zero: bool) -> str:
+    """A line behind the others, stronger at zero."""
+    opacity = "0.9" if zero else "0.22"
+    return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{LINE}" stroke-opacity="{opacity}"/>'
+
+
+def stroke(points: Sequence[Point], colour: str, dashes: str) -> str:
+    """A line through the points; a dot for one."""
+    if len(points) == 1:
+        return f'<circle cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="2.4" fill="{colour}"/>'
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    text = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+    return f'<polyline points="{text}" stroke="{colour}" stroke-width="2" fill="none"{dashed}/>'
+
+
+# ---- as text --------------------------------------------------------------------------------------------------------
+
+
+def as_text(chart: Chart) -> str:
+    """The lines in braille dots, each with its letter on it where there are several; numbers at both axes."""
+    canvas = Canvas(COLUMNS, ROWS)
+    for line in chart.lines:
+        for part in chart.seen(line):
+            for before, after in pairwise(part if len(part) > 1 else part * 2):
+                canvas.line(before, after)
+    if len(chart.lines) > 1:
+        for k, line in enumerate(chart.lines):
+            mark(canvas, [p for part in chart.seen(line) for p in part], k, len(chart.lines))
+    low, high = chart.y
+    levels = {round((ROWS - 1) * (1 - (v - low) / (high - low))): text for v, text in ticks(low, high, chart.log, 5)}
+    width = max(map(len, levels.values()), default=0)
+    rows = [f"{levels.get(k, ''):>{width}} {'┤' if k in levels else '│'}{row}" for k, row in enumerate(canvas.rows())]
+    names = [f"{LETTERS[k % 26]} {line.name}" for k, line in enumerate(chart.lines)]
+    legend = [] if len(chart.lines) == 1 else fitted(names)
+    return "\n".join(row.rstrip() for row in [chart.title, *legend, *rows, *below(chart, width + 2), *chart.notes])
+
+
+def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
+    """Put the letter of the k-th of so many lines at some places of it."""
+    for turn in range(MARK):
+        wanted = (turn + (k + 1) / (count + 1)) / MARK
+        near = min(points, key=lambda p: abs(p[0] - wanted), default=None)
+        if near is not None:
+            canvas.write(near, LETTERS[k % 26])
+
+
+def below(chart: Chart, left: int) -> list[str]:
+    """The lower axis with its numbers."""
+    low, high = chart.x
+    axis, numbers = ["─"] * COLUMNS, [" "] * (left + COLUMNS + 8)
+    for value, text in ticks(low, high, count=6):
+        at = round((COLUMNS - 1) * (value - low) / (high - low))
+        axis[at] = "┬"
+        start = left + at - len(text) // 2
+        if all(letter == " " for letter in numbers[max(0, start - 1) : start + len(text) + 1]):
+            numbers[start : start + len(text)] = text
+    name = [chart.across.center(COLUMNS + 2 * left)] if chart.across else []
+    return [" " * (left - 1) + "└" + "".join(axis), "".join(numbers), *name]

@@ -1,0 +1,284 @@
+"""Curves: a function with its derivatives over a range, or numbers of a training against the step.
+
+Each curve of a function is one call on all places at once.  Where two neighbours are far apart the function is asked
+again between them, closer and closer: a difference that stays is a jump or a pole, and is not joined by a line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.errors import ArgumentError
+from minigrad.func import grad
+from minigrad.insight.flow import values
+from minigrad.ops.creation import tensor
+from minigrad.ops.record import schema
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.viz.axes import Chart, Line, widened
+from minigrad.viz.picture import Picture
+
+Array = NDArray[np.float64]
+Function = Callable[[Tensor], Any]
+
+POINTS = 401  # an odd number: the middle of a range, where kinks often are, is one of them
+CLOSER = 64  # parts that a wide step is cut into, and again
+WIDE = 0.02  # of the height: steps from which on a jump is looked for
+STAYS = 0.5  # of a step, in one of its parts: a jump
+FAR = 8.0  # how many times higher than most of it a curve may be, before its ends are cut off
+LARGEST = 1e300  # a height, so that differences of two can be told
+DRAWN = 1000  # numbers of a training that are drawn; of more, the largest and smallest of each stretch
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Heights y over places x.  jumps: the places, by number, after which no line goes on."""
+
+    name: str
+    x: Array
+    y: Array
+    jumps: Sequence[int] = ()
+
+
+class Curves(Picture):
+    """The picture, and its numbers.  values: for each curve by name the places and the heights, two float64 arrays."""
+
+    def __init__(self, chart: Chart, found: Sequence[Curve]) -> None:
+        self.values = {curve.name: (curve.x, curve.y) for curve in found}
+        super().__init__(chart.title, chart.text(), svg=chart.svg())
+
+
+def curves(
+    f: Any, *, over: tuple[float, float] = (-3.0, 3.0), orders: int = 1, names: Sequence[str] | None = None,
+    log: bool = False,
+) -> Curves:  # fmt: skip
+    """A picture of functions with their derivatives, or of numbers against the step.
+
+    f: a function of one tensor that works element by element, as `mg.tanh`, a lambda, or `mg.func.vmap` of a function
+    of one number; the name of an op; or numbers, such as the losses of a training.  A dict of several such, by name,
+    draws them together.  Numbers are a sequence, an array or a tensor; or a pair (steps, numbers).
+    over: the range of a function's argument, in float64.  orders: how many derivatives are drawn.  names: of all
+    curves, in their order.  log: heights on a logarithmic scale; what is not above 0 is left out, and counted.
+    Raises ArgumentError for what is neither, both at once, or no function of single elements; and what f and its
+    derivatives raise.
+
+        mg.viz.curves(mg.tanh, orders=2)
+        mg.viz.curves({"train": losses, "test": (steps, test_losses)}, log=True)
+    """
+    given = dict(f) if isinstance(f, Mapping) else {"": f}
+    kinds = {name: is_function(each) for name, each in given.items()}
+    if not given or len(set(kinds.values())) > 1:
+        raise ArgumentError("viz.curves: give functions, or numbers of a training; not both, and at least one")
+    functions = all(kinds.values())
+    if functions:
+        check_range(over, orders)
+        found = [curve for name, each in given.items() for curve in with_slopes(name, each, over, orders)]
+    else:
+        found = [Curve(name or "value", *numbers_of(name, each)) for name, each in given.items()]
+    if names is not None:
+        if len(names) != len(found):
+            raise ArgumentError(f"viz.curves: {len(found)} curves are drawn, and names has {len(names)}: {list(names)}")
+        found = [replace(curve, name=name) for name, curve in zip(names, found)]
+    return drawn(found, "" if functions else "step", log, cut=functions)
+
+
+def is_function(f: Any) -> bool:
+    """Whether it is a function or the name of one; numbers are not."""
+    return isinstance(f, str) or (callable(f) and not isinstance(f, Tensor))
+
+
+def check_range(over: Any, orders: int) -> None:
+    """Raise ArgumentError for a range that is none, or a number of derivatives that is none."""
+    try:
+        low, high = map(float, over)
+        right = math.isfinite(low) and math.isfinite(high) and low < high
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        raise ArgumentError(f"viz.curves: over is (from, to), two numbers that rise, not {over!r}")
+    if not isinstance(orders, int) or orders < 0:
+        raise ArgumentError(f"viz.curves: orders is how many derivatives are drawn, 0 or more, not {orders!r}")
+
+
+# ---- functions ------------------------------------------------------------------------------------------------------
+
+
+def with_slopes(name: str, f: Any, over: tuple[float, float], orders: int) -> list[Curve]:
+    """The curves of a function and of its derivatives."""
+    fn, name = named(f, name)
+    x = np.linspace(float(over[0]), float(over[1]), POINTS)
+    check_single(fn, name, x)
+    found = []
+    for order in range(orders + 1):
+        y = heights(fn, x)
+        found.append(Curve(name + prime(order), x, y, jumps(fn, x, y)))
+        fn = slope(fn)
+    return found
+
+
+def named(f: Any, name: str) -> tuple[Function, str]:
+    """The function, and what it is called."""
+    if isinstance(f, str):
+        op = schema.get(f)
+        if op is None or op.public is None:
+            near = difflib.get_close_matches(f, schema, n=3)
+            raise ArgumentError(
+                f"viz.curves: no op is called {f!r}" + (f"; there are {', '.join(near)}" if near else "")
+            )
+        if op.kind != "elementwise" or len(op.operands) != 1:
+            raise ArgumentError(
+                f"viz.curves: {f} is no function of single elements with one operand; give a function of one tensor"
+            )
+        return op.public, name or f
+    called = getattr(f, "__name__", "f")
+    return f, name or ("f" if called == "<lambda>" else called)
+
+
+def prime(order: int) -> str:
+    """What follows the name of a derivative."""
+    return "'" * order if order < 4 else f"^({order})"
+
+
+def slope(fn: Function) -> Function:
+    """The derivative of a function of single elements, by a gradient: each element of the sum depends on one."""
+    return grad(lambda x: fn(x).sum())
+
+
+def heights(fn: Function, x: Array) -> Array:
+    """The values at all places, by one call."""
+    return values(fn(tensor(x))).astype(np.float64)
+
+
+def check_single(fn: Function, name: str, x: Array) -> None:
+    """Raise ArgumentError unless f gives a number for each place, which depends on that place alone."""
+    y = fn(tensor(x))
+    advice = "a curve needs a function of single elements; mg.func.vmap(f) makes one of a function of one number"
+    if not isinstance(y, Tensor) or y.shape != x.shape:
+        raise ArgumentError(f"viz.curves: {name} gave {describe(y)} for {describe(tensor(x))}; {advice}")
+    half = len(x) // 2
+    if not np.allclose(heights(fn, x[:half]), values(y)[:half].astype(np.float64), equal_nan=True):
+        raise ArgumentError(f"viz.curves: {name} gives other values where there are fewer elements; {advice}")
+
+
+def jumps(fn: Function, x: Array, y: Array) -> list[int]:
+    """The places after which the function jumps."""
+    steps = np.abs(np.diff(y))
+    known = np.isfinite(steps)
+    if not known.any():
+        return []
+    low, high = extent([y])
+    asked = np.flatnonzero(known & (steps > WIDE * (high - low)))
+    left, right, most = x[asked], x[asked + 1], steps[asked]
+    for _ in range(2):
+        if not len(asked):
+            break
+        inner = np.linspace(left, right, CLOSER + 1, axis=1)
+        within = heights(fn, inner.reshape(-1)).reshape(inner.shape)
+        parts = np.abs(np.diff(within, axis=1))
+        parts[~np.isfinite(parts)] = math.inf  # something not finite lies between them
+        widest = parts.argmax(axis=1)
+        rows = np.arange(len(asked))
+        stays = parts[rows, widest] >= STAYS * most
+        at = rows[stays], widest[stays]
+        asked, left, right, most = asked[stays], inner[at], inner[at[0], at[1] + 1], parts[at]
+    return [int(k) for k in asked]
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+
+def numbers_of(name: str, given: Any) -> tuple[Array, Array]:
+    """Places and heights of numbers, or of a pair of both."""
+    pair = isinstance(given, tuple) and len(given) == 2 and all(np.ndim(plain(part)) == 1 for part in given)
+    x, y = (as_numbers(name, part) for part in given) if pair else (None, as_numbers(name, given))
+    if x is None:
+        x = np.arange(float(len(y)))
+    if len(x) != len(y):
+        raise ArgumentError(
+            f"viz.curves: {name!r} has {len(x)} steps and {len(y)} numbers; they go together one by one"
+        )
+    return x, y
+
+
+def plain(given: Any) -> Any:
+    """A tensor as an array; other things as they are."""
+    return values(given) if isinstance(given, Tensor) else given
+
+
+def as_numbers(name: str, given: Any) -> Array:
+    """A row of numbers as float64."""
+    try:
+        parts = [plain(each) for each in given] if isinstance(given, list | tuple) else plain(given)
+        found = np.asarray(parts, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(())
+    if found.ndim != 1 or not found.size:
+        raise ArgumentError(
+            f"viz.curves: {f'{name!r} is' if name else 'this is'} neither a function nor a row of numbers: "
+            f"{describe(given)}"
+        )
+    return found
+
+
+def thinned(x: Array, y: Array) -> tuple[Array, Array]:
+    """Of many numbers the largest and the smallest of each stretch, in their order; each that is not finite breaks."""
+    size = -(-len(x) // (DRAWN // 2))
+    if size <= 2:
+        return x, y
+    kept: list[int] = []
+    for start in range(0, len(x), size):
+        part = y[start : start + size]
+        ends = {int(np.argmin(part)), int(np.argmax(part)), *np.flatnonzero(~np.isfinite(part))[:1].tolist()}
+        kept += [start + k for k in sorted(ends)]
+    return x[kept], y[kept]
+
+
+# ---- the chart ------------------------------------------------------------------------------------------------------
+
+
+def drawn(found: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
+    """The picture of curves.  cut: whether far ends may be cut off."""
+    lines, ys, notes = [], [], []
+    for curve in found:
+        x, y = (curve.x, curve.y) if curve.jumps else thinned(curve.x, curve.y)
+        if log:
+            dropped = int((curve.y <= 0).sum())
+            notes += [f"{dropped} of {len(curve.y)} numbers of {curve.name} are not above 0"] if dropped else []
+            y = np.log10(np.where(y > 0, y, np.nan))
+        ys.append(y)
+        lines.append(Line(curve.name, pieces(x, y, curve.jumps)))
+    left, right = min(curve.x.min() for curve in found), max(curve.x.max() for curve in found)
+    span = (float(left), float(right)) if right > left else widened(left, right)
+    title = ", ".join(curve.name for curve in found) + (f" against the {across}" if across else "")
+    return Curves(Chart(title, lines, span, widened(*extent(ys, cut)), log, across, notes), found)
+
+
+def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
+    """The lowest and the highest value.  cut: far from what most are, as beside a pole, only the most count."""
+    finite = [part for y in ys if (part := y[np.abs(y) < LARGEST]).size]
+    if not finite:
+        return 0.0, 1.0
+    low, high = float(min(y.min() for y in finite)), float(max(y.max() for y in finite))
+    inner = [np.percentile(y, (10, 90)) for y in finite]
+    most = float(min(a for a, _ in inner)), float(max(b for _, b in inner))
+    if cut and most[1] > most[0] and high - low > FAR * (most[1] - most[0]):
+        air = 0.3 * (most[1] - most[0])
+        return max(low, most[0] - air), min(high, most[1] + air)
+    return low, high
+
+
+def pieces(x: Array, y: Array, breaks: Sequence[int]) -> list[list[tuple[float, float]]]:
+    """The points between what is not finite and the jumps."""
+    ends = sorted({-1, len(x) - 1, *breaks, *(k for k in np.flatnonzero(~np.isfinite(y)).tolist())})
+    found = []
+    for before, end in pairwise(ends):
+        part = [(float(x[k]), float(y[k])) for k in range(before + 1, end + 1) if np.isfinite(y[k])]
+        found += [part] if part else []
+    return found

@@ -1,0 +1,69 @@
+"""What pictures are made of where there are only letters: dots that make lines, and lists that fit into a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+WIDTH = 72  # letters of a line
+
+# The dots of a braille letter by column and row, as bits; Unicode, chapter 21, "Braille Patterns".
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+
+
+class Canvas:
+    """Letters of two by four dots each, on which lines are drawn; places are shares, from the left and from below."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self.columns, self.high = columns, rows
+        self.cells = [[0] * columns for _ in range(rows)]
+        self.letters: dict[tuple[int, int], str] = {}
+
+    def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """A straight line of dots."""
+        wide, high = 2 * self.columns - 1, 4 * self.high - 1
+        (a, b), (c, d) = ((x * wide, (1 - y) * high) for x, y in (start, end))
+        steps = max(1, int(max(abs(c - a), abs(d - b)) + 0.999))
+        for k in range(steps + 1):
+            x, y = round(a + (c - a) * k / steps), round(b + (d - b) * k / steps)
+            self.cells[y // 4][x // 2] |= DOTS[x % 2][y % 4]
+
+    def write(self, place: tuple[float, float], letter: str) -> None:
+        """A letter in place of the dots; beside one that is there."""
+        column, row = (round(share * most) for share, most in zip((place[0], 1 - place[1]), self.sizes()))
+        while (row, column) in self.letters:
+            column += 1
+        if column < self.columns:
+            self.letters[row, column] = letter
+
+    def sizes(self) -> tuple[int, int]:
+        """The last column and the last row."""
+        return self.columns - 1, self.high - 1
+
+    def rows(self) -> list[str]:
+        """The lines of letters, the upper one first."""
+        return [
+            "".join(self.letters.get((r, c), chr(0x2800 + cell) if cell else " ") for c, cell in enumerate(row))
+            for r, row in enumerate(self.cells)
+        ]
+
+
+def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[str]:
+    """Words side by side, in as many lines as they need."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(gap) + len(word) <= width:
+            lines[-1] += gap + word
+        else:
+            lines.append(word)
+    return lines
+
+
+def shortened(lines: Sequence[str], most: int, what: str = "lines") -> list[str]:
+    """The lines; of more than `most` the first, and how many are left out."""
+    left = len(lines) - most
+    return list(lines) if left <= 0 else [*lines[:most], f"... {left} more {what}"]
+
+
+def clipped(line: str, width: int = WIDTH) -> str:
+    """A line, cut where the terminal ends."""
+    return line if len(line) <= width else line[: width - 1] + "…"
