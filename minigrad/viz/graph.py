@@ -25,6 +25,9 @@ from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.viz import folding, svg
+from minigrad.viz.explain import count
+from minigrad.viz.outline import Outline
+from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
@@ -95,11 +98,16 @@ class Graph:
             raise ArgumentError(f"dot failed: {done.stderr.decode().strip()[:200]}")
         return done.stdout
 
+    def text(self, most: int | None = None) -> str:
+        """The result and what it was made of, as indented lines; most: how many of them, None for all."""
+        head = f"{self.title}: {count(len(self.nodes), 'node')}, {count(len(self.edges), 'edge')}"
+        return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return f"Graph({len(self.nodes)} nodes, {len(self.edges)} edges)"
+        return self.text(LINES)
 
 
 def dot_text(text: str) -> str:

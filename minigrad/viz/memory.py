@@ -18,11 +18,13 @@ from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.picture import ACCENT, COOL, LINE, Picture, box, drawing, label
 from minigrad.viz.svg import INK, MONO
+from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
+from minigrad.viz.terminal import clipped
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
 SAVED, PASSING = "#c9d8ee", "#f6d9ae"
 LINES = 24  # rows of text for each way
-BAR = 40  # characters of the longest bar
+NAME = 28  # letters of an op's name there
 
 
 class Memory(Picture):
@@ -115,8 +117,10 @@ def as_text(picture: Memory, told: list[str]) -> str:
     blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
     names = [(f"{picture.rows[block[0]].name} to " if len(block) > 1 else "") + row_name(picture.rows[block[-1]])
              for block in blocks]  # fmt: skip
+    names = [clipped(name, NAME) for name in names]
     width = max(map(len, names), default=0)
-    unit = BAR / max(picture.peak, 1)
+    bar_width = WIDTH_OF_LINE - len(f"forward   {'':{width}}  {'':>8}  ") - len(" peak")
+    unit = bar_width / max(picture.peak, 1)
     lines = list(told)
     for way, order in (("forward", blocks), ("backward", blocks[::-1])):
         for k, block in enumerate(order):
@@ -126,8 +130,8 @@ def as_text(picture: Memory, told: list[str]) -> str:
             bar += "+" * (round(held * unit) - len(bar)) + (
                 " peak" if way == "backward" and picture.at in block else ""
             )
-            name = names[blocks.index(block)].ljust(width)
-            lines.append(f"{way if k == 0 else '':9} {name}  {in_units(held):>8}  {bar}".rstrip())
+            name = names[blocks.index(block)]
+            lines.append(f"{way if k == 0 else '':9} {name:{width}}  {in_units(held):>8}  {bar}".rstrip())
     return "\n".join([*lines, "# saved values   + gradients and what their rules compute"])
 
 

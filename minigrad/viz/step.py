@@ -17,9 +17,11 @@ from typing import Any
 from minigrad.insight.shown import image_html
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
+from minigrad.viz.explain import count
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
 from minigrad.viz.graph import Graph, caller_names, expect_graph, graph
 from minigrad.viz.picture import save_page
+from minigrad.viz.terminal import LINES, shortened
 
 HERE = Path(__file__).parent
 
@@ -38,17 +40,21 @@ class Steps:
     def __len__(self) -> int:
         return len(self.frames)
 
-    def __str__(self) -> str:
-        lines = [f"backward from {self.what}, {len(self)} steps"]
+    def text(self, most: int | None = None) -> str:
+        """The steps, one after another, and what arrived at the Vars; most: how many lines, None for all."""
+        lines = []
         for k, frame in enumerate(self.frames, 1):
             lines.append(f"{k}. {frame.title}: y = {frame.forward[0]}")
             lines += [f"     {name} = {value['text']}" for name, value in frame.arrived]
             lines += [f"     {share_line(share)}" for share in frame.shares]
         lines += [f"gradient of {self.names[node]}: {value['text']}" for node, value in self.leaves.items()]
-        return "\n".join(lines)
+        return "\n".join([f"backward from {self.what}, {count(len(self), 'step')}", *shortened(lines, most)])
+
+    def __str__(self) -> str:
+        return self.text()
 
     def __repr__(self) -> str:
-        return f"Steps({len(self)} steps back from {self.what})"
+        return self.text(LINES)
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -61,10 +67,9 @@ class Steps:
             f'<template data-file="{escape(file)}"><pre>{escape(text)}</pre></template>'
             for file, text in texts_of(self.frames).items()
         )
-        count = len(items)
         return (
             f'<div class="mg-step" id="{name}" tabindex="0" role="region" aria-label="the backward pass step by step">'
-            f"<style>{resource('step.css')}</style>{controls(count)}"
+            f"<style>{resource('step.css')}</style>{controls(len(items))}"
             f'<div class="mg-stage"><div class="mg-picture">{self.picture()}</div>'
             f'<ol class="mg-frames" start="0">{"".join(items)}</ol></div>{kernels}'
             f"<script>({resource('step.js')})({name!r});</script></div>"

@@ -19,6 +19,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.viz.explain import address
 from minigrad.viz.picture import COOL, LINE, PALE, Picture, box, drawing, label
 from minigrad.viz.svg import INK, MONO, ON_TINT
+from minigrad.viz.terminal import blocks
 
 CELL, GAP, MARGIN = 34, 8, 16
 PLACES = 64  # of the buffer, or elements, that are drawn
@@ -72,18 +73,17 @@ def as_text(x: Tensor, told: list[str], shown: range, places: list[int], numbers
     known = dict(zip(places, numbers, strict=True))
     used = {place: places.count(place) for place in shown}
     width = max([3, *map(len, numbers), *(len(str(place)) for place in shown)]) + 1
-    rows = [describe(x), *told]
-    shown = shown[:ROW]
-    for name, cells in (
-        ("place", [str(p) for p in shown]),
-        ("value", [known.get(p, "") for p in shown]),
-        ("used", [f"x{used[p]}" if used[p] else "." for p in shown]),
-    ):
-        rows.append(f"{name:6}" + "".join(cell.rjust(width) for cell in cells))
-    columns = x.shape[-1] if x.ndim else 1
-    for k in range(0, len(places), max(1, columns)):
+    table = {
+        "place": [str(p) for p in shown],
+        "value": [known.get(p, "") for p in shown],
+        "used": [f"x{used[p]}" if used[p] else "." for p in shown],
+    }
+    lines = [blocks(cells, f"{name:6}", f"{name:6}", width) for name, cells in table.items()]
+    rows = [describe(x), *told, *(line for part in zip(*lines, strict=True) for line in part)]
+    columns = max(1, x.shape[-1] if x.ndim else 1)
+    for k in range(0, len(places), columns):
         head = "element places" if k == 0 else ""
-        rows.append(f"{head:15}" + "".join(str(p).rjust(width) for p in places[k : k + columns]))
+        rows += blocks([str(p) for p in places[k : k + columns]], f"{head:15}", f"{'and on':15}", width)
     return "\n".join(rows)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WIDTH = 72  # letters of a line
+LINES = 60  # of a picture that is printed
 
 # The dots of a braille letter by column and row, as bits; Unicode, chapter 21, "Braille Patterns".
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
@@ -58,12 +59,22 @@ def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[s
     return lines
 
 
-def shortened(lines: Sequence[str], most: int, what: str = "lines") -> list[str]:
+def shortened(lines: Iterable[str], most: int | None) -> list[str]:
     """The lines; of more than `most` the first, and how many are left out."""
-    left = len(lines) - most
-    return list(lines) if left <= 0 else [*lines[:most], f"... {left} more {what}"]
+    found = list(lines)
+    left = 0 if most is None else len(found) - most
+    return [*found[:most], f"... {left} more lines; .text() has all"] if left > 0 else found
 
 
 def clipped(line: str, width: int = WIDTH) -> str:
     """A line, cut where the terminal ends."""
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def blocks(cells: Sequence[str], head: str, again: str, width: int) -> list[str]:
+    """A row of cells, each so wide, after its head; where the terminal ends it goes on below, after `again`."""
+    size = max(1, (WIDTH - len(head)) // width)
+    parts = [cells[k : k + size] for k in range(0, len(cells), size)]
+    return [
+        (again if k else head) + "".join(cell.rjust(width) for cell in part).rstrip() for k, part in enumerate(parts)
+    ]

@@ -79,7 +79,7 @@ def test_svg_of_both_engines_is_xml_with_a_node_a_box() -> None:
 def test_it_shows_itself_in_jupyter() -> None:
     bundle = mg.viz.graph(simple()[1])._repr_mimebundle_()
     assert bundle["image/svg+xml"].lstrip().startswith("<")
-    assert bundle["text/plain"] == "Graph(7 nodes, 8 edges)"
+    assert bundle["text/plain"].startswith("graph of float32(3,): 7 nodes, 8 edges\nadd  float32(3,)")
 
 
 def test_dot_text_needs_no_program() -> None:

@@ -72,7 +72,9 @@ def test_the_text_and_the_drawing_say_the_same(tmp_path: Path) -> None:
     lines = str(picture).splitlines()
     assert lines[0] == "float32(): at most 16 kB held, on the way back at tanh(1024,)"
     assert lines[1] == "12 kB of saved values when the way back begins"
-    assert [line.count("#") for line in lines[2:6]] == [10, 20, 30, 30]  # 40 are 16 kB
+    bars = [line.count("#") for line in lines[2:6]]
+    assert bars[0] >= 8 and all(abs(bar - k * bars[2] / 3) < 1 for bar, k in zip(bars, (1, 2, 3, 3), strict=True))
+    assert max(map(len, lines)) <= 72
     assert sum("peak" in line for line in lines[2:]) == 1 and lines[-1].startswith("# saved values")
     root = ET.fromstring(picture.save(tmp_path / "a.svg").read_text())
     hints = [part.text or "" for part in root.iter("{http://www.w3.org/2000/svg}title")]
@@ -85,7 +87,8 @@ def test_many_ops_share_lines_and_none_gives_an_empty_picture() -> None:
     x = mg.Var(mg.ones(8))
     text = str(mg.viz.memory(chain(x, 100)))
     assert text.count("tanh to tanh(8,)") == 40 and len(text.splitlines()) == 43
-    assert "at most 0 B held" in str(mg.viz.memory(x)) and "<svg" in mg.viz.memory(x).svg
+    long = str(mg.viz.memory(mg.Var(mg.ones(1, 1, 1, 1, 1, 1, 11, 12)).tanh())).splitlines()[1:]
+    assert max(map(len, long)) <= 72 and long[1].startswith("forward   tanh(1, 1, 1, 1, 1, 1, 11, ")
 
 
 def test_what_holds_nothing_is_refused() -> None:

@@ -123,7 +123,17 @@ def test_printed_it_is_a_text() -> None:
     assert text[0] == "backward from float32(), 4 steps" and text[-1] == "gradient of x: [11, 7, 13]"
     assert "     a (x) gets ȳ · b = [3, 1, 4]; in all [8, 6, 9], 2 of 3" in text
     assert "     a (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     b (mul, step 3) gets ȳ = [1, 1, 1]" in text
-    assert repr(film) == "Steps(4 steps back from float32())" and len(film) == 4
+    assert repr(film) == str(film) and len(film) == 4
+
+
+def test_of_a_long_film_the_first_lines_stand_for_it_where_it_is_not_asked_for() -> None:
+    y = mg.Var([1.0], name="x", device="reference")
+    for _ in range(40):
+        y = -y
+    film = mg.viz.step(y)
+    shown, whole = repr(film).splitlines(), film.text().splitlines()
+    assert shown[:61] == whole[:61] and shown[61:] == [f"... {len(whole) - 61} more lines; .text() has all"]
+    assert str(film) == film.text()
 
 
 def test_it_changes_nothing_and_says_what_is_missing() -> None:

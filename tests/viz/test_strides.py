@@ -17,7 +17,14 @@ def places(x: Any) -> list[list[int]]:
     """The places of the elements as the text tells them."""
     lines = str(mg.viz.layout(x)).splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith("element places"))
-    return [[int(word) for word in line.replace("element places", "").split()] for line in lines[start:]]
+    found: list[list[int]] = []
+    for line in lines[start:]:
+        numbers = [int(word) for word in line[15:].split()]
+        if line.startswith("and on"):
+            found[-1] += numbers
+        else:
+            found.append(numbers)
+    return found
 
 
 A = mg.arange(6).reshape(2, 3)
@@ -42,6 +49,14 @@ def test_the_text_tells_where_each_element_lies(x: Any, wanted: list[list[int]],
 def test_places_that_no_element_has_and_those_that_several_have() -> None:
     assert "used    x1   .  x1  x1   .  x1" in str(mg.viz.layout(A[:, ::2]))
     assert "used    x4  x4  x4   .   .   ." in str(mg.viz.layout(A[0].expand(4, 3)))
+
+
+def test_the_text_shows_every_place_that_the_drawing_has_and_fits_into_a_terminal() -> None:
+    for x in (mg.arange(60).reshape(3, 20)[:, ::2], mg.zeros(2, 3, 40), mg.arange(64).to(mg.float64) * 1e-7):
+        lines = str(mg.viz.layout(x)).splitlines()
+        shown = [int(word) for line in lines if line.startswith("place") for word in line.split()[1:]]
+        assert shown == [*range(len(shown))] and len(shown) in (60, 64)
+        assert max(map(len, lines)) <= 72 and not any(line.endswith(" ") for line in lines)
 
 
 def test_the_drawing_has_each_place_and_element_and_a_large_one_is_cut() -> None:
