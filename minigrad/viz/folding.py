@@ -1,14 +1,15 @@
 """Large graphs made small: a scope as one box, equal scopes in a row as one with a count, leaves drawn where they are
 used.
 
-`fold` and `repeat` take the nodes and edges of a picture and give others; ids of nodes that stay are what they were.
+`boxes` and `repeat` take the nodes and edges of a picture and give others; ids of nodes that stay are what they were.
+`viz/foldable.py` makes a page on which the boxes open and close.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from minigrad.viz.svg import Edge, Node
 from minigrad.viz.tints import STRENGTH
@@ -42,53 +43,77 @@ def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], li
     return [node for node in nodes if node.id not in many] + list(copies.values()), moved
 
 
-def fold(
-    nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tuple[str, ...]]
-) -> tuple[list[Node], list[Edge]]:
-    """Each outermost scope as one box, with the leaves that only it reads.
+@dataclass(frozen=True)
+class Group:
+    """What one box stands for.
 
-    scopes: the names that the ops stand in, by id.  A scope whose box would be part of a cycle stays as it is.
+    id: of the box.  chain: the scopes in it, by name; several for blocks in a row.  inside: ids of its nodes.
+    """
+
+    id: str
+    chain: tuple[str, ...]
+    inside: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What is written on the box."""
+        ends = self.chain if len(self.chain) < 2 else (self.chain[0], self.chain[-1])
+        return " to ".join(end.removeprefix(SCOPE) for end in ends)
+
+
+def groups(nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tuple[str, ...]]) -> list[Group]:
+    """What can be folded: each outermost scope, with the leaves that only it reads; equal ones in a row together.
+    The nodes come with the result first, as in a picture, and the groups with the result last.
+
+    scopes: the names that the ops stand in, by id.  A scope whose box would be part of a cycle is left out.
     """
     group_of: dict[str, str] = {}
     members: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
         if scopes.get(node.id):
             members[f"{SCOPE}{scopes[node.id][0]}"].append(node.id)
-    for name, inside in members.items():
-        tried = {**group_of, **dict.fromkeys(inside, name)}
-        if acyclic(nodes, edges, tried):
-            group_of = tried
+    every = {id_: name for name, inside in members.items() for id_ in inside}
+    if acyclic(nodes, edges, every):
+        group_of = every
+    else:
+        for name, inside in members.items():
+            tried = {**group_of, **dict.fromkeys(inside, name)}
+            if acyclic(nodes, edges, tried):
+                group_of = tried
     readers = defaultdict(set)
     for edge in edges:
         readers[edge.source].add(group_of.get(edge.target, edge.target))
-    kinds = {node.id: node for node in nodes}
     for node in nodes:
         (only, *others) = readers[node.id] or {""}
         if node.kind in LEAVES and not others and only in members and only in group_of.values():
             group_of[node.id] = only
-    chains = in_a_row(edges, group_of, kinds)
-    return boxes(nodes, edges, {id_: chains.get(name, name) for id_, name in group_of.items()}, chains)
+    chains = in_a_row(edges, group_of, {node.id: node for node in nodes})
+    inside_of: dict[str, list[str]] = defaultdict(list)
+    for id_, name in group_of.items():
+        inside_of[chains.get(name, name)].append(id_)
+    blocks: dict[str, list[str]] = defaultdict(list)
+    for name, head in chains.items():
+        blocks[head].append(name)
+    return [
+        Group(f"scope{k}", tuple(blocks.get(head, [head])), tuple(inside))
+        for k, (head, inside) in enumerate(reversed(inside_of.items()))
+    ]
 
 
-def boxes(
-    nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str, str], chains: Mapping[str, str]
-) -> tuple[list[Node], list[Edge]]:
-    """Nodes and edges with a box in place of each group."""
-    ids = {name: f"scope{k}" for k, name in enumerate(dict.fromkeys(group_of.values()))}
+def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group]) -> tuple[list[Node], list[Edge]]:
+    """Nodes and edges with a box in place of each of these groups."""
+    group_of = {id_: group for group in folded for id_ in group.inside}
+    known = {node.id: node for node in nodes}
     found: dict[str, Node] = {}
-    inside: dict[str, list[Node]] = defaultdict(list)
     for node in nodes:
-        if node.id in group_of:
-            inside[group_of[node.id]].append(node)
-    for node in nodes:
-        name = group_of.get(node.id)
-        if name is None:
+        group = group_of.get(node.id)
+        if group is None:
             found[node.id] = node
-        elif ids[name] not in found:
-            found[ids[name]] = box_of(ids[name], name, inside[name], [a for a, b in chains.items() if b == name])
+        elif group.id not in found:
+            found[group.id] = box_of(group, [known[id_] for id_ in group.inside])
     moved: dict[tuple[str, str], Edge] = {}
     for edge in edges:
-        source, target = (ids[group_of[end]] if end in group_of else end for end in (edge.source, edge.target))
+        source, target = (group_of[end].id if end in group_of else end for end in (edge.source, edge.target))
         if source != target:
             label = edge.label if target == edge.target else ""
             moved.setdefault(
@@ -97,17 +122,17 @@ def boxes(
     return list(found.values()), list(moved.values())
 
 
-def box_of(id_: str, name: str, inside: Sequence[Node], chain: Sequence[str]) -> Node:
-    """The box of a scope: how many ops of which kinds, how many Vars; of colours the strongest."""
+def box_of(group: Group, inside: Sequence[Node]) -> Node:
+    """The box of a group: how many ops of which kinds, how many Vars; of colours the strongest."""
     ops = Counter(node.label.split("\n")[0] for node in inside if node.kind not in LEAVES)
     variables = sum(node.kind == "var" for node in inside)
-    title = " to ".join(end.removeprefix(SCOPE) for end in ([name] if len(chain) < 2 else [chain[0], chain[-1]]))
-    lines = [title, *([f"{len(chain)} blocks"] if len(chain) > 1 else [])]
+    lines = [group.title, *([f"{len(group.chain)} blocks"] if len(group.chain) > 1 else [])]
     lines.append(f"{sum(ops.values())} ops" + (f", {variables} Vars" if variables else ""))
     told = ", ".join(f"{op} x{count}" if count > 1 else op for op, count in ops.most_common(4))
     kind = "output" if any(node.kind == "output" for node in inside) else "scope"
     tint = max((node.tint for node in inside), key=STRENGTH.index, default="")
-    return Node(id_, "\n".join([*lines, told]), kind, ", ".join(f"{op} x{count}" for op, count in ops.items()), tint)
+    hint = ", ".join(f"{op} x{count}" for op, count in ops.items())
+    return Node(group.id, "\n".join([*lines, told]), kind, hint, tint)
 
 
 def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:

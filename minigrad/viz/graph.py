@@ -26,7 +26,9 @@ from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.viz import folding, svg
 from minigrad.viz.explain import count
+from minigrad.viz.foldable import Foldable
 from minigrad.viz.outline import Outline
+from minigrad.viz.picture import Picture, save_page
 from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
@@ -43,9 +45,11 @@ class Graph:
     """
 
     def __init__(
-        self, nodes: list[svg.Node], edges: list[svg.Edge], title: str, legend: Sequence[tuple[str, str]] = ()
-    ) -> None:
+        self, nodes: list[svg.Node], edges: list[svg.Edge], title: str, legend: Sequence[tuple[str, str]] = (),
+        foldable: Foldable | None = None,
+    ) -> None:  # fmt: skip
         self.nodes, self.edges, self.title, self.legend = nodes, edges, title, tuple(legend)
+        self.foldable = foldable
 
     def dot(self) -> Any:
         """The graph as a `graphviz.Digraph`; building it needs no `dot` program."""
@@ -73,8 +77,14 @@ class Graph:
             return self._render("svg").decode()
         return svg.draw(self.nodes, self.edges, title=self.title, legend=self.legend, dark=dark)
 
+    def html(self) -> str:
+        """The picture as a fragment of HTML, in which the boxes of scopes open and close by click and by key."""
+        if self.foldable is None:
+            return Picture(self.title, "", svg=self.svg("builtin")).html
+        return self.foldable.html(self.title, self.legend)
+
     def save(self, path: str | Path, engine: str | None = None) -> Path:
-        """Write the picture: .svg always, .dot as text, .png and .pdf where `dot` is installed.
+        """Write the picture: .svg and .html always, .dot as text, .png and .pdf where `dot` is installed.
 
         Raises ArgumentError for another ending, or for a format that needs `dot` where there is none.
         """
@@ -82,13 +92,15 @@ class Graph:
         ending = target.suffix.lower().lstrip(".")
         if ending == "svg":
             target.write_text(self.svg(engine), encoding="utf-8")
+        elif ending == "html":
+            save_page(target, self.title, self.html())
         elif ending in ("dot", "gv"):
             target.write_text(self.dot().source, encoding="utf-8")
         elif ending in ("png", "pdf"):
             choose("dot")
             target.write_bytes(self._render(ending))
         else:
-            raise ArgumentError(f"save: {target.name!r} ends in none of .svg .dot .png .pdf", path=str(target))
+            raise ArgumentError(f"save: {target.name!r} ends in none of .svg .html .dot .png .pdf", path=str(target))
         return target
 
     def _render(self, ending: str) -> bytes:
@@ -104,7 +116,8 @@ class Graph:
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
+        page = {} if self.foldable is None else {"text/html": self.html()}
+        return {"image/svg+xml": self.svg(), "text/plain": repr(self), **page}
 
     def __repr__(self) -> str:
         return self.text(LINES)
@@ -161,11 +174,11 @@ def graph(
             nodes.append(svg.Node(key, op_label(item, *results.get(item.id, ("", None))), shown, hint(item)))
     tints, legend = tinted(colour, y, order)
     nodes = [replace(node, tint=tints.get(node.id, "")) for node in nodes]
-    if fold if fold is not None else any(scopes.values()) and len(nodes) > FOLDED:
-        nodes, edges = folding.fold(nodes, edges, scopes)
-    if repeat:
-        nodes, edges = folding.repeat(nodes, edges)
-    return Graph(nodes, edges, f"graph of {describe(y)}", legend)
+    groups = folding.groups(nodes, edges, scopes) if any(scopes.values()) else []
+    closed = len(nodes) > FOLDED if fold is None else fold
+    whole = Foldable(nodes, edges, groups, [] if closed else [group.id for group in groups], repeat)
+    nodes, edges = whole.view(whole.opened)
+    return Graph(nodes, edges, f"graph of {describe(y)}", legend, whole if groups else None)
 
 
 def expect_graph(name: str, y: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -53,6 +55,24 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
         encoding="utf-8",
     )
     return target
+
+
+@cache
+def resource(name: str) -> str:
+    """The text of a file beside this one."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
+
+
+def alive(kind: str, attributes: str, body: str) -> str:
+    """A fragment of HTML with the style sheet and the script of its kind, which asks for nothing from anywhere.
+
+    Each has an id of its own, so that there may be several on a page.
+    """
+    name = f"mg-{kind}-{secrets.token_hex(4)}"
+    return (
+        f'<div class="mg-{kind}" id="{name}" {attributes}><style>{resource(f"{kind}.css")}</style>{body}'
+        f"<script>({resource(f'{kind}.js')})({name!r});</script></div>"
+    )
 
 
 def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle", **more: str) -> str:

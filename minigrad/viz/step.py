@@ -6,10 +6,8 @@ scripts are not run; the script (`step.js`) shows one frame at a time and marks 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,8 @@ from minigrad.viz import svg
 from minigrad.viz.explain import count
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
 from minigrad.viz.graph import Graph, caller_names, expect_graph, graph
-from minigrad.viz.picture import save_page
+from minigrad.viz.picture import alive, save_page
 from minigrad.viz.terminal import LINES, shortened
-
-HERE = Path(__file__).parent
 
 
 class Steps:
@@ -61,18 +57,16 @@ class Steps:
 
     def html(self) -> str:
         """The film as a fragment of HTML that asks for nothing from anywhere."""
-        name = f"mg-step-{secrets.token_hex(4)}"
         items = [self.first(), *[self.item(frame) for frame in self.frames], self.last()]
         kernels = "".join(
             f'<template data-file="{escape(file)}"><pre>{escape(text)}</pre></template>'
             for file, text in texts_of(self.frames).items()
         )
-        return (
-            f'<div class="mg-step" id="{name}" tabindex="0" role="region" aria-label="the backward pass step by step">'
-            f"<style>{resource('step.css')}</style>{controls(len(items))}"
-            f'<div class="mg-stage"><div class="mg-picture">{self.picture()}</div>'
-            f'<ol class="mg-frames" start="0">{"".join(items)}</ol></div>{kernels}'
-            f"<script>({resource('step.js')})({name!r});</script></div>"
+        return alive(
+            "step",
+            'tabindex="0" role="region" aria-label="the backward pass step by step"',
+            f'{controls(len(items))}<div class="mg-stage"><div class="mg-picture">{self.picture()}</div>'
+            f'<ol class="mg-frames" start="0">{"".join(items)}</ol></div>{kernels}',
         )
 
     def save(self, path: str | Path) -> Path:
@@ -139,12 +133,6 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     picture = graph(y, names=labels, fold=False, repeat=False)
     film = frames_of(y, {node.id: node.label.split("\n")[0] for node in picture.nodes})
     return Steps(picture, film, describe(y))
-
-
-@cache
-def resource(name: str) -> str:
-    """The text of a file beside this one."""
-    return (HERE / name).read_text(encoding="utf-8").strip()
 
 
 def controls(count: int) -> str:

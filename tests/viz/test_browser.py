@@ -135,6 +135,117 @@ def test_a_kernel_is_one_click_away(opened: Any) -> None:
     assert "Written by minigrad, compiled by Numba" in page.inner_text("li.mg-now details pre")
 
 
+def layers(count: int) -> Any:
+    """Layers that differ, so that each is a box of its own, between an op that is in none."""
+    z: Any = mg.Var(mg.ones(2, dtype="float64"), name="x") * 0.5
+    for k in range(count):
+        with mg.viz.scope(f"layer {k + 1}"):
+            for _ in range(k + 1):
+                z = z.tanh() * mg.Var([0.5, 2.0], dtype="float64", name=f"w{k + 1}")
+    return z.sum()
+
+
+def state(page: Any) -> list[str]:
+    """What the buttons say of each scope, the first node that can be reached by keys of each, and how many nodes."""
+    buttons = page.locator(".mg-scopes button")
+    told = [buttons.nth(k).get_attribute("aria-expanded") for k in range(1, buttons.count())]
+    boxes = page.locator('.mg-drawing [role="button"]')
+    assert sorted(boxes.nth(k).get_attribute("aria-expanded") for k in range(boxes.count())) == sorted(told)
+    return told
+
+
+def boxes_of(page: Any) -> set[str]:
+    """The first lines of what is drawn."""
+    return set(page.locator(".mg-drawing .node text:first-of-type").all_text_contents())
+
+
+def test_boxes_of_scopes_open_and_close_by_click_and_by_key(opened: Any) -> None:
+    page = opened(mg.viz.graph(layers(3), fold=True))
+    assert state(page) == ["false"] * 3 and {"layer 1", "layer 2", "layer 3"} <= boxes_of(page)
+    for k in range(3):  # each box is clicked, and what was inside is clicked again
+        page.click(f'[id="node-scope{k}"]')
+        assert state(page) == [str(j == k).lower() for j in range(3)]
+        assert f"layer {k + 1}" not in boxes_of(page) and f"w{k + 1}" in boxes_of(page)
+        page.locator(".mg-drawing .node", has_text=f"w{k + 1}").first.click()
+        assert state(page) == ["false"] * 3 and f"w{k + 1}" not in boxes_of(page)
+    page.focus('[id="node-scope1"]')
+    page.keyboard.press("Enter")
+    assert state(page) == ["false", "true", "false"]
+    page.keyboard.press("Enter")  # the focus went to what was inside
+    assert state(page) == ["false"] * 3
+    page.keyboard.press(" ")
+    page.focus('[id="node-scope2"]')
+    page.keyboard.press("Enter")
+    assert state(page) == ["false", "true", "true"], "scopes are independent"
+
+
+def test_buttons_open_and_close_scopes_and_all_of_them(opened: Any) -> None:
+    page = opened(mg.viz.graph(layers(3), fold=True))
+    whole, first = page.locator(".mg-scopes button").nth(0), page.locator(".mg-scopes button").nth(1)
+    assert whole.inner_text() == "open all" and first.inner_text() == "\u25b8 layer 1"
+    whole.click()
+    assert (
+        state(page) == ["true"] * 3
+        and whole.inner_text() == "close all"
+        and len(boxes_of(page) & {"w1", "w2", "w3"}) == 3
+    )
+    first.hover()
+    assert page.locator(".node.mg-shown").count() == 3, "what is inside of it: two ops and the Var"
+    first.click()
+    assert state(page) == ["false", "true", "true"] and first.inner_text() == "\u25b8 layer 1"
+    whole.click()
+    assert state(page) == ["false"] * 3
+
+
+def test_of_many_scopes_one_is_open_at_a_time_or_all(opened: Any) -> None:
+    page = opened(mg.viz.graph(layers(6), fold=True))
+    page.click('[id="node-scope0"]')
+    page.click('[id="node-scope4"]')
+    assert state(page) == ["false", "false", "false", "false", "true", "false"]
+    page.locator(".mg-scopes button").nth(5).click()
+    assert state(page) == ["false"] * 6
+
+
+def test_scopes_of_which_there_is_no_drawing_are_not_offered(opened: Any) -> None:
+    page = opened(mg.viz.graph(layers(30), fold=True))
+    offered = page.locator(".mg-scopes button:visible")
+    assert offered.count() == 23 and page.locator('.mg-drawing [role="button"]').count() == 22
+    page.click('[id="node-scope25"]')
+    assert page.locator('.mg-drawing [aria-expanded="true"]').count() == 0
+
+
+def test_a_graph_that_is_shown_open_closes_by_click(opened: Any) -> None:
+    page = opened(mg.viz.graph(layers(2), fold=False))
+    assert state(page) == ["true", "true"]
+    page.locator(".mg-drawing .node", has_text="w2").first.click()
+    assert state(page) == ["true", "false"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_graphs_on_a_page_do_not_disturb_each_other_and_fit(opened: Any, scheme: str) -> None:
+    class Both:
+        def save(self, path: Path) -> Path:
+            graphs = [mg.viz.graph(layers(n), fold=True).html() for n in (2, 3)]
+            path.write_text(f"<!doctype html><meta charset=utf-8>{''.join(graphs)}", encoding="utf-8")
+            return path
+
+    page = opened(Both(), viewport={"width": 360, "height": 700}, color_scheme=scheme)
+    second = page.locator(".mg-graph").nth(1)
+    second.locator('[id="node-scope2"]').click()
+    assert second.locator('[aria-expanded="true"][role="button"]').count() == 1
+    assert page.locator(".mg-graph").nth(0).locator('[aria-expanded="true"]').count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_without_scripts_the_drawing_of_a_graph_is_there_once(chromium: Any, tmp_path: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(mg.viz.graph(layers(3), fold=True).save(tmp_path / "graph.html").as_uri())
+    assert page.locator("svg").count() == 1 and page.locator("svg .node:visible").count() == 7
+    assert not page.locator(".mg-scopes").is_visible()
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_is_wider_than_the_page(opened: Any, scheme: str, width: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,7 +13,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.noting import scope_of
-from minigrad.viz.folding import fold
+from minigrad.viz.folding import boxes, groups
 from minigrad.viz.svg import Edge, Node
 
 
@@ -33,6 +35,10 @@ def unrolled(steps: int) -> Any:
     for _ in range(steps):
         y = (y @ w).tanh()
     return y.sum()
+
+
+def fold(nodes: Any, edges: Any, scopes: Any) -> Any:
+    return boxes(nodes, edges, groups(nodes, edges, scopes))
 
 
 def heads(picture: Any) -> list[str]:
@@ -191,3 +197,43 @@ def test_on_black() -> None:
     picture = mg.viz.graph(unrolled(2))
     assert 'fill="#12171c"' in picture.svg(dark=True) and "#ffffff" not in picture.svg(dark=True)
     ElementTree.fromstring(picture.svg(dark=True))
+
+
+def test_a_page_has_a_drawing_of_each_state_that_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawings(picture: Any) -> list[str]:
+        return re.findall('data-open="([^"]*)"', picture.html())
+
+    few = mg.viz.graph(apart(3), fold=True)
+    assert drawings(few)[0] == "" and len(set(drawings(few))) == 8 == len(drawings(few))
+    many = mg.viz.graph(apart(6), fold=True)
+    assert drawings(many)[:2] == ["", "scope0 scope1 scope2 scope3 scope4 scope5"] and len(drawings(many)) == 8
+    assert drawings(mg.viz.graph(apart(3), fold=False))[0] == "scope0 scope1 scope2"
+    monkeypatch.setattr("minigrad.viz.foldable.NODES", 20)
+    assert drawings(many) == ["", "scope0"], "what is smaller has room where the whole has none"
+    monkeypatch.setattr("minigrad.viz.foldable.NODES", 10_000)
+    assert len(drawings(mg.viz.graph(apart(40), fold=True))) == 24
+
+
+def apart(layers: int) -> Any:
+    """Layers that differ, so that none are in a row."""
+    z: Any = mg.Var([1.0], name="x", device="reference")
+    for k in range(layers):
+        with mg.viz.scope(f"layer {k + 1}"):
+            for _ in range(k + 1):
+                z = -z
+    return z.exp()
+
+
+def test_html_is_there_for_what_folds_and_the_image_for_all(tmp_path: Path) -> None:
+    folds, plain = mg.viz.graph(apart(2))._repr_mimebundle_(), mg.viz.graph(mg.Var([1.0]) * 2.0)
+    assert set(folds) == {"text/html", "image/svg+xml", "text/plain"}
+    assert set(plain._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+    assert "<svg" in plain.save(tmp_path / "g.html").read_text() and "<script" not in plain.html()
+    page = folds["text/html"]
+    assert not re.search(r"https?://(?!www\.w3\.org/)", page) and 'src="' not in page
+
+
+def test_names_of_scopes_are_escaped() -> None:
+    with mg.viz.scope("</script><b>'\""):
+        y = mg.Var([1.0], name="x") * 2.0
+    assert "<b>" not in mg.viz.graph(y.exp(), fold=True).html()

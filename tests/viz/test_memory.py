@@ -88,7 +88,7 @@ def test_many_ops_share_lines_and_none_gives_an_empty_picture() -> None:
     text = str(mg.viz.memory(chain(x, 100)))
     assert text.count("tanh to tanh(8,)") == 40 and len(text.splitlines()) == 43
     long = str(mg.viz.memory(mg.Var(mg.ones(1, 1, 1, 1, 1, 1, 11, 12)).tanh())).splitlines()[1:]
-    assert max(map(len, long)) <= 72 and long[1].startswith("forward   tanh(1, 1, 1, 1, 1, 1, 11, ")
+    assert max(map(len, long)) <= 72 and " 11, … " in long[1]
 
 
 def test_what_holds_nothing_is_refused() -> None:
