@@ -33,13 +33,13 @@ class Entry:
     op: the name of the op, "detach", or "" for what was there before.  differentiable: whether the op has a rule for
     each operand.  enabled: whether calls were recorded then.  tracked: whether a gradient can reach it.
     parents: entries of the operands.  children: those of what came of it, while somebody holds them.
-    finite: whether there was no nan and no inf in it.  source: the user's line.
+    finite: whether there was no nan and no inf in it.  number: its one element, None of more.  source: the user's line.
     left: how and where its numbers, or those of something that came of it, were taken by Python, and lost their way.
     """
 
     __slots__ = (
-        "__weakref__", "children", "differentiable", "dtype", "enabled", "finite", "left", "op", "parents", "shape",
-        "source", "tensor", "tracked",
+        "__weakref__", "children", "differentiable", "dtype", "enabled", "finite", "left", "number", "op", "parents",
+        "shape", "source", "tensor", "tracked",
     )  # fmt: skip
 
     def __init__(self, x: Tensor, op: str, parents: tuple[Entry, ...], source: str | None) -> None:
@@ -49,6 +49,7 @@ class Entry:
         self.dtype: DType = x.dtype
         self.enabled, self.tracked = mode.enabled, x.requires_grad
         self.differentiable: tuple[bool, ...] = ()
+        self.number: float | None = float(host_array(x).reshape(-1)[0]) if x.shape == () else None
         self.finite = not x.dtype.is_float or bool(np.isfinite(host_array(x).astype(np.float32)).all())
         self.children: weakref.WeakSet[Entry] = weakref.WeakSet()
         self.left: dict[str, None] = {}
@@ -57,6 +58,7 @@ class Entry:
 
 
 seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()  # how long the recorded calls took
+_made: weakref.WeakKeyDictionary[BackpropOp, weakref.ref[Entry]] = weakref.WeakKeyDictionary()
 _entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # by the id of the tensor
 
 
@@ -64,6 +66,12 @@ def entry_of(x: Tensor) -> Entry | None:
     """What is known of a tensor."""
     found = _entries.get(x.id)
     return None if found is None else found[1]
+
+
+def entry_of_node(node: BackpropOp) -> Entry | None:
+    """What is known of the result of a recorded op; of several, of the last."""
+    found = _made.get(node)
+    return None if found is None else found()
 
 
 def keep(x: Tensor, entry: Entry) -> Entry:
@@ -87,7 +95,8 @@ def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> Non
         entry = keep(y, Entry(y, op.name, parents, source))
         node: Any = y.op
         if node is not None:
-            seconds[node.node if isinstance(node, Output) else node] = took
+            node = node.node if isinstance(node, Output) else node
+            seconds[node], _made[node] = took, weakref.ref(entry)
         entry.differentiable = tuple([op.rules[0 if op.variadic else k] is not None for k in range(len(operands))])
 
 

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
-from minigrad.autodiff.holding import Holder
-from minigrad.core.dtype import DType
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
-from minigrad.runtime.tensor import Tensor, describe, host_array
-from minigrad.viz import folding, svg
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.viz import folding, labels, svg
 from minigrad.viz.explain import count
 from minigrad.viz.foldable import Foldable
+from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
 from minigrad.viz.picture import Picture, save_page
 from minigrad.viz.terminal import LINES, shortened
@@ -34,7 +31,6 @@ from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
 FOLDED = 30  # nodes from which scopes are drawn folded
-SHOWN = 6  # elements of a gradient or a value that a node prints
 
 
 class Graph:
@@ -147,7 +143,10 @@ def graph(
     """The graph that ends in y: a node for each op with its shape, dtype and what it keeps for backward.
 
     grads: what backward returned; its gradients are written at the Vars.
-    names: names for Vars that have none of their own, and for results; the caller's variables serve when omitted.
+    names: names for Vars that have none of their own, for results and for data; when omitted, the caller's variables
+    serve, and the dicts, lists and objects that they lead to, as in model['weight'].
+    Values are shown of up to six elements, where somebody has them: a variable, an op that saved them until backward,
+    the journal of `mg.debug()`.
     fold: each `viz.scope` is one box, equal ones in a row are one with a count; left out, where there are scopes and
     more than 30 nodes.  repeat: leaves that more than three ops read are drawn at each of them.
     colour: "gradient" tints by the largest element of a gradient, "bytes" by what is saved, with a legend; a folded
@@ -156,22 +155,21 @@ def graph(
     colour.
     """
     expect_graph("viz.graph", y)
-    given = (names if names is not None else caller_names()).items()
-    labels = {id(t): name for name, t in given}
-    results = {node_of(t.op).id: (name, t) for name, t in given if t.op is not None}
+    known = Known(names if names is not None else caller_names())
     order, edges = collect(y)
     root = node_of(current(y))
-    results.setdefault(root.id, ("", y))
+    known.results.setdefault(root.id, ("", y))
+    known.add_saved(item for kind, item in order.values() if kind == "op")
     nodes, scopes = [], {}
     for key, (kind, item) in order.items():
         if kind == "var":
-            nodes.append(svg.Node(key, var_label(item, grads, labels), "var", describe(item)))
+            nodes.append(svg.Node(key, labels.of_var(item, grads, known), "var", describe(item)))
         elif kind == "constant":
-            nodes.append(svg.Node(key, item, "constant"))
+            nodes.append(svg.Node(key, labels.of_constant(item[0], item[1], known), "constant"))
         else:
             shown = "output" if item is root else "view" if item.op.kind == "view" else "op"
             scopes[key] = scope_of.get(item, ())
-            nodes.append(svg.Node(key, op_label(item, *results.get(item.id, ("", None))), shown, hint(item)))
+            nodes.append(svg.Node(key, labels.of_op(item, known), shown, labels.hint(item)))
     tints, legend = tinted(colour, y, order)
     nodes = [replace(node, tint=tints.get(node.id, "")) for node in nodes]
     groups = folding.groups(nodes, edges, scopes) if any(scopes.values()) else []
@@ -205,7 +203,7 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
             label = operand if len(item.parents) > 1 and not item.op.variadic else ""
             if parent is None:
                 source = f"c{item.id}_{k}"
-                seen[source] = ("constant", constant_label(item, k))
+                seen[source] = ("constant", (item, k))
             else:
                 if isinstance(parent, Output):
                     label = f"{parent.op.outputs[parent.index]} {label}".rstrip()
@@ -223,76 +221,3 @@ def node_of(edge: Any) -> Any:
 def name_of(item: Any) -> str:
     """The id of a vertex in the picture."""
     return f"op{item.id}" if isinstance(item, BackpropOp) else f"v{item.id}"
-
-
-def op_label(node: BackpropOp, name: str = "", result: Tensor | None = None) -> str:
-    """Name, result, parameters and saves of an op, a line each.  name, result: what the caller calls its result."""
-    lines = [node.op.label, kind_text(node.plan.dtype, node.plan.layout.shape)]
-    if result is not None and not isinstance(result, Wrapped):
-        value = values_text(result) if result.numel() <= SHOWN else ""
-        lines += [" = ".join(part for part in (name, value) if part)] if name or value else []
-    given = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
-    lines += [f"{key}={value}" for key, value in given if not isinstance(value, (tuple, dict)) or len(value) < 6]
-    if node.saved is None and node.op.saves[node.mask]:
-        lines.append("saved values freed")
-    elif node.saved:
-        names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
-        lines.append("keeps " + ", ".join(f"{n} {shape_text(t)}" for n, t in zip(names, node.saved, strict=True)))
-    return "\n".join(lines)
-
-
-def hint(node: BackpropOp) -> str:
-    """What the pointer shows: the first line of the op's documentation, and the user's line under debug."""
-    first = node.op.doc.strip().splitlines()[0]
-    return f"{first}  ({node.source})" if node.source else first
-
-
-def shape_text(t: Tensor) -> str:
-    """A tensor's dtype and shape."""
-    return kind_text(t.dtype, t.shape)
-
-
-def kind_text(dtype: DType, shape: tuple[int, ...]) -> str:
-    """float32(2, 3), as in messages."""
-    return f"{dtype}{shape}"
-
-
-def var_label(x: Any, grads: GradStore | None, labels: Mapping[int, str]) -> str:
-    """A Var's name, shape and, where given, gradient."""
-    lines = [x.name or labels.get(id(x)) or f"Var #{x.id}", shape_text(x)]
-    if x.numel() <= SHOWN:
-        lines.append(values_text(x))
-    if grads is not None:
-        g = grads.get(x)
-        small = g is not None and g.numel() <= SHOWN
-        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length(g):.4g}")
-    return "\n".join(lines)
-
-
-def constant_label(node: BackpropOp, k: int) -> str:
-    """A constant operand: its value where it was kept and is one number, else its shape."""
-    spec = node.plan.specs[k]
-    if node.saved is not None and k in node.op.saves[node.mask]:
-        value = node.saved[node.op.saves[node.mask].index(k)]
-        if value.numel() == 1 and not isinstance(value, Holder):
-            return values_text(value)
-    return f"constant\n{kind_text(spec.dtype, spec.shape)}"
-
-
-def values_text(x: Tensor) -> str:
-    """A few values in short form."""
-    flat = host_array(x).astype(float).reshape(-1)
-    text = ", ".join(f"{v:.4g}" for v in flat)
-    return text if x.shape == () else f"[{text}]"
-
-
-def length(g: Tensor) -> float:
-    """Euclidean length of a gradient, for a label."""
-    return float((host_array(g).astype(float) ** 2).sum() ** 0.5)
-
-
-def caller_names() -> dict[str, Tensor]:
-    """Tensors by the names that they have where `graph` was called; locals before globals."""
-    frame: Any = sys._getframe(2)
-    found = {**frame.f_globals, **frame.f_locals}
-    return {name: t for name, t in found.items() if isinstance(t, Tensor) and not name.startswith("_")}

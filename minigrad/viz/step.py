@@ -17,7 +17,8 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.explain import count
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
-from minigrad.viz.graph import Graph, caller_names, expect_graph, graph
+from minigrad.viz.graph import Graph, expect_graph, graph
+from minigrad.viz.known import caller_names
 from minigrad.viz.picture import alive, save_page
 from minigrad.viz.terminal import LINES, shortened
 

@@ -1,0 +1,120 @@
+"""What is known of the values in a graph, beyond what a graph holds: names that the user gave, and numbers.
+
+A graph keeps what its rules read, and lets go of that on the way back.  Names and other values are found in the
+caller's variables, and in the dicts, lists and objects that they lead to; under `mg.debug()` the journal knows, without
+holding it, what each op was called with.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import CO_OPTIMIZED
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+from minigrad.autodiff.holding import Holder
+from minigrad.runtime import journal
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import Tensor
+
+DEEP = 3  # steps from a variable to a tensor: model.layers[0].weight
+LOOKED_AT = 20_000  # things at most
+OF_NOTEBOOKS = ("In", "Out", "exit", "quit", "get_ipython")  # variables that a notebook has of its own
+CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, MethodType, BackpropOp, Output)
+
+
+class Known:
+    """Names and values of vertices.  given: tensors by name."""
+
+    def __init__(self, given: Mapping[str, Tensor]) -> None:
+        self.results: dict[int, tuple[str, Tensor]] = {}
+        self.names: dict[int, str] = {}
+        self.places: dict[Any, str] = {}
+        for name, t in given.items():
+            self.names.setdefault(id(t), name)
+            if t.op is not None:
+                self.results.setdefault(getattr(t.op, "node", t.op).id, (name, t))
+            elif not isinstance(t, Wrapped) and not t.is_variable:
+                self.places.setdefault(place_of(t), name)
+
+    def add_saved(self, nodes: Iterable[BackpropOp]) -> None:
+        """Results of ops that some op has saved, and that are as they were then."""
+        for node in nodes:
+            for k, x, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
+                maker = node if k < 0 else node.parents[k] if k < len(node.parents) else None
+                usable = not isinstance(x, Holder | Wrapped) and x.storage.version == version
+                if usable and isinstance(maker, BackpropOp) and k >= -1:
+                    self.results.setdefault(maker.id, ("", x))
+
+    def result(self, node: BackpropOp) -> tuple[str, Tensor | float | None]:
+        """What the user calls the result of an op, "" without a name, and what it is."""
+        if node.id in self.results:
+            return self.results[node.id]
+        entry = journal.entry_of_node(node) if node.ids is None else None
+        return "", None if entry is None else entry.tensor() if entry.tensor() is not None else entry.number
+
+    def constant(self, node: BackpropOp, k: int) -> tuple[str, Tensor | float | None]:
+        """The same of an operand that no gradient goes to."""
+        held: Tensor | float | None = None
+        if node.saved and k in node.op.saves[node.mask]:
+            saved = node.saved[node.op.saves[node.mask].index(k)]
+            held = None if isinstance(saved, Holder) else saved
+        entry = journal.entry_of_node(node)
+        if held is None and entry is not None:
+            of_operand = entry.parents[k]
+            held = of_operand.tensor()
+            held = of_operand.number if held is None else held
+        return self.places.get(place_of(held), "") if isinstance(held, Tensor) else "", held
+
+
+def place_of(x: Tensor) -> Any:
+    """What two tensors share that are the same elements."""
+    return None if isinstance(x, Wrapped) else (id(x.storage), x.layout, x.dtype)
+
+
+def caller_names(depth: int = 2) -> dict[str, Tensor]:
+    """Tensors by the names that they have in the frame so many calls up; locals before globals, near before far."""
+    frame: Any = sys._getframe(depth)
+    local = frame.f_locals
+    variables = {**local, **{name: value for name, value in frame.f_globals.items() if name not in local}}
+    if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13):
+        local.clear()  # a copy, which the frame would hold, and with it what the function lets go of
+    own = [(name, value) for name, value in variables.items() if usual(name) and name not in OF_NOTEBOOKS]
+    return dict(tensors_in(own))
+
+
+def usual(name: Any) -> bool:
+    """Whether it is a name that a user gives; private ones are not shown."""
+    return isinstance(name, str) and name.isidentifier() and not name.startswith("_")
+
+
+def tensors_in(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Tensor]]:
+    """(name, tensor) of variables and of what they lead to, each thing once, the near ones first."""
+    waiting = deque((name, value, 0) for name, value in variables)
+    seen: set[int] = set()
+    while waiting and len(seen) < LOOKED_AT:
+        name, value, steps = waiting.popleft()
+        kind = type(value)  # what isinstance asks as well, `__class__`, may be the user's code
+        if issubclass(kind, Tensor):
+            yield name, value
+        elif steps < DEEP and id(value) not in seen and not issubclass(kind, CLOSED):
+            seen.add(id(value))
+            waiting.extend((name + step, part, steps + 1) for step, part in inside(value))
+
+
+def inside(value: Any) -> list[tuple[str, Any]]:
+    """(how it is written, part) of what a dict, a list or an object of the user's holds; no code of theirs is run."""
+    if type(value) in (list, tuple):
+        return [(f"[{k}]", part) for k, part in enumerate(value[:LOOKED_AT])]
+    if issubclass(type(value), dict):
+        return [(f"[{key!r}]", part) for key, part in dict.items(value) if isinstance(key, str | int)]
+    if type(value).__module__.partition(".")[0] in ("minigrad", "numpy", "builtins"):
+        return []
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    return [(f".{name}", part) for name, part in attributes.items() if usual(name)] if type(attributes) is dict else []

@@ -1,0 +1,98 @@
+"""What is written on the boxes of a graph."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from minigrad.autodiff.grads import GradStore
+from minigrad.core.dtype import DType
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.viz.known import Known
+
+SHOWN = 6  # elements of a gradient or a value that a node prints
+
+# What pictures have said of nodes, so that one after backward can say it again: texts, and no tensors.
+_told: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()
+
+
+def of_op(node: BackpropOp, known: Known) -> str:
+    """Name, result, parameters and saves of an op, a line each."""
+    lines = [node.op.label, kind_text(node.plan.dtype, node.plan.layout.shape)]
+    name, result = known.result(node)
+    lines += remembered(node, -1, [" = ".join(part for part in (name, short(result)) if part)])
+    given = [item for item in node.params.items() if item[1] != node.op.params.get(item[0])]
+    lines += [f"{key}={value}" for key, value in given if not isinstance(value, (tuple, dict)) or len(value) < 6]
+    if node.saved is None and node.op.saves[node.mask]:
+        lines.append("saved values freed")
+    elif node.saved:
+        names = [node.op.value_name(k) for k in node.op.saves[node.mask]]
+        lines.append("keeps " + ", ".join(f"{n} {shape_text(t)}" for n, t in zip(names, node.saved, strict=True)))
+    return "\n".join(lines)
+
+
+def hint(node: BackpropOp) -> str:
+    """What the pointer shows: the first line of the op's documentation, and the user's line under debug."""
+    first = node.op.doc.strip().splitlines()[0]
+    return f"{first}  ({node.source})" if node.source else first
+
+
+def shape_text(t: Tensor) -> str:
+    """A tensor's dtype and shape."""
+    return kind_text(t.dtype, t.shape)
+
+
+def kind_text(dtype: DType, shape: tuple[int, ...]) -> str:
+    """float32(2, 3), as in messages."""
+    return f"{dtype}{shape}"
+
+
+def of_var(x: Any, grads: GradStore | None, known: Known) -> str:
+    """A Var's name, shape and, where given, gradient."""
+    lines = [x.name or known.names.get(id(x)) or f"Var #{x.id}", shape_text(x)]
+    lines += [short(x)] if short(x) else []
+    if grads is not None:
+        g = grads.get(x)
+        small = g is not None and g.numel() <= SHOWN
+        lines.append("no gradient" if g is None else f"grad {values_text(g)}" if small else f"|grad| {length(g):.4g}")
+    return "\n".join(lines)
+
+
+def of_constant(node: BackpropOp, k: int, known: Known) -> str:
+    """A constant operand: its name and its values, where they are known; of a nameless number that alone."""
+    spec = node.plan.specs[k]
+    name, value = known.constant(node, k)
+    kind, numbers = kind_text(spec.dtype, spec.shape), short(value)
+    lines = [numbers] if not name and spec.layout.numel == 1 else [name or "constant", kind, numbers]
+    found = remembered(node, k, lines if name or numbers else [])
+    return "\n".join(found or ["constant", kind])
+
+
+def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
+    """The lines on an operand, or for -1 the result, that are not empty; without any those of an earlier picture."""
+    lines = [line for line in lines if line]
+    told = _told.setdefault(node, {})
+    if lines:
+        told[k] = lines
+    return lines or told.get(k, [])
+
+
+def short(x: Tensor | float | None) -> str:
+    """The values of a number, or of a tensor of few; "" for others."""
+    if isinstance(x, Tensor):
+        return values_text(x) if not isinstance(x, Wrapped) and x.numel() <= SHOWN else ""
+    return "" if x is None else f"{x:.4g}"
+
+
+def values_text(x: Tensor) -> str:
+    """A few values in short form."""
+    flat = host_array(x).astype(float).reshape(-1)
+    text = ", ".join(f"{v:.4g}" for v in flat)
+    return text if x.shape == () else f"[{text}]"
+
+
+def length(g: Tensor) -> float:
+    """Euclidean length of a gradient, for a label."""
+    return float((host_array(g).astype(float) ** 2).sum() ** 0.5)
