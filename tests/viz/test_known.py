@@ -10,7 +10,6 @@ from typing import Any
 import minigrad as mg
 from minigrad.viz.known import caller_names, tensors_in
 
-
 SHARED = mg.Var([1.0], device="reference")
 
 
@@ -46,7 +45,7 @@ def test_private_names_and_those_of_a_notebook_and_of_no_variable_are_not_shown(
     first, hidden = mg.Var([1.0]), mg.Var([2.0])
     _private, Out = hidden, {1: hidden}
     found = caller_names(1)
-    assert set(found) == {"first", "hidden"} and _private is Out[1]
+    assert set(found) == {"first", "hidden", "SHARED"} and _private is Out[1]
     assert dict(tensors_in([("model", SimpleNamespace(_own=first, shown=hidden))])) == {"model.shown": hidden}
 
 
