@@ -145,7 +145,7 @@ def as_svg(picture: Memory, title: str, told: list[str]) -> str:
     """The mountain."""
     count, floor = len(picture.rows), TOP + HEIGHT
     across, up = WIDTH / max(2 * count, 1), HEIGHT / max(picture.peak, 1)
-    parts = [label(LEFT, 20 + 17 * k, line, 12, "start", weight="600" if k == 0 else "400")
+    parts = [label(LEFT, 20 + 17 * k, line, 12, "start", weight="bold" if k == 0 else "normal")
              for k, line in enumerate(told)]  # fmt: skip
     middle, right = LEFT + WIDTH / 2, LEFT + WIDTH
     parts += [line(middle, TOP, middle, floor, LINE), line(LEFT, TOP, right, TOP, ACCENT)]

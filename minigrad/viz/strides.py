@@ -102,7 +102,7 @@ def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[in
     last = max([shown.stop - 1, *places]) + 1
     parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(told)]
     top = MARGIN + 18 * len(told) + 14
-    parts.append(label(MARGIN, top, "memory", 12, "start", weight="600"))
+    parts.append(label(MARGIN, top, "memory", 12, "start", weight="bold"))
     top += 8
     for place in shown:
         k = place - shown.start
@@ -114,7 +114,7 @@ def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[in
         parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(place, ""), fill=ink, family=MONO))
         parts.append(label(left + CELL / 2, up + CELL + 11, str(place), 9, fill=LINE, family=MONO))
     top += (max(0, len(shown) - 1) // ROW + 1) * (CELL + 16) + 18
-    parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", weight="600"))
+    parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", weight="bold"))
     top += 8
     columns = max(1, x.shape[-1] if x.ndim else 1)
     block = x.shape[-2] if x.ndim > 1 else 1

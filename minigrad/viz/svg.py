@@ -48,8 +48,10 @@ MARGIN: Final = 14.0
 INK: Final = "#1f2933"
 ARROW: Final = "#5b6770"
 ARROW_LENGTH: Final = 7.0
-SANS: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-MONO: Final = "Menlo, Consolas, 'Liberation Mono', 'DejaVu Sans Mono', monospace"
+# Names of fonts before the general name, since one program that draws SVG writes nothing where it knows none of them;
+# no quotation marks, which another takes for part of a name.  Who looks for the first name alone takes what it has.
+SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
+MONO: Final = "Menlo, Consolas, Liberation Mono, DejaVu Sans Mono, monospace"
 
 # Tints that say how much, all of which can be written on: from little to much, what is not finite, and none.
 STEPS: Final = ("#fffaf2", "#fde6c4", "#fcca96", "#f9a783", "#f08a7c")
@@ -170,7 +172,7 @@ def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
     texts = []
     for i, line in enumerate(lines):
         baseline += LINE_HEIGHT
-        font = f'font-family="{SANS}" font-size="{HEAD_SIZE:g}" font-weight="600"'
+        font = f'font-family="{SANS}" font-size="{HEAD_SIZE:g}" font-weight="bold"'
         if i:
             font = f'font-family="{MONO}" font-size="{TEXT_SIZE:g}" fill-opacity="0.8"'
         texts.append(f'<text x="{_number(cx)}" y="{_number(baseline - 3)}" {font}>{_text(line)}</text>')
