@@ -1,5 +1,5 @@
-"""A page for each op of the schema: what it says of itself, formula and gradient as formulas, its curve, its dtypes, an
-example that was run, and the loop that is compiled for it.
+"""A page for each op of the schema: what it says of itself, formula and gradient as formulas, its curves or the graphs
+of it and of its gradient, its dtypes, an example that was run, and the loop that is compiled for it.
 
 The operands of examples are those that the tests of the op use, so each op that is tested has a page.
 """
@@ -74,6 +74,8 @@ def page(name: str, row: Any) -> Iterator[str]:
         yield from formulas(step)
     if step is not None and step.node.op.kind == "elementwise":
         yield from curves(row, step)
+    elif step is not None:
+        yield from graphs(row)
     yield from ("## Dtypes", "", f"It takes {', '.join(f'`{d}`' for d in row.dtypes)}.", "")
     yield from example(row)
     yield from loop(row)
@@ -81,11 +83,9 @@ def page(name: str, row: Any) -> Iterator[str]:
 
 def walked(row: Any, name: str) -> Any:
     """The step back through the op, at the operands of its tests; None where it has no derivative."""
-    given = [mg.tensor(x) if kind == "bool" else mg.Var(x) for x, kind in zip(arrays(row), row.domains, strict=True)]
     try:
-        y = row.fn(*given)
-        steps = flow(y if isinstance(y, Tensor) else y[0]).steps
-    except MinigradError:
+        steps = flow(first(row.fn(*operands(row, "cpu")))).steps
+    except (MinigradError, StopIteration):
         return None
     return next((step for step in steps if step.node.op.name == name), None)
 
@@ -126,6 +126,34 @@ def curves(row: Any, step: Any) -> Iterator[str]:
         picture = mg.viz.curves(along, over=ends, names=[row.name, f"its slope along {names[k]}"])
         yield from ([f"Along `{names[k]}`, with `{fixed}`.", ""] if fixed else [])
         yield from (html(picture.html), "")
+
+
+def graphs(row: Any) -> Iterator[str]:
+    """What is recorded for the call of the example, and what for the gradient of each operand."""
+    given = operands(row, "reference")  # a graph is the same on every device, and this one compiles nothing
+    names = {f"x{k + 1}": x for k, x in enumerate(given)}
+    y = first(row.fn(*given))
+    yield from ("## Graph", "", html(mg.viz.graph(y, names=names).html()), "")
+    wanted = {name: x for name, x in names.items() if x.is_variable}
+    head = mg.Var(mg.ones(*y.shape, dtype=y.dtype, device=y.device))
+    found = mg.grad(y, list(wanted.values()), head, create_graph=True, allow_unused=True)
+    yield from ("## Graph of the gradient", "", f"`{barred('y')}` is what arrives.", "")
+    for name, gradient in zip(wanted, found, strict=True):
+        if gradient is None or not gradient.requires_grad:
+            continue
+        picture = mg.viz.graph(gradient, names={**names, barred("y"): head})
+        yield from (f"What `{name}` gets:", "", html(picture.html()), "")
+
+
+def first(y: Any) -> Tensor:
+    """The first result that carries a gradient."""
+    return y if isinstance(y, Tensor) else next(part for part in y if part.requires_grad)
+
+
+def operands(row: Any, device: str) -> list[Tensor]:
+    """The operands of the tests, as Vars where they are no truth values."""
+    pairs = zip(arrays(row), row.domains, strict=True)
+    return [mg.tensor(x, device=device) if kind == "bool" else mg.Var(x, device=device) for x, kind in pairs]
 
 
 def example(row: Any) -> Iterator[str]:

@@ -62,6 +62,30 @@ def test_an_op_without_derivative_or_curve_has_a_page_too(site: Any) -> None:
     assert "## Gradient" not in "\n".join(ops.page("argmax", rows["argmax"]))
 
 
+def test_what_has_no_curve_has_the_graphs_of_its_call_and_of_its_gradients(site: Any) -> None:
+    _, ops = site
+    text = "\n".join(ops.page("matmul", ops.rows()["matmul"]))
+    call, first, second = re.findall("<svg.*?</svg>", text, re.DOTALL)
+    assert "## Graph\n" in text and "## Graph of the gradient\n" in text and text.count("\nWhat `x") == 2
+    assert boxes(call).count("matmul") == 1 and {"x1", "x2"} <= set(boxes(call))
+    for svg, other in ((first, "x2"), (second, "x1")):
+        assert {"transpose", "matmul", other, "y\u0304"} <= set(boxes(svg)), (
+            "of the gradient that arrives, and the other operand"
+        )
+    linear = "\n".join(ops.page("sum", ops.rows()["sum"]))
+    assert linear.count("<svg") == 2 and "x1" not in boxes(linear.rpartition("What `x1` gets")[2]), (
+        "it does not depend on it"
+    )
+
+
+def test_every_op_with_a_derivative_has_curves_or_graphs(site: Any) -> None:
+    _, ops = site
+    for name, row in ops.rows().items():
+        if schema[name].kind == "view" or name in ("amax", "mean", "softmax", "sort", "gather", "cat", "transfer"):
+            text = "\n".join(ops.page(name, row))
+            assert ("## Gradient\n" in text) == ("## Graph\n" in text), name
+
+
 def test_the_index_names_every_op_that_has_a_row(site: Any) -> None:
     _, ops = site
     index = ops.index()
