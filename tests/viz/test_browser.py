@@ -9,8 +9,10 @@ import importlib.util
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -244,6 +246,68 @@ def test_without_scripts_the_drawing_of_a_graph_is_there_once(chromium: Any, tmp
     assert page.locator("svg").count() == 1 and page.locator("svg .node:visible").count() == 7
     assert not page.locator(".mg-scopes").is_visible()
     context.close()
+
+
+# What JupyterLab's themes and its style sheet of outputs set, as far as it meets what is shown here.
+THEMES = {
+    "light": {"layout-color0": "#fff", "layout-color1": "#fff", "layout-color2": "#eee", "table": "#f5f5f5",
+              "content-font-color1": "rgba(0,0,0,.87)", "ui-font-color1": "rgba(0,0,0,.87)"},
+    "dark": {"layout-color0": "#111", "layout-color1": "#212121", "layout-color2": "#424242", "table": "#212121",
+             "content-font-color1": "#fff", "ui-font-color1": "rgba(255,255,255,.87)"},
+}  # fmt: skip
+JUPYTER = """
+body { background: var(--jp-layout-color0) } .out { color: var(--jp-content-font-color1) }
+.out table { color: var(--jp-ui-font-color1) } .out tbody tr:nth-child(even) { background: var(--jp-table) }
+.out tbody tr:nth-child(odd) { background: var(--jp-layout-color0) }
+.out pre, .out code { background-color: var(--jp-layout-color0); color: var(--jp-content-font-color1) }
+.out :not(pre) > code { background-color: var(--jp-layout-color2) }
+"""
+# The contrast of each text with what is behind it (WCAG 2.2), for those below 4, but for what stands in an image.
+FAINT = """() => {
+  const parts = (c) => { const n = c.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+  const over = (a, b) => [0, 1, 2].map((k) => a[k] * a[3] + b[k] * (1 - a[3])).concat(1);
+  const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, w, k) => {
+    const v = c[k] / 255; return sum + w * (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); }, 0);
+  const behind = (e) => { const c = e ? parts(getComputedStyle(e).backgroundColor) : [255, 255, 255, 1];
+    return c[3] === 1 ? c : over(c, behind(e.parentElement)); };
+  const found = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || e.closest("svg, style, script, template")) continue;
+    const back = behind(e), [a, b] = [light(over(parts(getComputedStyle(e).color), back)), light(back)].sort();
+    if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4) found.push(e.tagName + " " + e.textContent.slice(0, 40));
+  }
+  return found;
+}"""
+
+
+def shown_in_notebooks() -> dict[str, Any]:
+    """What has a rich form."""
+    x = mg.Var(mg.ones(5, 4), name="x")
+    y = perceptron()
+    report = mg.testing.report.Report("f", [mg.testing.report.Argument(
+        "x", (2,), "float64", 1e-6, 2, 1.0, 0.0, [], np.array([1.0, 2.0]), np.array([1.0, 3.0]))],
+        [("it holds", False)], [], [mg.testing.report.Element("x", (1,), 2.0, 3.0, 1.0)])  # fmt: skip
+    return {
+        "tensor": x, "small": mg.ones(2), "tape": mg.tape(y), "why": x.explain_grad(x.sum()), "film": mg.viz.step(y),
+        "grads": (x * x).sum().backward(), "report": report, "kernel": mg.viz.kernel(x.tanh(), machine=False),
+        "curves": mg.viz.curves([1.0, 2.0]), "layout": mg.viz.layout(mg.ones(2)), "memory": mg.viz.memory(perceptron()),
+        "graph": SimpleNamespace(_repr_html_=mg.viz.graph(layers(2), fold=True).html),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_in_jupyterlab_all_of_it_can_be_read(chromium: Any, theme: str, scheme: str) -> None:
+    colours = "".join(f"--jp-{name}: {value};" for name, value in THEMES[theme].items())
+    body = "".join(f'<div class="out">{each._repr_html_()}</div>' for each in shown_in_notebooks().values())
+    page = chromium.new_page(color_scheme=scheme)
+    page.set_content(f"<style>:root {{ {colours} }} {JUPYTER}</style>{body}")
+    for k in range(4):
+        assert page.evaluate(FAINT) == [], f"step {k} of the film"
+        page.click('[data-do="next"]')
+        page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
