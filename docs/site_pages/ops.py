@@ -109,6 +109,12 @@ def html(text: str) -> str:
     return f"```{{raw}} html\n<p>{text}</p>\n```"
 
 
+def drawn(light: str, dark: str) -> str:
+    """A picture for either of the theme's looks; it scrolls where the page is narrow."""
+    box = '<div class="only-{}" style="overflow-x:auto">{}</div>'
+    return f"```{{raw}} html\n{box.format('light', light)}{box.format('dark', dark)}\n```"
+
+
 def curves(row: Any, step: Any) -> Iterator[str]:
     """The function and its slope along each operand that has one; the others stay where most of their values are."""
     node, given = step.node, arrays(row)
@@ -125,7 +131,7 @@ def curves(row: Any, step: Any) -> Iterator[str]:
         ends = float(given[k].min()), float(given[k].max())
         picture = mg.viz.curves(along, over=ends, names=[row.name, f"its slope along {names[k]}"])
         yield from ([f"Along `{names[k]}`, with `{fixed}`.", ""] if fixed else [])
-        yield from (html(picture.html), "")
+        yield from (drawn(picture.svg, picture.on_black), "")
 
 
 def graphs(row: Any) -> Iterator[str]:
@@ -133,7 +139,8 @@ def graphs(row: Any) -> Iterator[str]:
     given = operands(row, "reference")  # a graph is the same on every device, and this one compiles nothing
     names = {f"x{k + 1}": x for k, x in enumerate(given)}
     y = first(row.fn(*given))
-    yield from ("## Graph", "", html(mg.viz.graph(y, names=names).html()), "")
+    picture = mg.viz.graph(y, names=names)
+    yield from ("## Graph", "", drawn(picture.svg("builtin"), picture.svg(dark=True)), "")
     wanted = {name: x for name, x in names.items() if x.is_variable}
     head = mg.Var(mg.ones(*y.shape, dtype=y.dtype, device=y.device))
     found = mg.grad(y, list(wanted.values()), head, create_graph=True, allow_unused=True)
@@ -142,7 +149,7 @@ def graphs(row: Any) -> Iterator[str]:
         if gradient is None or not gradient.requires_grad:
             continue
         picture = mg.viz.graph(gradient, names={**names, barred("y"): head})
-        yield from (f"What `{name}` gets:", "", html(picture.html()), "")
+        yield from (f"What `{name}` gets:", "", drawn(picture.svg("builtin"), picture.svg(dark=True)), "")
 
 
 def first(y: Any) -> Tensor:

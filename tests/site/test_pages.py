@@ -39,7 +39,9 @@ def test_a_page_has_formula_gradient_curve_example_and_loop(site: Any) -> None:
         assert f"{head}\n" in text
     assert "x gets ȳ · (1 − y · y)" in text and "`minigrad/ops/trigonometry.py:" in text
     assert "for i in range(count):" in text
-    assert text.count("<polyline") == 4, "two lines, and how they look in the legend"
+    light, dark = re.findall('<div class="only-(?:light|dark)".*?</svg></div>', text, re.DOTALL)
+    assert light.count("<polyline") == 4 == dark.count("<polyline"), "two lines, and how they look in the legend"
+    assert "#ffffff" in light and "#ffffff" not in dark
 
 
 def test_an_op_of_several_operands_has_curves_along_each_with_the_others_at_named_values(site: Any) -> None:
@@ -50,7 +52,7 @@ def test_an_op_of_several_operands_has_curves_along_each_with_the_others_at_name
         and re.search(r"Along `a`, with `b = -?[\d.]+`\.", text)
         and "Along `b`, with `a = " in text
     )
-    assert text.count("<polyline") == 8 and "its slope along a" in text
+    assert text.count("<polyline") == 16 and "its slope along a" in text
 
 
 def test_an_op_without_derivative_or_curve_has_a_page_too(site: Any) -> None:
@@ -65,17 +67,14 @@ def test_an_op_without_derivative_or_curve_has_a_page_too(site: Any) -> None:
 def test_what_has_no_curve_has_the_graphs_of_its_call_and_of_its_gradients(site: Any) -> None:
     _, ops = site
     text = "\n".join(ops.page("matmul", ops.rows()["matmul"]))
-    call, first, second = re.findall("<svg.*?</svg>", text, re.DOTALL)
+    call, first, second = re.findall('<div class="only-dark".*?</svg>', text, re.DOTALL)
     assert "## Graph\n" in text and "## Graph of the gradient\n" in text and text.count("\nWhat `x") == 2
     assert boxes(call).count("matmul") == 1 and {"x1", "x2"} <= set(boxes(call))
     for svg, other in ((first, "x2"), (second, "x1")):
-        assert {"matmul", other, "y\u0304"} <= set(boxes(svg)), (
-            "of the gradient that arrives, and the other operand"
-        )
+        assert {"matmul", other, "y\u0304"} <= set(boxes(svg)), "of the gradient that arrives, and the other operand"
     linear = "\n".join(ops.page("sum", ops.rows()["sum"]))
-    assert linear.count("<svg") == 2 and "x1" not in boxes(linear.rpartition("What `x1` gets")[2]), (
-        "it does not depend on it"
-    )
+    assert linear.count("<svg") == 4, "light and dark"
+    assert "x1" not in boxes(linear.rpartition("What `x1` gets")[2]), "the gradient of a sum does not depend on it"
 
 
 def test_every_op_with_a_derivative_has_curves_or_graphs(site: Any) -> None:
