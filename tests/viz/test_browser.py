@@ -5,29 +5,19 @@ It needs Playwright (`pip install playwright`) and a Chromium on PATH; `make tes
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
+from viz.browser import MISSING
 
 import minigrad as mg
 from minigrad.insight.shown import shown
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MISSING = [
-    what for what, there in (("Playwright", importlib.util.find_spec("playwright")), ("Chromium", BROWSER)) if not there
-]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}; see `make test-browser`"),
 ]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync",
-         "--disable-component-update"]  # fmt: skip
 
 
 def simple() -> Any:
@@ -45,38 +35,6 @@ def perceptron() -> Any:
 def fan_in() -> Any:
     x = mg.Var([0.5, -0.25], name="x")
     return (x.sin() * x.cos() + x.exp() * x).sum()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Any]:
-    """A function that opens a film; afterwards nothing may have gone wrong, and nothing been asked for."""
-    wrong: list[str] = []
-    pages = []
-
-    def show(film: Any, **options: Any) -> Any:
-        page = chromium.new_page(**options)
-        path = film.save(tmp_path / "film.html")
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: wrong.append(request.url) if request.url.startswith("http") else None)
-        page.goto(path.as_uri())
-        pages.append(page)
-        return page
-
-    yield show
-    for page in pages:
-        page.close()
-    assert wrong == []
 
 
 @pytest.mark.parametrize("make", [simple, perceptron, fan_in])
@@ -135,179 +93,6 @@ def test_a_kernel_is_one_click_away(opened: Any) -> None:
     page.click('[data-do="next"]')
     page.click("li.mg-now details summary")
     assert "Written by minigrad, compiled by Numba" in page.inner_text("li.mg-now details pre")
-
-
-def layers(count: int) -> Any:
-    """Layers that differ, so that each is a box of its own, between an op that is in none."""
-    z: Any = mg.Var(mg.ones(2, dtype="float64"), name="x") * 0.5
-    for k in range(count):
-        with mg.viz.scope(f"layer {k + 1}"):
-            for _ in range(k + 1):
-                z = z.tanh() * mg.Var([0.5, 2.0], dtype="float64", name=f"w{k + 1}")
-    return z.sum()
-
-
-def state(page: Any) -> list[str]:
-    """What the buttons say of each scope, the first node that can be reached by keys of each, and how many nodes."""
-    buttons = page.locator(".mg-scopes button")
-    told = [buttons.nth(k).get_attribute("aria-expanded") for k in range(1, buttons.count())]
-    boxes = page.locator('.mg-drawing [role="button"]')
-    assert sorted(boxes.nth(k).get_attribute("aria-expanded") for k in range(boxes.count())) == sorted(told)
-    return told
-
-
-def boxes_of(page: Any) -> set[str]:
-    """The first lines of what is drawn."""
-    return set(page.locator(".mg-drawing .node text:first-of-type").all_text_contents())
-
-
-def test_boxes_of_scopes_open_and_close_by_click_and_by_key(opened: Any) -> None:
-    page = opened(mg.viz.graph(layers(3), fold=True))
-    assert state(page) == ["false"] * 3 and {"layer 1", "layer 2", "layer 3"} <= boxes_of(page)
-    for k in range(3):  # each box is clicked, and what was inside is clicked again
-        page.click(f'[id="node-scope{k}"]')
-        assert state(page) == [str(j == k).lower() for j in range(3)]
-        assert f"layer {k + 1}" not in boxes_of(page) and f"w{k + 1}" in boxes_of(page)
-        page.locator(".mg-drawing .node", has_text=f"w{k + 1}").first.click()
-        assert state(page) == ["false"] * 3 and f"w{k + 1}" not in boxes_of(page)
-    page.focus('[id="node-scope1"]')
-    page.keyboard.press("Enter")
-    assert state(page) == ["false", "true", "false"]
-    page.keyboard.press("Enter")  # the focus went to what was inside
-    assert state(page) == ["false"] * 3
-    page.keyboard.press(" ")
-    page.focus('[id="node-scope2"]')
-    page.keyboard.press("Enter")
-    assert state(page) == ["false", "true", "true"], "scopes are independent"
-
-
-def test_buttons_open_and_close_scopes_and_all_of_them(opened: Any) -> None:
-    page = opened(mg.viz.graph(layers(3), fold=True))
-    whole, first = page.locator(".mg-scopes button").nth(0), page.locator(".mg-scopes button").nth(1)
-    assert whole.inner_text() == "open all" and first.inner_text() == "\u25b8 layer 1"
-    whole.click()
-    assert (
-        state(page) == ["true"] * 3
-        and whole.inner_text() == "close all"
-        and len(boxes_of(page) & {"w1", "w2", "w3"}) == 3
-    )
-    first.hover()
-    assert page.locator(".node.mg-shown").count() == 3, "what is inside of it: two ops and the Var"
-    first.click()
-    assert state(page) == ["false", "true", "true"] and first.inner_text() == "\u25b8 layer 1"
-    whole.click()
-    assert state(page) == ["false"] * 3
-
-
-def test_of_many_scopes_one_is_open_at_a_time_or_all(opened: Any) -> None:
-    page = opened(mg.viz.graph(layers(6), fold=True))
-    page.click('[id="node-scope0"]')
-    page.click('[id="node-scope4"]')
-    assert state(page) == ["false", "false", "false", "false", "true", "false"]
-    page.locator(".mg-scopes button").nth(5).click()
-    assert state(page) == ["false"] * 6
-
-
-def test_scopes_of_which_there_is_no_drawing_are_not_offered(opened: Any) -> None:
-    page = opened(mg.viz.graph(layers(30), fold=True))
-    offered = page.locator(".mg-scopes button:visible")
-    assert offered.count() == 23 and page.locator('.mg-drawing [role="button"]').count() == 22
-    page.click('[id="node-scope25"]')
-    assert page.locator('.mg-drawing [aria-expanded="true"]').count() == 0
-
-
-def test_a_graph_that_is_shown_open_closes_by_click(opened: Any) -> None:
-    page = opened(mg.viz.graph(layers(2), fold=False))
-    assert state(page) == ["true", "true"]
-    page.locator(".mg-drawing .node", has_text="w2").first.click()
-    assert state(page) == ["true", "false"]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_two_graphs_on_a_page_do_not_disturb_each_other_and_fit(opened: Any, scheme: str) -> None:
-    class Both:
-        def save(self, path: Path) -> Path:
-            graphs = [mg.viz.graph(layers(n), fold=True).html() for n in (2, 3)]
-            path.write_text(f"<!doctype html><meta charset=utf-8>{''.join(graphs)}", encoding="utf-8")
-            return path
-
-    page = opened(Both(), viewport={"width": 360, "height": 700}, color_scheme=scheme)
-    second = page.locator(".mg-graph").nth(1)
-    second.locator('[id="node-scope2"]').click()
-    assert second.locator('[aria-expanded="true"][role="button"]').count() == 1
-    assert page.locator(".mg-graph").nth(0).locator('[aria-expanded="true"]').count() == 0
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def test_without_scripts_the_drawing_of_a_graph_is_there_once(chromium: Any, tmp_path: Path) -> None:
-    context = chromium.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(mg.viz.graph(layers(3), fold=True).save(tmp_path / "graph.html").as_uri())
-    assert page.locator("svg").count() == 1 and page.locator("svg .node:visible").count() == 7
-    assert not page.locator(".mg-scopes").is_visible()
-    context.close()
-
-
-# What JupyterLab's themes and its style sheet of outputs set, as far as it meets what is shown here.
-THEMES = {
-    "light": {"layout-color0": "#fff", "layout-color1": "#fff", "layout-color2": "#eee", "table": "#f5f5f5",
-              "content-font-color1": "rgba(0,0,0,.87)", "ui-font-color1": "rgba(0,0,0,.87)"},
-    "dark": {"layout-color0": "#111", "layout-color1": "#212121", "layout-color2": "#424242", "table": "#212121",
-             "content-font-color1": "#fff", "ui-font-color1": "rgba(255,255,255,.87)"},
-}  # fmt: skip
-JUPYTER = """
-body { background: var(--jp-layout-color0) } .out { color: var(--jp-content-font-color1) }
-.out table { color: var(--jp-ui-font-color1) } .out tbody tr:nth-child(even) { background: var(--jp-table) }
-.out tbody tr:nth-child(odd) { background: var(--jp-layout-color0) }
-.out pre, .out code { background-color: var(--jp-layout-color0); color: var(--jp-content-font-color1) }
-.out :not(pre) > code { background-color: var(--jp-layout-color2) }
-"""
-# The contrast of each text with what is behind it (WCAG 2.2), for those below 4, but for what stands in an image.
-FAINT = """() => {
-  const parts = (c) => { const n = c.match(/[\\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
-  const over = (a, b) => [0, 1, 2].map((k) => a[k] * a[3] + b[k] * (1 - a[3])).concat(1);
-  const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, w, k) => {
-    const v = c[k] / 255; return sum + w * (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); }, 0);
-  const behind = (e) => { const c = e ? parts(getComputedStyle(e).backgroundColor) : [255, 255, 255, 1];
-    return c[3] === 1 ? c : over(c, behind(e.parentElement)); };
-  const found = [];
-  for (const e of document.querySelectorAll("body *")) {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (!own || e.closest("svg, style, script, template")) continue;
-    const back = behind(e), [a, b] = [light(over(parts(getComputedStyle(e).color), back)), light(back)].sort();
-    if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4) found.push(e.tagName + " " + e.textContent.slice(0, 40));
-  }
-  return found;
-}"""
-
-
-def shown_in_notebooks() -> dict[str, Any]:
-    """What has a rich form."""
-    x = mg.Var(mg.ones(5, 4), name="x")
-    y = perceptron()
-    report = mg.testing.report.Report("f", [mg.testing.report.Argument(
-        "x", (2,), "float64", 1e-6, 2, 1.0, 0.0, [], np.array([1.0, 2.0]), np.array([1.0, 3.0]))],
-        [("it holds", False)], [], [mg.testing.report.Element("x", (1,), 2.0, 3.0, 1.0)])  # fmt: skip
-    return {
-        "tensor": x, "small": mg.ones(2), "tape": mg.tape(y), "why": x.explain_grad(x.sum()), "film": mg.viz.step(y),
-        "grads": (x * x).sum().backward(), "report": report, "kernel": mg.viz.kernel(x.tanh(), machine=False),
-        "curves": mg.viz.curves([1.0, 2.0]), "layout": mg.viz.layout(mg.ones(2)), "memory": mg.viz.memory(perceptron()),
-        "graph": SimpleNamespace(_repr_html_=mg.viz.graph(layers(2), fold=True).html),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_in_jupyterlab_all_of_it_can_be_read(chromium: Any, theme: str, scheme: str) -> None:
-    colours = "".join(f"--jp-{name}: {value};" for name, value in THEMES[theme].items())
-    body = "".join(f'<div class="out">{each._repr_html_()}</div>' for each in shown_in_notebooks().values())
-    page = chromium.new_page(color_scheme=scheme)
-    page.set_content(f"<style>:root {{ {colours} }} {JUPYTER}</style>{body}")
-    for k in range(4):
-        assert page.evaluate(FAINT) == [], f"step {k} of the film"
-        page.click('[data-do="next"]')
-        page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
-    page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

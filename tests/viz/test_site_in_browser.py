@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from viz.test_browser import BROWSER, FLAGS, MISSING
+from viz.browser import MISSING
 
 SITE = Path(__file__).resolve().parents[2] / "docs" / "_build" / "html"
 LACKS = [*MISSING, *([] if (SITE / "index.html").exists() else ["the site, which `make docs` builds"])]
@@ -19,16 +18,6 @@ PAGES = ["index.html", "tour.html", "differences.html", "howto/debugging.html", 
          "_generated/ops/softmax.html", "_generated/ops/tanh.html", "_generated/notebooks/03_seeing_the_graph.html",
          "_generated/notebooks/05_tensors_are_strides.html", "_generated/notebooks/10_kernels.html",
          "_generated/notebooks/A1_precision.html"]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("width", [390, 1200])
