@@ -22,7 +22,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Iterator[Any]:
-    """A function that opens what is saved as a page; afterwards nothing may have gone wrong, and nothing been asked for."""
+    """A function that opens what is saved as a page; afterwards nothing may have gone wrong or been asked for."""
     wrong: list[str] = []
     pages = []
 
