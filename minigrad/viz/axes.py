@@ -172,12 +172,14 @@ def as_text(chart: Chart) -> str:
         for k, line in enumerate(chart.lines):
             mark(canvas, [p for part in chart.seen(line) for p in part], k, len(chart.lines))
     low, high = chart.y
-    levels = {round((ROWS - 1) * (1 - (v - low) / (high - low))): text for v, text in ticks(low, high, chart.log, 5)}
+    levels = {canvas.cell((0, (v - low) / (high - low)))[1]: text for v, text in ticks(low, high, chart.log, 5)}
     width = max(map(len, levels.values()), default=0)
     rows = [f"{levels.get(k, ''):>{width}} {'┤' if k in levels else '│'}{row}" for k, row in enumerate(canvas.rows())]
     names = [f"{LETTERS[k % 26]} {line.name}" for k, line in enumerate(chart.lines)]
     legend = [] if len(chart.lines) == 1 else fitted(names)
-    return "\n".join(row.rstrip() for row in [chart.title, *legend, *rows, *below(chart, width + 2), *chart.notes])
+    return "\n".join(
+        row.rstrip() for row in [chart.title, *legend, *rows, *below(chart, canvas, width + 2), *chart.notes]
+    )
 
 
 def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
@@ -189,12 +191,12 @@ def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
             canvas.write(near, LETTERS[k % 26])
 
 
-def below(chart: Chart, left: int) -> list[str]:
+def below(chart: Chart, canvas: Canvas, left: int) -> list[str]:
     """The lower axis with its numbers."""
     low, high = chart.x
     axis, numbers = ["─"] * COLUMNS, [" "] * (left + COLUMNS + 8)
     for value, text in ticks(low, high, count=6):
-        at = round((COLUMNS - 1) * (value - low) / (high - low))
+        at = canvas.cell(((value - low) / (high - low), 0))[0]
         axis[at] = "┬"
         start = left + at - len(text) // 2
         if all(letter == " " for letter in numbers[max(0, start - 1) : start + len(text) + 1]):

@@ -114,7 +114,9 @@ def with_slopes(name: str, f: Any, over: tuple[float, float], orders: int) -> li
     """The curves of a function and of its derivatives."""
     fn, name = named(f, name)
     x = np.linspace(float(over[0]), float(over[1]), POINTS)
-    check_single(fn, name, x)
+    dtype = check_single(fn, name, x).dtype
+    if orders and not dtype.is_float:
+        raise ArgumentError(f"viz.curves: {name} gives {dtype}, which carries no gradient; pass orders=0")
     found = []
     for order in range(orders + 1):
         y = heights(fn, x)
@@ -156,8 +158,8 @@ def heights(fn: Function, x: Array) -> Array:
     return values(fn(tensor(x))).astype(np.float64)
 
 
-def check_single(fn: Function, name: str, x: Array) -> None:
-    """Raise ArgumentError unless f gives a number for each place, which depends on that place alone."""
+def check_single(fn: Function, name: str, x: Array) -> Tensor:
+    """What f gives.  Raises ArgumentError unless that is a number for each place, which depends on that place alone."""
     y = fn(tensor(x))
     advice = "a curve needs a function of single elements; mg.func.vmap(f) makes one of a function of one number"
     if not isinstance(y, Tensor) or y.shape != x.shape:
@@ -165,11 +167,12 @@ def check_single(fn: Function, name: str, x: Array) -> None:
     half = len(x) // 2
     if not np.allclose(heights(fn, x[:half]), values(y)[:half].astype(np.float64), equal_nan=True):
         raise ArgumentError(f"viz.curves: {name} gives other values where there are fewer elements; {advice}")
+    return y
 
 
 def jumps(fn: Function, x: Array, y: Array) -> list[int]:
     """The places after which the function jumps."""
-    steps = np.abs(np.diff(y))
+    steps = distances(y)
     known = np.isfinite(steps)
     if not known.any():
         return []
@@ -181,7 +184,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
             break
         inner = np.linspace(left, right, CLOSER + 1, axis=1)
         within = heights(fn, inner.reshape(-1)).reshape(inner.shape)
-        parts = np.abs(np.diff(within, axis=1))
+        parts = distances(within)
         parts[~np.isfinite(parts)] = math.inf  # something not finite lies between them
         widest = parts.argmax(axis=1)
         rows = np.arange(len(asked))
@@ -189,6 +192,12 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
         at = rows[stays], widest[stays]
         asked, left, right, most = asked[stays], inner[at], inner[at[0], at[1] + 1], parts[at]
     return [int(k) for k in asked]
+
+
+def distances(y: Array) -> Array:
+    """How far neighbours are apart; nan beside what is not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.abs(np.diff(y))
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------

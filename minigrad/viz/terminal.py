@@ -19,10 +19,18 @@ class Canvas:
         self.cells = [[0] * columns for _ in range(rows)]
         self.letters: dict[tuple[int, int], str] = {}
 
+    def dot(self, place: tuple[float, float]) -> tuple[float, float]:
+        """How many dots from the left and from above a place is."""
+        return place[0] * (2 * self.columns - 1), (1 - place[1]) * (4 * self.high - 1)
+
+    def cell(self, place: tuple[float, float]) -> tuple[int, int]:
+        """The column and the row of the letter that a place is in."""
+        x, y = self.dot(place)
+        return round(x) // 2, round(y) // 4
+
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """A straight line of dots."""
-        wide, high = 2 * self.columns - 1, 4 * self.high - 1
-        (a, b), (c, d) = ((x * wide, (1 - y) * high) for x, y in (start, end))
+        (a, b), (c, d) = self.dot(start), self.dot(end)
         steps = max(1, int(max(abs(c - a), abs(d - b)) + 0.999))
         for k in range(steps + 1):
             x, y = round(a + (c - a) * k / steps), round(b + (d - b) * k / steps)
@@ -30,15 +38,11 @@ class Canvas:
 
     def write(self, place: tuple[float, float], letter: str) -> None:
         """A letter in place of the dots; beside one that is there."""
-        column, row = (round(share * most) for share, most in zip((place[0], 1 - place[1]), self.sizes()))
+        column, row = self.cell(place)
         while (row, column) in self.letters:
             column += 1
         if column < self.columns:
             self.letters[row, column] = letter
-
-    def sizes(self) -> tuple[int, int]:
-        """The last column and the last row."""
-        return self.columns - 1, self.high - 1
 
     def rows(self) -> list[str]:
         """The lines of letters, the upper one first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
@@ -83,6 +84,18 @@ def test_what_is_steep_and_not_a_jump_is_joined() -> None:
     assert len(strokes(mg.viz.curves(lambda x: x.abs().sqrt(), orders=0))) == 1
 
 
+def test_what_overflows_is_drawn_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "1e" in mg.viz.curves("exp", over=(0, 800), orders=1).text
+        mg.viz.curves([math.inf, math.inf, -math.inf, math.nan])
+
+
+def test_truth_values_are_steps() -> None:
+    picture = mg.viz.curves(lambda x: x > 0, orders=0)
+    assert len(strokes(picture)) == 2 and set(picture.values["f"][1]) == {0.0, 1.0}
+
+
 def test_beside_a_pole_most_of_the_curve_is_shown() -> None:
     picture = mg.viz.curves(mg.reciprocal, orders=0)
     heights = picture.values["reciprocal"][1]
@@ -140,6 +153,7 @@ def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
         (lambda x: (x * x).sum(), {}, r"f gave float64\(\) for float64\(401,\); a curve needs"),
         (lambda x: x.softmax(0), {}, "f gives other values where there are fewer elements"),
         (lambda x: 3.0, {}, "f gave "),
+        (lambda x: x > 0, {}, "f gives bool, which carries no gradient; pass orders=0"),
         ({"a": mg.tanh, "b": [1.0]}, {}, "not both"),
         ({}, {}, "at least one"),
         ({"a": [[1.0]]}, {}, "'a' is neither a function nor a row of numbers"),
@@ -174,9 +188,10 @@ def test_a_terminal_shows_dots_numbers_and_letters_on_the_lines() -> None:
     assert drawn.count("a") == 3 == drawn.count("b")
     assert lines[-1].split() == ["-3", "-2", "-1", "0", "1", "2", "3"] and "┤" in text and "└" in lines[-2]
     assert repr(mg.viz.curves([1.0, 2.0])).splitlines()[0] == "value against the step"
-    top = next(k for k, line in enumerate(lines) if "1 ┤" in line)
-    bottom = next(k for k, line in enumerate(lines) if "-1 ┤" in line)
-    assert top < bottom and "⣀" in lines[bottom] or "⠤" in lines[bottom] or "⠉" in lines[bottom] or "⠒" in lines[bottom]
+    level = str(mg.viz.curves([2.0, 2.0, 2.0])).splitlines()
+    assert [line for line in level if "\u28c0" in line or "\u2809" in line or "\u2812" in line or "\u2824" in line] == [
+        line for line in level if line.startswith("  2 ┤")
+    ], "the line stands at its number"
 
 
 def test_on_black_the_lines_and_letters_are_light(tmp_path: Path) -> None:
