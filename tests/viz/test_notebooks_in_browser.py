@@ -173,6 +173,7 @@ def shown_in_notebooks() -> dict[str, Any]:
     return {
         "tensor": x, "small": mg.ones(2), "tape": mg.tape(y), "why": x.explain_grad(x.sum()), "film": mg.viz.step(y),
         "grads": (x * x).sum().backward(), "report": report, "kernel": mg.viz.kernel(x.tanh(), machine=False),
+        "precision": mg.viz.precision(lambda x: x * x, [1.1, 2.3]),
         "curves": mg.viz.curves([1.0, 2.0]), "layout": mg.viz.layout(mg.ones(2)), "memory": mg.viz.memory(perceptron()),
         "graph": SimpleNamespace(_repr_html_=mg.viz.graph(layers(2), fold=True).html),
     }  # fmt: skip

@@ -41,6 +41,7 @@ def pictures() -> dict[str, str]:
         "curves": mg.viz.curves({"tanh": mg.tanh, "relu": mg.relu}),
         "training": mg.viz.curves([1.0, float("nan"), 2.0]),
         "layout": mg.viz.layout(mg.arange(6).reshape(2, 3).T[1:]), "memory": mg.viz.memory(loss),
+        "precision": mg.viz.precision(lambda x: x * x, [1.1, 2.3]),
     }  # fmt: skip
     light = {"graph": graph.svg("builtin"), "tinted": tinted.svg("builtin"), "folded": folded.svg("builtin")}
     dark = {f"{name} dark": picture.svg(dark=True) for name, picture in (("graph", graph), ("tinted", tinted))}
