@@ -91,7 +91,11 @@ def exercises_of(chapter: str) -> dict[str, Exercise]:
 
 def check(name: str, answer: Any) -> Verdict:
     """Try an answer.  Errors that it raises are said, with their line, and not passed on."""
-    asked = exercise(name)
+    return verdict_on(name, exercise(name), answer)
+
+
+def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
+    """What an answer to an exercise is worth."""
     if answer is None or answer is Ellipsis:
         return Verdict(False, f"{name}: nothing is written yet")
     try:

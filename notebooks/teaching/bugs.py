@@ -1,0 +1,270 @@
+"""Bugs to plant: fifteen small programs, each with one mistake that a tool of minigrad finds.
+
+    from notebooks.teaching.bugs import BUGS, bug, hunt
+
+    bug("b03").show()                  # for students: the program, and what is observed
+    program = bug("b03").program()     # its names, to try things on: program.my_grad(program.y, program.x)
+    bug("b03").check(mended)           # whether a program that a student has mended is right
+    bug("b03").answer()                # for the teacher: the tool, what it says, the repair as a diff
+
+The programs are the files of `planted/`, which may be handed out; `bugs.py` has the answers.  Rules of NumPy functions
+to be hunted are in `notebooks/exercises/patients.py`, for chapter 04.
+"""
+
+from __future__ import annotations
+
+import difflib
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.config import override
+from notebooks.grading import Verdict
+
+HERE = Path(__file__).parent / "planted"
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A program with a mistake.
+
+    name: of its file in `planted/`.  title: what is wrong, for the teacher.  chapter: after which it can be found.
+    tool: the tool that finds it, as a call on the names of the program.  clue: a part of what the tool says.
+    cause: why, in a sentence or two.  wrong, right: the text that is mended, and what it becomes.
+    proof: a call that holds of the mended program, and not of this one.
+    """
+
+    name: str
+    title: str
+    chapter: str
+    tool: str
+    clue: str
+    cause: str
+    wrong: str
+    right: str
+    proof: str
+
+    @property
+    def text(self) -> str:
+        """The program as it is handed out."""
+        return (HERE / f"{self.name}.py").read_text(encoding="utf-8")
+
+    @property
+    def mended(self) -> str:
+        """The program without the mistake."""
+        return self.text.replace(self.wrong, self.right)
+
+    def show(self) -> None:
+        """Print what a student gets: the symptom, then the program."""
+        print(self.text)
+
+    def program(self, text: str | None = None) -> SimpleNamespace:
+        """The names of the program after it has run; text: another program than the one that is handed out."""
+        return SimpleNamespace(**run(self.name, self.text if text is None else text))
+
+    def report(self, text: str | None = None) -> str:
+        """What the tool says of the program: what it gives, or the error that it raises."""
+        try:
+            return str(evaluated(self.tool, run(self.name, self.text if text is None else text)))
+        except (mg.MinigradError, mg.testing.GradcheckError) as error:
+            return str(error)
+
+    def check(self, text: str) -> Verdict:
+        """Whether a program, given as text, is free of the mistake."""
+        try:
+            held = bool(evaluated(self.proof, run(self.name, text)))
+        except Exception as error:
+            return Verdict(False, f"{self.name}: not yet. {type(error).__name__}: {error}")
+        return Verdict(held, f"{self.name}: right. {self.title}" if held else f"{self.name}: not yet")
+
+    def answer(self) -> None:
+        """Print what a teacher needs: the mistake, how a tool finds it, the repair."""
+        print(f"{self.name}: {self.title} (after chapter {self.chapter})\n{self.cause}\n")
+        print(f">>> {self.tool}\n{self.report()}\n")
+        lines = difflib.unified_diff(
+            self.text.splitlines(), self.mended.splitlines(), "planted", "mended", "", "", 1, ""
+        )
+        print("\n".join(lines))
+
+
+# ---- what tools and proofs are written with -------------------------------------------------------------------------
+
+
+def run(name: str, text: str) -> dict[str, Any]:
+    """The names that a program leaves."""
+    place = f"<{name}>"
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    space: dict[str, Any] = {"__name__": name}
+    exec(compile(text, place, "exec"), space)
+    return space
+
+
+def evaluated(code: str, space: dict[str, Any]) -> Any:
+    """The value of an expression on the names of a program, with a simulated GPU, so that it is the same everywhere."""
+    with override(cuda="simulator"):
+        return eval(code, {"np": np, **TOOLS, **space})
+
+
+def debugged(function: Callable[..., Any], *args: Any) -> Any:
+    """A call under mg.debug(), and backward from what it gives."""
+    with mg.debug():
+        y = function(*args)
+        return y.backward() if isinstance(y, mg.Tensor) and y.requires_grad else y
+
+
+def explained(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """Why the gradient of function(x, ...) with respect to x is what it is."""
+    with mg.debug():
+        return x.explain_grad(function(x, *others))
+
+
+def watched(function: Callable[..., Any], *args: Any) -> Any:
+    """A call and the way back, stopped at the first op that makes nan or inf of numbers."""
+    with mg.detect_anomaly():
+        return function(*args).sum().backward()
+
+
+def leak(function: Callable[..., Any], x: Any) -> str:
+    """Which rows of the result depend on which rows of x: a table with x where they do."""
+    slopes = np.abs(mg.func.jacrev(function)(x).numpy()).sum(axis=(1, 3)) > 1e-12
+    return "\n".join("".join(" x" if there else " ." for there in row) for row in slopes)
+
+
+TOOLS = {f.__name__: f for f in (debugged, explained, watched, leak)}
+BUGS = {
+    each.name: each
+    for each in (
+        Bug(
+            "b01", "a factor is missing", "04",
+            "mg.testing.gradcheck(bits, point)", "times what it should be",
+            "The slope of log2 is 1 / (x log 2). One ratio at all elements, 0.693 = log 2, is a forgotten factor.",
+            "return g / x", "return g / x * (1 / math.log(2.0))",
+            "mg.testing.gradcheck(bits, point)",
+        ),
+        Bug(
+            "b02", "a broadcast is averaged where it should be summed", "06",
+            "mg.testing.gradcheck(layer, (x, weight, bias))", "'bias'",
+            "The bias is added to each row, so it gets the sum over the rows. The ratio is 1/4: one over the batch.",
+            "g.mean(0)", "g.sum(0)",
+            "mg.testing.gradcheck(layer, (x, weight, bias))",
+        ),
+        Bug(
+            "b03", "where paths meet, the last gradient wins", "03",
+            "mg.viz.step(y)", "2 of 2",
+            "h is both operands of mul. The film says '1 of 2' and '2 of 2, in all ...': the two add up.",
+            "            table[parent.id] = gradient\n",
+            "            table[parent.id] = table[parent.id] + gradient if parent.id in table else gradient\n",
+            "np.allclose(my_grad(y, x).tolist(), mg.grad(y, x, retain_graph=True).tolist())",
+        ),
+        Bug(
+            "b04", "a saved value is overwritten", "07",
+            "debugged(loss_of, w)", "b04",
+            "tanh keeps its result for the way back, and mul_ writes into it. Under mg.debug() the error is raised at "
+            "the write, with both lines.",
+            "    h.mul_(0.9)  # the scale\n", "    h = h * 0.9  # the scale\n",
+            "mg.testing.gradcheck(loss_of, w)",
+        ),
+        Bug(
+            "b05", "a branch is detached", "03",
+            "explained(lambda scale: loss_of(w, scale), scale)", "item",
+            "size goes through item(), which gives a number of Python; to the graph it is a constant.",
+            "(h * scale).sum().item()", "(h * scale).sum()",
+            "mg.testing.gradcheck(loss_of, (w, scale))",
+        ),
+        Bug(
+            "b06", "a sign is wrong on one side of a kink", "04",
+            "mg.testing.gradcheck(leaky, point)", "2 of 5 elements differ",
+            "Only elements below 0 are wrong, and they are minus what they should be.",
+            "g * -0.1", "g * 0.1",
+            "mg.testing.gradcheck(leaky, point)",
+        ),
+        Bug(
+            "b07", "a race: all threads add to the same places", "12",
+            "run()", "since the last barrier",
+            "Adding is reading, then writing; where two threads do both at once, one addition is lost. The simulator "
+            "knows who touched what since the last barrier. Here each of four threads counts one kind by itself.",
+            "    if t < n:\n        room[kinds[t]] += np.float32(1)  # noqa: F821\n",
+            "    if t < 4:\n        for i in range(n):\n            if kinds[i] == t:\n"
+            "                room[t] += np.float32(1)  # noqa: F821\n",
+            "run() == [8.0, 8.0, 8.0, 8.0]",
+        ),
+        Bug(
+            "b08", "a stride is off by one", "05",
+            "mg.viz.layout(diagonal(x))", "strides (3,)",
+            "From one element of the diagonal to the next it is n + 1 places, not n. gradcheck cannot know: the "
+            "derivative of the wrong function is right.",
+            "(n,), (n,)", "(n,), (n + 1,)",
+            "trace(x).item() == 12.0 and mg.testing.gradcheck(trace, x)",
+        ),
+        Bug(
+            "b09", "the graphs of all batches are kept alive", "07",
+            "mg.tape(evaluated(5))", "ops hold ",
+            "total is computed from losses that track, so it holds the graph of each batch. Under mg.no_grad(), or "
+            "with loss.detach(), nothing is kept.",
+            "loss_of(mg.ones(32, 64) * k)", "loss_of(mg.ones(32, 64) * k).detach()",
+            "not evaluated(5).requires_grad",
+        ),
+        Bug(
+            "b10", "a layer is dead", "03",
+            "explained(loss_of, first, second)", "a dead relu",
+            "The bias pushes every element below 0, where relu is flat: the gradient is exactly zero.",
+            "bias = -10.0", "bias = 0.1",
+            "explained(loss_of, first, second).kind == 'flows' and mg.testing.gradcheck(loss_of, (first, second))",
+        ),
+        Bug(
+            "b11", "where() hides the value, not the gradient", "03",
+            "explained(lambda x: root(x).sum(), x)", "put a where() around its operand as well",
+            "The root has slope inf at 0. What arrives there is 0, and 0 times inf is nan.",
+            "x.sqrt()", "mg.where(x > 0.0, x, x * 0.0 + 1.0).sqrt()",
+            "np.isfinite(mg.grad(root(x).sum(), x).tolist()).all()",
+        ),
+        Bug(
+            "b12", "an exponential overflows", "03",
+            "watched(log_sum_exp, x)", "exp",
+            "exp(800) is inf. Take the largest out first: log sum exp(x) = m + log sum exp(x - m).",
+            "    return x.exp().sum().log()\n",
+            "    m = x.detach().amax()\n    return m + (x - m).exp().sum().log()\n",
+            "mg.testing.gradcheck(log_sum_exp, x)",
+        ),
+        Bug(
+            "b13", "the softmax runs over the samples", "08",
+            "leak(probabilities, scores)", " x x x x",
+            "A sample may not depend on another. The Jacobian says which does: it should be a diagonal of blocks.",
+            "softmax(0)", "softmax(1)",
+            "leak(probabilities, scores) == ' x . . .\\n . x . .\\n . . x .\\n . . . x' "
+            "and mg.testing.gradcheck(probabilities, mg.Var(scores))",
+        ),
+        Bug(
+            "b14", "all layers have the last weight", "03",
+            "explained(lambda w0: loss_of(x), weights[0])", "was not computed from it by any op",
+            "The functions look w up when they are called, and then it is the last one. Bind it: lambda x, w=w.",
+            "lambda x: (x * w)", "lambda x, w=w: (x * w)",
+            "all(mg.grad(loss_of(x), w) is not None for w in weights)",
+        ),
+        Bug(
+            "b15", "the second derivative has lost a part", "09",
+            "mg.testing.gradgradcheck(step, point)", "worst at",
+            "backward computes with a value that was detached, so its own derivative lacks the way through y.",
+            ".detach()", "",
+            "mg.testing.gradcheck(step, point) and mg.testing.gradgradcheck(step, point)",
+        ),
+    )
+}  # fmt: skip
+
+
+def bug(name: str) -> Bug:
+    """A bug by its name, as "b03".  Raises KeyError for one that does not exist."""
+    if name not in BUGS:
+        raise KeyError(f"there is no bug {name!r}; there are {', '.join(BUGS)}")
+    return BUGS[name]
+
+
+def hunt(*chapters: str) -> list[str]:
+    """The bugs that can be found after these chapters, or all of them."""
+    return [each.name for each in BUGS.values() if not chapters or each.chapter in chapters]

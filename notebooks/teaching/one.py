@@ -1,0 +1,143 @@
+"""Run one notebook, and tell what its answers are worth: the process that `mark` starts for each.
+
+The order comes on standard input as JSON; what is found goes line by line to the file descriptor that the command line
+names, so that nothing is lost where the process ends early.  Each line carries a word that only the two know.
+
+Answers are tried by the graders as they were before the first cell ran: a call of `check` in a cell is led here,
+whatever the notebook has made of that name, and a notebook that changes what grades it gets no mark from there on.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import linecache
+import os
+import sys
+import time
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from notebooks import grading
+from notebooks.grading import Exercise, Verdict, exercises_of, verdict_on
+from notebooks.teaching.guard import Seal, TooLong, at_most, close, limit_memory
+
+Tell = Callable[..., None]
+
+
+class Checks(ast.NodeTransformer):
+    """Leads the calls `check("01.1", answer)` of a cell to another name."""
+
+    def __init__(self, name: str, known: dict[str, Exercise]) -> None:
+        self.name, self.known = name, known
+        self.found: list[str] = []
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A call, and those among its arguments."""
+        self.generic_visit(node)
+        called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+        if called == "check" and first in self.known:
+            self.found.append(first)
+            node.func = ast.copy_location(ast.Name(self.name, ast.Load()), node.func)
+        return node
+
+
+class Recorder:
+    """What stands in the place of `check`: it grades, and tells the marker."""
+
+    def __init__(self, known: dict[str, Exercise], seal: Seal | None, tell: Tell, seconds: float) -> None:
+        self.known, self.seal, self.tell, self.seconds = known, seal, tell, seconds
+        self.cell, self.given = 0, set[str]()
+        self.clock, self.grade = time.perf_counter, verdict_on
+
+    def __call__(self, name: str, answer: Any) -> Verdict:
+        """As `notebooks.grading.check`."""
+        if name not in self.known:
+            return Verdict(False, f"there is no exercise {name!r} here")
+        self.given.add(name)
+        began = self.clock()
+        asked, refused = self.known[name], self.refusal(name, answer)
+        verdict = Verdict(False, refused) if refused else self.grade(name, asked, answer)
+        refused = refused or self.refusal(name, answer)
+        empty = answer is None or answer is ...
+        result = "refused" if refused else "right" if verdict.right is True else "not tried" if empty else "wrong"
+        self.tell("verdict", exercise=name, result=result, words=refused or verdict.words, cell=self.cell,
+                  seconds=self.clock() - began)  # fmt: skip
+        return verdict
+
+    def refusal(self, name: str, answer: Any) -> str:
+        """Why an answer gets no mark, right or not; "" where it may."""
+        broken = self.seal and self.seal.broken()
+        if broken:
+            return f"the notebook has changed {broken}, by which it is marked"
+        reference = self.known[name].reference
+        code = getattr(answer, "__code__", None)
+        same = answer is reference or (code is not None and code is getattr(reference, "__code__", None))
+        return "this is the reference of the grader itself" if same else ""
+
+
+def run(order: dict[str, Any], tell: Tell) -> None:
+    """Run the cells of a notebook in their order; one that fails does not keep the others from running."""
+    known = {name: each for chapter in order["chapters"] for name, each in exercises_of(chapter).items()}
+    recorder = Recorder(known, None, tell, order["cell_seconds"])
+    grading.check = recorder  # for whoever imports it by another name
+    modules = [sys.modules[f"notebooks.exercises.{grading.MODULES[chapter]}"] for chapter in order["chapters"]]
+    recorder.seal = Seal(grading, *modules)
+    space = types.ModuleType("__main__")
+    sys.modules["__main__"] = space
+    secret = f"_check_{order['token']}"
+    vars(space).update({secret: recorder, "display": lambda *shown, **how: None})
+    limit_memory(int(order["memory"] * 2**30))
+    close(Path.cwd(), *map(Path, order["writable"]))
+    for number, source in order["cells"]:
+        tell("cell", cell=number)
+        recorder.cell, recorder.given = number, set()
+        names = run_cell(number, source, vars(space), secret, known, tell, order["cell_seconds"])
+        tell("done", cell=number, names=[name for name in names if name not in recorder.given])
+
+
+def run_cell(
+    number: int, source: str, space: dict[str, Any], secret: str, known: dict[str, Exercise], tell: Tell, seconds: float
+) -> list[str]:
+    """Run a cell; gives the exercises whose check stands in it."""
+    place = f"<cell {number}>"
+    linecache.cache[place] = (len(source), None, source.splitlines(keepends=True), place)
+    checks = Checks(secret, known)
+    try:
+        with at_most(seconds):
+            try:
+                tree = ast.fix_missing_locations(checks.visit(ast.parse(source, place)))
+                exec(compile(tree, place, "exec"), space)
+            except TooLong:
+                tell("error", cell=number, words=f"took more than {seconds:g} seconds and was stopped")
+            except BaseException as error:
+                tell("error", cell=number, words=f"ended with {type(error).__name__}: {error}"[:300])
+    except BaseException:  # the bell rang, or `str` of the error failed, while the error was told
+        tell("error", cell=number, words="ended with an error that cannot be shown")
+    finally:
+        pictures = sys.modules.get("matplotlib.pyplot")
+        if pictures is not None and hasattr(pictures, "close"):
+            pictures.close("all")
+    return checks.found or [name for name in known if f'check("{name}"' in source.replace("'", '"')]
+
+
+def main() -> None:
+    """Read the order, run it, and leave without what the notebook has put in the way of that."""
+    stream = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+    order = json.loads(sys.stdin.readline())
+    token, dump, leave = order["token"], json.dumps, os._exit
+
+    def tell(kind: str, **more: Any) -> None:
+        stream.write(dump({"token": token, "kind": kind, **more}) + "\n")
+        stream.flush()
+
+    run(order, tell)
+    tell("end")
+    leave(0)
+
+
+if __name__ == "__main__":
+    main()
