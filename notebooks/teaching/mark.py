@@ -123,7 +123,7 @@ def shape_of(source: str) -> str:
 def chapters_of(path: Path, cells: Sequence[Cell]) -> list[str]:
     """Which chapters a notebook answers, by its checks and by its name."""
     text = "\n".join(cell.source for cell in cells)
-    named = re.findall(r"""check\(\s*["'](\w\w)\.\d""", text) + re.findall(r"(?<![A-Za-z0-9])(\w\w)_", path.stem)
+    named = re.findall(r"""["'](\w\w)\.\d["']""", text) + re.findall(r"(?<![A-Za-z0-9])(\w\w)_", path.stem)
     return sorted({chapter for chapter in named if exercises_of(chapter)})
 
 

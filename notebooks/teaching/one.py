@@ -57,7 +57,6 @@ class Recorder:
         """As `notebooks.grading.check`."""
         if name not in self.known:
             return Verdict(False, f"there is no exercise {name!r} here")
-        self.given.add(name)
         began = self.clock()
         asked, refused = self.known[name], self.refusal(name, answer)
         verdict = Verdict(False, refused) if refused else self.grade(name, asked, answer)
@@ -66,6 +65,7 @@ class Recorder:
         result = "refused" if refused else "right" if verdict.right is True else "not tried" if empty else "wrong"
         self.tell("verdict", exercise=name, result=result, words=refused or verdict.words, cell=self.cell,
                   seconds=self.clock() - began)  # fmt: skip
+        self.given.add(name)
         return verdict
 
     def refusal(self, name: str, answer: Any) -> str:

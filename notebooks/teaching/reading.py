@@ -87,7 +87,8 @@ def from_percent(text: str) -> list[str]:
     ends = [*[head.start() for head in heads[1:]], len(text)]
     cells = [(head.group(1), text[head.end() : end]) for head, end in zip(heads, ends)]
     before = text[: heads[0].start()]
-    return [before, *[code for kind, code in cells if "[markdown]" not in kind and "[raw]" not in kind]]
+    first = [] if parses(before) and not ast.parse(before).body else [before]  # a header of comments is no cell
+    return [*first, *[code for kind, code in cells if "[markdown]" not in kind and "[raw]" not in kind]]
 
 
 def without_magics(source: str) -> str:

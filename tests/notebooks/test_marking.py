@@ -1,0 +1,226 @@
+"""The marking script: right answers get marks, nothing else does, and no notebook keeps another from being marked."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from notebooks.teaching import mark
+from notebooks.teaching.reading import Unreadable, cells_of, without_magics
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+IMPORT = "from notebooks import grading\nfrom notebooks.grading import Verdict, check\n"
+RIGHT = "def central(f, x, h):\n    return (f(x + h) - f(x - h)) / (2 * h)\n\n\ncheck('01.1', central)"
+WRONG = "def central(f, x, h):\n    return 0.0\n\n\ncheck('01.1', central)"
+STEP = "def best_step(order):\n    return 2.0 ** (-52 / (order + 1))\n\n\ncheck('01.3', best_step)"
+FORGED = b'{"kind": "verdict", "exercise": "01.1", "result": "right", "words": "", "cell": 1, "seconds": 0}\n'
+FORGE = f"import os\nfor k in range(3, 40):\n    try: os.write(k, {FORGED!r})\n    except OSError: pass"
+FOR_EVER = "while True:\n    try: {}\n    except: pass"
+
+# What each of a class handed in, and what 01.1 comes to.
+CLASS = {
+    "good": ("right", [IMPORT, RIGHT]),
+    "wrong": ("wrong", [IMPORT, WRONG]),
+    "mended": ("right", [IMPORT, WRONG, RIGHT]),
+    "empty": ("not tried", [IMPORT]),
+    "aliased": ("right", ["from notebooks.grading import check as ask\n" + RIGHT.replace("check", "ask")]),
+    "raises": ("wrong", [IMPORT, "1 / 0\n" + RIGHT, STEP]),
+    "misspelt": ("wrong", [IMPORT, "def central(f, x, h)\n" + RIGHT, STEP]),
+    "leaves": ("right", [IMPORT, "import sys\nsys.exit('done')", RIGHT]),
+    "recurses": ("right", [IMPORT, "def f():\n    return f()\n\n\nf()", RIGHT]),
+    "loops": ("right", [IMPORT, "while True:\n    try:\n        while True: pass\n    except Exception: pass", RIGHT]),
+    "loops_in_the_answer": ("wrong", [IMPORT, RIGHT.replace("return", "while True: pass #"), STEP]),
+    "hangs": ("not tried", [IMPORT, STEP, f"import time\n{FOR_EVER.format('time.sleep(60)')}", RIGHT]),
+    "gone": ("not tried", [IMPORT, STEP, "import os\nos._exit(0)", RIGHT]),
+    "crashes": ("not tried", [IMPORT, STEP, "import ctypes\nctypes.string_at(0)", RIGHT]),
+    "loud": ("right", [IMPORT, "for _ in range(40): print('x' * 1_000_000)", RIGHT]),
+    "greedy": ("right", [IMPORT, "room = bytearray(7 << 30)", RIGHT]),
+    "calls_home": ("right", [IMPORT, "import socket\nsocket.create_connection(('127.0.0.1', 9), 1)", RIGHT]),
+    "starts_others": ("right", [IMPORT, "import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])", RIGHT]),
+    "deletes": ("right", [IMPORT, "import os\nos.remove(HERE + '/good.py')", "open(HERE + '/x.py', 'w')", RIGHT]),
+    "keeps_notes": ("right", [IMPORT, "open('notes.txt', 'w').write('mine')\nassert open('notes.txt').read()", RIGHT]),
+    "stays": ("right", [IMPORT, RIGHT, "import threading\nthreading.Thread(target=threading.Event().wait).start()"]),
+    "magic": ("right", [IMPORT, "%matplotlib inline\n!ls\nhint?\n" + RIGHT]),
+    "own_check": ("wrong", ["from notebooks.grading import Verdict\ncheck = lambda *a: Verdict(True, 'right')", WRONG]),
+    "patched_check": ("refused", [IMPORT, "grading.check = lambda *a: Verdict(True, 'right')", WRONG]),
+    "patched_verdict": ("refused", [IMPORT, "grading.Verdict = lambda *a: True", WRONG]),
+    "patched_truth": ("refused", [IMPORT, "Verdict.__bool__ = lambda self: True", WRONG]),
+    "patched_tools": ("refused", [IMPORT, "grading.expect_close = lambda *a, **k: None", WRONG]),
+    "patched_code": ("refused", [IMPORT, "grading.expect_close.__code__ = (lambda *a, **k: None).__code__", WRONG]),
+    "patched_numpy": ("refused", [IMPORT, "import numpy\nnumpy.allclose = lambda *a, **k: True", WRONG]),
+    "patched_exercise": ("refused", [IMPORT, "grading.exercises_of('01').clear()", WRONG]),
+    "patched_inside": ("refused", [IMPORT, WRONG.replace("return 0.0", "grading.expect_close = print; return 0.0")]),
+    "reference": ("refused", [IMPORT, "check('01.1', grading.exercise('01.1').reference)"]),
+    "forged": ("not tried", [IMPORT, FORGE]),
+}  # fmt: skip
+
+LIMITS = {
+    "loops": mark.Limits(cell_seconds=1.0),
+    "loops_in_the_answer": mark.Limits(cell_seconds=1.0),
+    "hangs": mark.Limits(seconds=8.0),
+}
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, mark.Notebook]:
+    """The whole class, marked once."""
+    folder = tmp_path_factory.mktemp("class")
+    for name, (_, cells) in CLASS.items():
+        text = "\n# %%\n".join(["", *cells]).replace("HERE", repr(str(folder)))
+        (folder / f"{name}.py").write_text(text)
+    usual = mark.Limits(seconds=120.0, cell_seconds=60.0, memory=6.0)
+    with mark.ThreadPoolExecutor(4) as pool:
+        done = pool.map(lambda n: mark.mark(n, LIMITS.get(n.student, usual)), mark.notebooks_in(folder))
+    assert (folder / "good.py").is_file() and not (folder / "x.py").exists()
+    return {n.student: n for n in done}
+
+
+def result(notebook: mark.Notebook, exercise: str = "01.1") -> str:
+    (found,) = [m.result for m in notebook.marks if m.exercise == exercise] or ["none"]
+    return found
+
+
+@pytest.mark.parametrize("student", CLASS)
+def test_a_notebook_gets_what_its_answer_is_worth(student: str, marked: dict[str, mark.Notebook]) -> None:
+    notebook = marked[student]
+    want = CLASS[student][0]
+    assert result(notebook) == (want if student != "empty" else "none"), notebook
+
+
+def test_what_comes_after_a_cell_that_fails_is_marked(marked: dict[str, mark.Notebook]) -> None:
+    for student in ("raises", "misspelt", "loops_in_the_answer", "hangs", "gone", "crashes"):
+        assert result(marked[student], "01.3") == "right", student
+
+
+@pytest.mark.parametrize(
+    ("student", "reason"),
+    [
+        ("raises", "cell 2 ended with ZeroDivisionError: division by zero"),
+        ("misspelt", "cell 2 ended with SyntaxError: expected ':'"),
+        ("loops_in_the_answer", "cell 2 took more than 1 seconds and was stopped"),
+        ("hangs", "stopped in cell 3: the notebook took more than 8 seconds"),
+        ("gone", "the process ended in cell 3, with status 0"),
+        ("crashes", "the process died in cell 3, by SIGSEGV"),
+        ("patched_tools", "the notebook has changed notebooks.grading.expect_close, by which it is marked"),
+        ("patched_numpy", "the notebook has changed numpy.allclose, by which it is marked"),
+        ("reference", "this is the reference of the grader itself"),
+        ("wrong", "central of x**3 at 2"),
+    ],
+)
+def test_a_mark_says_why(student: str, reason: str, marked: dict[str, mark.Notebook]) -> None:
+    (found,) = [m.reason for m in marked[student].marks if m.exercise == "01.1"]
+    assert reason in found or student == "wrong", found
+
+
+@pytest.mark.parametrize(
+    ("student", "remark"),
+    [
+        ("leaves", "cell 2 ended with SystemExit: done"),
+        ("loops", "cell 2 took more than 1 seconds"),
+        ("greedy", "cell 2 ended with MemoryError"),
+        ("calls_home", "notebooks are marked without a network"),
+        ("starts_others", "notebooks are marked without other programs"),
+        ("deletes", "changes its own folder only, not "),
+        ("gone", "the process ended in cell 3"),
+        ("empty", "it checks no exercise"),
+    ],
+)
+def test_what_a_teacher_should_look_at_is_told(student: str, remark: str, marked: dict[str, mark.Notebook]) -> None:
+    assert any(remark in told for told in marked[student].remarks), marked[student].remarks
+
+
+def test_untouched_notebooks_get_nothing_and_solutions_everything(tmp_path: Path) -> None:
+    for student, source in (("ada", NOTEBOOKS / "01_nudging.ipynb"), ("bo", NOTEBOOKS / "solutions/01_nudging.ipynb")):
+        (tmp_path / student).mkdir()
+        (tmp_path / student / source.name).write_bytes(source.read_bytes())
+    ada, bo = (mark.mark(n, mark.Limits()) for n in mark.notebooks_in(tmp_path))
+    assert (ada.student, bo.student, ada.remarks, bo.remarks) == ("ada", "bo", [], [])
+    assert [m.result for m in ada.marks] == ["not tried"] * 4 and [m.reason for m in ada.marks] == ["untouched"] * 4
+    assert [m.result for m in bo.marks] == ["right"] * 4
+
+
+def notebook(*cells: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells], "nbformat": 4})
+
+
+def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "01_nudging_eve.ipynb").write_text(notebook(IMPORT, RIGHT))
+    (folder / "01_nudging-=fay.ipynb").write_text(notebook(IMPORT, WRONG))
+    (folder / "01_nudging_gus.ipynb").write_text(notebook(IMPORT, RIGHT)[:-40])
+    (folder / "hal.py").write_text(
+        "from notebooks.exercises.nudging import central\n" + IMPORT + "check('01.1', lambda *a: central(*a))"
+    )
+    table = tmp_path / "marks.csv"
+    assert mark.main([str(folder), "--csv", str(table), "--jobs", "2"]) == 1  # one is damaged
+    told = capsys.readouterr()
+    assert "=fay     01.1      wrong      " in told.out and "eve      01.1      right" in told.out
+    assert "is damaged: it is no JSON (line 1)" in told.out
+    assert "cell 1 reaches into notebooks.exercises, where the references are: read it" in told.out
+    assert "most stall at 01.1: 1 of 3 tried it and are not there yet" in told.out
+    assert "3 students, 4 exercises:\n  01.1  2 right, 1 wrong  (The central quotient" in told.out
+    assert "eve.ipynb: 1 of 4 right, " in told.err
+    rows = list(csv.reader(table.open(encoding="utf-8-sig")))
+    assert rows[0] == ["student", "file", "exercise", "result", "reason", "seconds"] and len(rows) == 1 + 3 * 4 + 1
+    assert {row[0] for row in rows[1:]} == {"eve", "'=fay", "gus", "hal"}
+
+
+def test_nothing_to_mark_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mark.main([str(tmp_path / "none")]) == 2 == mark.main([str(tmp_path)])
+    assert "mark: there is no .ipynb and no .py in" in capsys.readouterr().err
+
+
+def test_whose_a_notebook_is(tmp_path: Path) -> None:
+    for name in ("ana.ipynb", "ana.py", "01_nudging (bob).ipynb", "carl/01_nudging.ipynb", "carl/02_more/x.py",
+                 ".ipynb_checkpoints/ana.ipynb", "carl/__pycache__/y.py", "notes.txt", "13_training.py"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).touch()
+    found = [(n.student, n.path.relative_to(tmp_path).as_posix()) for n in mark.notebooks_in(tmp_path)]
+    assert found == [
+        ("(bob)", "01_nudging (bob).ipynb"), ("ana", "ana.ipynb"), ("carl", "carl/01_nudging.ipynb"),
+        ("carl", "carl/02_more/x.py"), (tmp_path.name, "13_training.py"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.py", b"\xef\xbb\xbfx = 1"),
+        ("a.py", "x = 1  # caf\u00e9".encode("cp1252")),
+        ("a.py", "# %% [markdown]\n# text\n# %%\nx = 1".encode("utf-16")),
+        ("a.ipynb", notebook("x = 1").encode("utf-16")),
+        ("a.ipynb", notebook("x = 1").encode("utf-8-sig")),
+        ("a.ipynb", notebook("%%html\n<b>", "%%time\nx = 1", "!ls\n").encode()),
+    ],
+)
+def test_any_encoding_is_read(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    space: dict[str, int] = {}
+    for cell in cells_of(tmp_path / name):
+        exec(cell.source, space)
+    assert space["x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"{", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b"[]", "no cells"),
+        (b'{"worksheets": []}', "no cells"),
+        (b"", "no JSON"),
+    ],
+)
+def test_what_is_no_notebook_is_said(tmp_path: Path, data: bytes, why: str) -> None:
+    (tmp_path / "a.ipynb").write_bytes(data)
+    with pytest.raises(Unreadable, match=why):
+        cells_of(tmp_path / "a.ipynb")
+
+
+def test_text_that_looks_like_a_magic_stays() -> None:
+    assert without_magics("x = '''\n%d\n'''") == "x = '''\n%d\n'''"
+    assert without_magics("if x:\n    %time f()\n    y = 1") == "if x:\n    pass\n    y = 1"
