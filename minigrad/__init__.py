@@ -221,7 +221,9 @@ def __getattr__(name: str) -> Any:
     if name in ("autograd", "cuda", "func", "nn", "testing", "viz"):
         return importlib.import_module(f"minigrad.{name}")
     if name not in LATER:
-        raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+        from minigrad.face.absent import absent
+
+        raise absent(__name__, name)
     found = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)
     return found
 

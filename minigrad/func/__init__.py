@@ -1,11 +1,21 @@
 """Transforms of functions, under the names of `torch.func`: derivatives and batches of them, nested to any depth."""
 
+from typing import TYPE_CHECKING, NoReturn
+
+from minigrad.face.absent import absent
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from minigrad.func.linear import linearize
 from minigrad.func.mapping import vmap
 from minigrad.func.transforms import grad, grad_and_value, hvp, jvp, value_and_grad, vjp
+from minigrad.func.trees import tree_map
 
 __all__ = [
-    "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize", "value_and_grad",
-    "vjp", "vmap",
+    "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize", "tree_map",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> NoReturn:
+        """Fail, and say what to write instead of a name that torch.func or jax has."""
+        raise absent(__name__, name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad.autodiff.watching import place_of
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
-from minigrad.func.trees import flatten, unflatten
+from minigrad.func.trees import flatten, leaves_as, unflatten
 from minigrad.ops.creation import zeros
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -116,10 +116,12 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
 
 def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
     """A tangent for each of the floats."""
-    given, tree = flatten(tangents)
-    if tree != inputs.tree:
+    given = leaves_as(inputs.tree, tangents)
+    if given is None:
         raise ArgumentError(
-            f"{name}: tangents nested as {tree} do not fit the primals, which are nested as {inputs.tree}", op=name
+            f"{name}: tangents nested as {flatten(tangents)[1]} do not fit the primals, which are nested as "
+            f"{inputs.tree}",
+            op=name,
         )
     found = [given[k] for k in inputs.spots]
     for x, t in zip(inputs.floats, found):

@@ -25,7 +25,7 @@ from minigrad.func.inputs import (
     with_aux,
 )
 from minigrad.func.reverse import LevelRun, PlainRun, run_of
-from minigrad.func.trees import Tree, flatten, unflatten
+from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
@@ -109,10 +109,12 @@ class Pullback:
         self.run, self.inputs, self.outputs, self.tree = run, inputs, outputs, tree
 
     def __call__(self, cotangents: Any) -> tuple[Any, ...]:
-        given, tree = flatten(cotangents)
-        if tree != self.tree:
+        given = leaves_as(self.tree, cotangents)
+        if given is None:
             raise ArgumentError(
-                f"vjp: cotangents nested as {tree} do not fit the output, which is nested as {self.tree}", op="vjp"
+                f"vjp: cotangents nested as {flatten(cotangents)[1]} do not fit the output, which is nested as "
+                f"{self.tree}",
+                op="vjp",
             )
         for y, g in zip(self.outputs, given):
             if isinstance(y, Tensor):

@@ -21,14 +21,6 @@ class Tree:
         self.kind, self.keys, self.parts = kind, keys, tuple(parts)
         self.size: int = sum(part.size for part in self.parts) if kind is not None else 1
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Tree) and self.kind is other.kind and set(self.keys) == set(other.keys)
-            and self.parts == other.parts
-        )  # fmt: skip
-
-    __hash__ = None  # type: ignore[assignment]
-
     def build(self, leaves: Iterator[Any]) -> Any:
         """The nested value with these leaves."""
         if self.kind is None:
@@ -71,12 +63,45 @@ def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
     return leaves[0] if tree.kind is None else tree.build(iter(leaves))
 
 
-def tree_map(function: Callable[[Any], Any], value: Any) -> Any:
-    """The value with `function` of each leaf in the leaf's place."""
-    if isinstance(value, Tensor):
+def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """The value with `function` of each leaf in the leaf's place; others: nested alike, whose leaves it is given too.
+
+    Tuples, named tuples, lists and dicts are gone through, to any depth; all else is a leaf.
+    Raises ArgumentError for another that is nested otherwise.
+
+    Example:
+        >>> tree_map(lambda x, g: x - g, {"a": 3.0, "b": [1.0, 2.0]}, {"a": 1.0, "b": [0.5, 0.5]})
+        {'a': 2.0, 'b': [0.5, 1.5]}
+    """
+    if isinstance(value, Tensor) and not others:
         return function(value)
     leaves, tree = flatten(value)
-    return unflatten(tree, [function(x) for x in leaves])
+    columns = [leaves]
+    for each in others:
+        more = leaves_as(tree, each)
+        if more is None:
+            raise ArgumentError(f"tree_map: what is nested as {flatten(each)[1]} does not fit what is nested as {tree}")
+        columns.append(more)
+    return unflatten(tree, [function(*xs) for xs in zip(*columns)])
+
+
+def leaves_as(tree: Tree, value: Any) -> list[Any] | None:
+    """The leaves of a value in the order of a tree, or None where the value is nested otherwise.  A dict with the same
+    keys is nested alike, in whatever order they stand."""
+    leaves: list[Any] = []
+    pending = [(tree, value)]
+    while pending:
+        part, x = pending.pop()
+        if part.kind is None:
+            if isinstance(x, (tuple, list, dict)):
+                return None
+            leaves.append(x)
+            continue
+        if x.__class__ is not part.kind or len(x) != len(part.parts) or (part.keys and set(x) != set(part.keys)):
+            return None
+        inner = [x[key] for key in part.keys] if part.keys else x
+        pending += reversed(list(zip(part.parts, inner)))
+    return leaves
 
 
 def spread(prefix: Any, tree: Tree, name: str, whole: str) -> list[Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from minigrad.face.absent import absent
 from minigrad.ops import activation
 from minigrad.ops import softmax as normalized
 from minigrad.ops.activation import log_sigmoid as logsigmoid
@@ -49,6 +50,12 @@ __all__ = [
     "max_pool2d", "max_pool3d", "nll_loss", "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin",
     "softplus", "tanh",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> NoReturn:
+        """Fail, and say what to write instead of a name that torch.nn.functional has."""
+        raise absent(__name__, name)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -154,3 +154,26 @@ def test_what_a_function_has_caught_may_be_held_in_a_checkpoint() -> None:
     g = func.grad(lambda x: (x * x * scale).sum())(row(3.0))
     assert g.tolist() == pytest.approx((scale * 6.0).tolist())
     assert mg.grad(g.sum(), w).tolist() == pytest.approx((6.0 * w.exp().cos() * w.exp()).tolist())
+
+
+def test_a_dict_is_nested_alike_whatever_the_order_of_its_keys() -> None:
+    one, two = mg.tensor(1.0), mg.tensor(2.0)
+    values, other = {"a": one, "b": one}, {"b": mg.zeros(()), "a": one}
+    loss = lambda p: p["a"] * p["a"] * 2.0 + p["b"] * p["b"] * 3.0
+    _, pull = mg.func.vjp(lambda x: {"a": x * 2.0, "b": x * 3.0}, two)
+    assert pull(other)[0].item() == 2.0
+    assert mg.func.jvp(loss, (values,), (other,))[1].item() == 4.0
+    assert mg.func.linearize(loss, values)[1](other).item() == 4.0
+    product = mg.func.hvp(loss, (values,), (other,))
+    assert (product["a"].item(), product["b"].item()) == (4.0, 0.0)
+
+
+def test_tree_map_goes_through_what_is_nested_and_takes_several() -> None:
+    tree = {"w": [mg.tensor(3.0), mg.tensor(4.0)], "rest": (mg.tensor(5.0),)}
+    slopes = {"rest": (mg.tensor(0.5),), "w": [mg.tensor(1.0), mg.tensor(2.0)]}
+    found = mg.func.tree_map(lambda x, g: x - g, tree, slopes)
+    assert [found["w"][0].item(), found["w"][1].item(), found["rest"][0].item()] == [2.0, 2.0, 4.5]
+    assert isinstance(found["rest"], tuple) and mg.func.tree_map(float, 3) == 3.0
+    for wrong in ({"w": slopes["w"]}, [1.0], {"w": (1.0, 2.0), "rest": (1.0,)}, {"w": [1.0], "rest": (1.0,)}):
+        with pytest.raises(mg.ArgumentError, match=r"tree_map: what is nested as .* does not fit"):
+            mg.func.tree_map(lambda x, g: x, tree, wrong)

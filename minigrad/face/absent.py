@@ -1,0 +1,79 @@
+"""Names that other libraries have and minigrad has not: what to write instead.
+
+`mg.einsum` raises AttributeError, as any name that is not there; for those that somebody who comes from PyTorch or JAX
+is likely to try, the message goes on with the way that there is.  Looked up only where a name was not found.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LAYER: Final = "layers as objects are not there yet: a network is a function of its weights, with mg.nn.functional"
+STEP: Final = "an optimizer is a loop with x.set(x - rate * g); notebooks/13_training.py writes Adam in ten lines"
+COMPILED: Final = "programs are not compiled as a whole yet; each op and each derivative rule is one kernel already"
+COMPLEX: Final = "there are no complex numbers; keep the two parts in two tensors"
+ARRAYS: Final = "for values without a gradient take NumPy's: numpy functions accept tensors, mg.from_numpy shares"
+HERE: Final = "write it as mg.func.{}"
+ALIKE: Final = "write numpy.{}(a, b), or mg.testing.compare for two programs"
+
+INSTEAD: Final = {
+    **dict.fromkeys(("Linear", "Module", "Sequential", "Conv1d", "Conv2d", "Embedding", "LayerNorm", "Dropout",
+                     "ModuleList", "functional_call", "BatchNorm2d", "ReLU", "MSELoss", "CrossEntropyLoss"), LAYER),
+    **dict.fromkeys(("optim", "SGD", "Adam", "AdamW"), STEP),
+    **dict.fromkeys(("compile", "jit", "pmap", "make_jaxpr"), COMPILED),
+    **dict.fromkeys(("complex64", "complex128", "cfloat", "real", "imag", "view_as_real"), COMPLEX),
+    **dict.fromkeys(("linalg", "fft", "unique", "bincount", "histc", "meshgrid", "searchsorted", "finfo"), ARRAYS),
+    **{name: HERE.format(name) for name in ("vmap", "jvp", "vjp", "value_and_grad", "jacfwd", "jacrev", "hessian",
+                                            "linearize", "tree_map")},
+    **{name: ALIKE.format(name) for name in ("allclose", "isclose")},
+    "Parameter": "write mg.Var(x, name=...)",
+    "array": "write mg.tensor, or mg.from_numpy to share memory",
+    "as_tensor": "write mg.tensor, which copies, or mg.from_numpy, which shares",
+    "asarray": "write mg.tensor, which copies, or mg.from_numpy, which shares",
+    "bernoulli": "write mg.rand_like(p) < p",
+    "clip": "write mg.clamp",
+    "clip_grad_norm_": "scale the gradients by limit / length; notebooks/13_training.py has it as an exercise",
+    "concat": "write mg.cat",
+    "concatenate": "write mg.cat",
+    "custom_jvp": "write mg.Function with a jvp, or mg.custom_vjp",
+    "device_put": "write x.to(device)",
+    "diag": "write mg.diagonal",
+    "double": "write mg.float64",
+    "dropout": "write x * (mg.rand_like(x) >= p) / (1 - p)",
+    "einsum": "write permute, unsqueeze and mg.matmul",
+    "equal": "write (a == b).all()",
+    "float": "write mg.float32",
+    "get_default_dtype": "write mg.default_float",
+    "half": "write mg.float16",
+    "inf": "write math.inf",
+    "int": "write mg.int32",
+    "is_tensor": "write isinstance(x, mg.Tensor)",
+    "l1_loss": "write (x - target).abs().mean()",
+    "lax": "write loops and branches in Python; mg.where chooses by element",
+    "load": "write numpy.load and x.set",
+    "long": "write mg.int64",
+    "mse_loss": "write ((x - target) ** 2).mean()",
+    "multinomial": "write mg.cumsum of the probabilities and compare it with mg.rand",
+    "nan": "write math.nan",
+    "numpy": "the names of jax.numpy that there are stand in mg itself",
+    "one_hot": "write mg.eye(classes)[index]",
+    "pad": "write mg.cat with mg.zeros",
+    "pi": "write math.pi",
+    "random": "write mg.randn, mg.rand, ... with generator=mg.Generator(seed), which is what a key is for",
+    "save": "write numpy.savez of what x.detach().numpy() gives",
+    "set_default_dtype": "write mg.set_default_float",
+    "sparse": "there are no sparse tensors; mg.gather and mg.scatter_add work by index",
+    "trace": "write mg.diagonal(x).sum()",
+    "tree": "write mg.func.tree_map",
+    "tree_util": "write mg.func.tree_map",
+    "tril": "write mg.where(mg.arange(n).unsqueeze(1) >= mg.arange(n), x, 0.0)",
+    "triu": "write mg.where(mg.arange(n).unsqueeze(1) <= mg.arange(n), x, 0.0)",
+    "utils": "torch.utils.checkpoint is mg.checkpoint; there are no data loaders yet",
+    "vstack": "write mg.cat(tensors, 0)",
+}  # fmt: skip
+
+
+def absent(module: str, name: str) -> AttributeError:
+    """The error for a name that a module does not have."""
+    instead = INSTEAD.get(name)
+    return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {instead}" if instead else ""))

@@ -1,0 +1,46 @@
+"""A name that another library has and minigrad has not: the error says what to write instead, and that is there."""
+
+import math
+import re
+
+import numpy
+import pytest
+
+import minigrad as mg
+from minigrad.face.absent import INSTEAD
+
+ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_name_of_others_is_answered_with_ours(room: str) -> None:
+    with pytest.raises(AttributeError, match=f"^module '{room}' has no attribute 'einsum': write permute, "):
+        ROOMS[room].einsum
+    with pytest.raises(AttributeError, match=f"^module '{room}' has no attribute 'nonsense'$"):
+        ROOMS[room].nonsense
+    assert not hasattr(ROOMS[room], "Linear")
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_what_is_named_instead_is_there(name: str) -> None:
+    assert name not in mg.__all__
+    for path in re.findall(r"\b(?:mg|math|numpy)(?:\.\w+)+", INSTEAD[name]):
+        first, *rest = path.split(".")
+        found = {"mg": mg, "math": math, "numpy": numpy}[first]
+        for part in rest:
+            found = getattr(found, part)
+
+
+def test_what_is_written_instead_does_it() -> None:
+    x = mg.arange(9, dtype="float32").reshape(3, 3)
+    spaces = {"mg": mg, "x": x, "n": 3, "math": math, "target": x * 2.0, "classes": 3, "index": mg.tensor([2, 0])}
+
+    def written(name):
+        return eval(INSTEAD[name].removeprefix("write "), dict(spaces))
+
+    assert written("triu").tolist() == numpy.triu(x.numpy()).tolist()
+    assert written("tril").tolist() == numpy.tril(x.numpy()).tolist()
+    assert written("trace").item() == 12.0
+    assert written("mse_loss").item() == pytest.approx(float((x.numpy() ** 2).mean()))
+    assert written("l1_loss").item() == 4.0
+    assert written("one_hot").tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
