@@ -13,11 +13,12 @@ HEADER = "(written by docs/site_pages; change the declaration instead)\n"
 
 
 def write(root: Path) -> None:
-    """All generated pages, and copies of the notebooks beside them."""
+    """All generated pages, and copies of the notebooks and of the instructor's pack beside them."""
     target = root / "docs" / "_generated"
     pages = {f"ops/{name}.md": text for name, text in ops.pages().items()}
     pages["ops.md"] = ops.index()
     pages["functions.md"] = functions()
+    pages["teaching.md"] = (root / "notebooks/teaching/README.md").read_text(encoding="utf-8")
     pages["benchmarks.md"] = benchmarks.page(root / "docs" / "benchmarks")
     for name, text in pages.items():
         put(target / name, text)

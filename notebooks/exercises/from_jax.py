@@ -1,0 +1,173 @@
+"""Exercises of appendix A4: habits of JAX, written with minigrad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.func.trees import flatten, unflatten
+from notebooks.grading import Exercise, Wrong, expect_close, tried
+
+# ---- x.at[index].set(value) -----------------------------------------------------------------------------------------
+
+
+def at_set(x: Any, index: Any, value: Any) -> Any:
+    """A copy is written to."""
+    y = x.clone()
+    y[index] = value
+    return y
+
+
+def grade_at_set(answer: Callable[..., Any]) -> None:
+    """Values, the operand unchanged, and gradients of both, at several indices."""
+    for index, shape in ((1, ()), ((0, 2), ()), (slice(0, 2), (2, 3)), (-1, (3,))):
+        start = np.arange(9.0).reshape(3, 3) if shape != () or index != 1 else np.arange(3.0)
+        x = mg.Var(start, name="x")
+        value = mg.Var(np.full(shape, 50.0), name="value")
+        where = f"for index {index!r}"
+        got = answer(x, index, value)
+        if not isinstance(got, mg.Tensor):
+            raise Wrong(f"{where} it should give a tensor, and gave {type(got).__name__}")
+        want = start.copy()
+        want[index] = 50.0
+        expect_close(got, want, f"the result {where}")
+        expect_close(x, start, f"x afterwards, {where},")
+        if got.storage is x.storage:
+            raise Wrong(f"{where} the result shares its memory with x")
+        if not got.requires_grad:
+            raise Wrong(f"{where} no gradient flows from the result; compute it with tensors, with recording on")
+        weights = np.arange(1.0, 1.0 + start.size).reshape(start.shape)
+        slopes = mg.grad((got * mg.tensor(weights)).sum(), [x, value], allow_unused=True)
+        left = weights.copy()
+        left[index] = 0.0
+        for name, found, right in zip(("x", "value"), slopes, (left, weights[index])):
+            if found is None:
+                raise Wrong(f"{where} no gradient flows to {name}")
+            expect_close(found, right, f"the gradient of {name} {where}")
+
+
+# ---- dropout with a key ---------------------------------------------------------------------------------------------
+
+
+def dropout(x: Any, keep: float, key: int) -> Any:
+    """A generator of its own draws."""
+    drawn = mg.rand(*x.shape, generator=mg.Generator(key), dtype=x.dtype)
+    return x * (drawn < keep).to(x.dtype) / keep
+
+
+def grade_dropout(answer: Callable[..., Any]) -> None:
+    """The share, the scale, the key, the stream outside, the gradient."""
+    x = mg.Var(np.linspace(1.0, 2.0, 400).reshape(20, 20), name="x")
+    for keep in (0.8, 0.5):
+        mg.manual_seed(3)
+        want = mg.rand(4).tolist()
+        mg.manual_seed(3)
+        y = answer(x, keep, 7)
+        drawn = mg.rand(4).tolist()
+        if not isinstance(y, mg.Tensor) or y.shape != x.shape:
+            raise Wrong(f"with x of shape {x.shape} it should give a tensor of that shape")
+        ratio = y.detach().numpy() / x.detach().numpy()
+        kept = ratio != 0
+        if not np.allclose(ratio[kept], 1 / keep):
+            raise Wrong(
+                f"with keep = {keep}, what is kept should be divided by it, and was multiplied by {ratio.max():.4g}"
+            )
+        if abs(kept.mean() - keep) > 0.1:
+            raise Wrong(f"with keep = {keep}, about that share should be kept, and {kept.mean():.2f} of 1 was")
+        if drawn != want:
+            raise Wrong("the stream of mg.rand was moved or begun again; draw from a generator of your own")
+        if (answer(x, keep, 7).detach().numpy() != y.detach().numpy()).any():
+            raise Wrong("the same key gave other elements the second time")
+        if (answer(x, keep, 8).detach().numpy() == y.detach().numpy()).all():
+            raise Wrong("keys 7 and 8 gave the same elements")
+        if not y.requires_grad:
+            raise Wrong("no gradient flows from the result")
+        expect_close(mg.grad(y.sum(), x), kept / keep, f"the gradient of the sum with keep = {keep}")
+
+
+# ---- ravel ----------------------------------------------------------------------------------------------------------
+
+
+def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Flat leaves side by side, and cut again."""
+    leaves, nested = flatten(tree)
+    sizes = [x.numel() for x in leaves]
+
+    def unravel(flat: Any) -> Any:
+        parts = flat.split(sizes)
+        return unflatten(nested, [part.reshape(x.shape) for part, x in zip(parts, leaves)])
+
+    return mg.cat([x.reshape(-1) for x in leaves]), unravel
+
+
+TREES: tuple[tuple[str, Callable[[], Any]], ...] = (
+    ("a dict", lambda: {"w": mg.Var(np.arange(6.0).reshape(2, 3)), "b": mg.Var(np.array([7.0, 8.0]))}),
+    ("a list of dicts", lambda: [{"w": mg.Var(np.ones((2, 2)) * 2)}, {"w": mg.Var(np.array(3.0))}]),
+    ("a tuple in a dict", lambda: {"a": (mg.Var(np.array([1.0])), mg.Var(np.array([[2.0], [3.0]])))}),
+)
+
+
+def grade_ravel(answer: Callable[[Any], Any]) -> None:
+    """There and back, and gradients both ways."""
+    for what, make in TREES:
+        tree = make()
+        leaves, nested = flatten(tree)
+        pair = tried(answer, tree, on=what)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
+            raise Wrong(f"of {what} it should give a pair: a tensor, and a function that makes {what} of one")
+        flat, unravel = pair
+        count = sum(x.numel() for x in leaves)
+        if not isinstance(flat, mg.Tensor) or flat.shape != (count,):
+            raise Wrong(f"of {what} the first should be a tensor of shape ({count},), and is {flat!r}")
+        back = tried(unravel, flat, on=f"what came of {what}")
+        parts, found = flatten(back)
+        if repr(found) != repr(nested):
+            raise Wrong(f"of {what}, unravel gives {found}, and {nested} was expected")
+        for x, part in zip(leaves, parts):
+            expect_close(part, x, f"a part of {what} after ravel and unravel")
+        slopes = mg.grad((flat * flat).sum(), leaves, allow_unused=True)
+        if any(g is None for g in slopes):
+            raise Wrong(f"of {what}: no gradient flows from flat to the parts; use tensors all the way")
+        for x, g in zip(leaves, slopes):
+            expect_close(g, 2.0 * x.detach().numpy(), f"the gradient of flat in a part of {what}")
+        moved = mg.Var(np.linspace(0.0, 1.0, count))
+        total = sum((part * part).sum() for part in flatten(unravel(moved))[0])
+        if not getattr(total, "requires_grad", False):
+            raise Wrong(f"of {what}: no gradient flows through unravel")
+        expect_close(mg.grad(total, moved), 2.0 * moved.detach().numpy(), f"the gradient through unravel of {what}")
+
+
+EXERCISES = {
+    "A4.1": Exercise(
+        "A copy may be written to: x stays, and gradients flow to both.",
+        (
+            "What you may write to is a tensor that nobody else has. How do you get one like x?",
+            "x.clone() is a new tensor with the same values, and gradients flow through it. Writes are recorded.",
+            "y = x.clone(); y[index] = value; return y.",
+        ),
+        grade_at_set, at_set,
+    ),
+    "A4.2": Exercise(
+        "A key is a generator that is made anew at each call.",
+        (
+            "mg.rand takes a generator. Where must it be made, so that the same key gives the same numbers?",
+            "mg.Generator(key), inside of the function. An element is kept where a number from [0, 1) is below keep.",
+            "drawn = mg.rand(*x.shape, generator=mg.Generator(key)); return x * (drawn < keep).to(x.dtype) / keep.",
+        ),
+        grade_dropout, dropout,
+    ),
+    "A4.3": Exercise(
+        "A nested thing as one vector: flat parts side by side, and the sizes to cut it again.",
+        (
+            "Collect the leaves in a list, in an order that you can find again: mg.func.tree_map visits them in one.",
+            "flat is mg.cat of leaf.reshape(-1). For the way back, flat.split(sizes), and tree_map over the old tree, "
+            "with a function that takes the next part each time.",
+            "leaves = []; mg.func.tree_map(leaves.append, tree); unravel(flat): parts = iter(flat.split([x.numel() for "
+            "x in leaves])); return mg.func.tree_map(lambda x: next(parts).reshape(x.shape), tree).",
+        ),
+        grade_ravel, ravel,
+    ),
+}  # fmt: skip
