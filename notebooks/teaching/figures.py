@@ -1,0 +1,374 @@
+"""Pictures for slides, 16:9 and large enough for the last row: `python -m notebooks.teaching.figures FOLDER`.
+
+One or two for each chapter, drawn by running the code: graphs, memory and layouts by `mg.viz` as SVG, curves by
+matplotlib as PNG.  Names of files begin with the chapter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.data import load_digits
+from minigrad.viz.svg import INK, MONO, SANS, draw
+from notebooks.teaching.bugs import bug
+
+WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # of a slide, its margin, the room of its title
+BLUE, ORANGE, GREEN, GREY = "#4a6fa5", "#d97706", "#3c8048", "#8a949e"
+LOOK = {
+    "figure.figsize": (16, 9), "figure.dpi": 100, "font.size": 26, "axes.titlesize": 34, "axes.titlepad": 24,
+    "lines.linewidth": 4, "lines.markersize": 12, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.linewidth": 2, "legend.frameon": False, "figure.constrained_layout.use": True, "text.color": INK,
+    "axes.labelcolor": INK, "font.family": "sans-serif",
+    "figure.constrained_layout.h_pad": 0.4,
+    "figure.constrained_layout.w_pad": 0.4,
+}  # fmt: skip
+
+
+# ---- slides that are SVG --------------------------------------------------------------------------------------------
+
+
+def slide(title: str, parts: Sequence[str]) -> str:
+    """One SVG of 1600 x 900 on white, with a title."""
+    size = min(50.0, (WIDTH - 2 * EDGE) / (0.64 * len(title)))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>{words(EDGE, 100, title, size, "600")}'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def words(
+    x: float, y: float, text: str, size: float = 34, weight: str = "400", family: str = SANS, fill: str = INK
+) -> str:
+    """A line of text."""
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size:g}" font-weight="{weight}" fill="{fill}" xml:space="preserve" '
+        f'font-family="{family}">{escape(text)}</text>'
+    )
+
+
+def scaled(svg: str, x: float, y: float, width: float, height: float) -> str:
+    """A picture as a part of another, as large as its place allows."""
+    found = re.search(r'viewBox="([^"]+)"', svg)
+    assert found is not None
+    start = svg.index(">", svg.index("<svg")) + 1
+    inner = svg[start : svg.rindex("</svg>")]
+    return (
+        f'<svg x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" viewBox="{found.group(1)}" '
+        f'preserveAspectRatio="xMidYMid meet">{inner}</svg>'
+    )
+
+
+def whole(title: str, svg: str, below: str = "") -> str:
+    """A slide with one picture, and a sentence below it."""
+    room = HEIGHT - HEAD - EDGE - (60 if below else 0)
+    parts = [scaled(svg, EDGE, HEAD, WIDTH - 2 * EDGE, room)]
+    return slide(title, [*parts, words(EDGE, HEIGHT - 55, below, 36)] if below else parts)
+
+
+def halves(title: str, svg: str, lines: Sequence[str]) -> str:
+    """A slide with a picture on the left, and lines of text on the right."""
+    parts = [scaled(svg, EDGE, HEAD, 760, HEIGHT - HEAD - EDGE)]
+    for k, line in enumerate(lines):
+        parts.append(
+            words(870, 260 + 74 * k, line, 40 if k == 0 else 34, "600" if k == 0 else "400", SANS if k == 0 else MONO)
+        )
+    return slide(title, parts)
+
+
+def listing(title: str, lines: Sequence[str], marked: Sequence[int] = (), below: Sequence[str] = ()) -> str:
+    """A slide with code; marked: lines on a coloured ground, from 0."""
+    step = min(46.0, (HEIGHT - HEAD - EDGE - 50 * len(below)) / max(1, len(lines)))
+    parts = []
+    for k, line in enumerate(lines):
+        top = HEAD + 20 + k * step
+        if k in marked:
+            parts.append(
+                f'<rect x="{EDGE - 14}" y="{top:.0f}" width="{WIDTH - 2 * EDGE + 28}" height="{step:.0f}" '
+                f'fill="#fdf0cf"/>'
+            )
+        parts.append(words(EDGE, top + 0.72 * step, line, 0.68 * step, family=MONO))
+    parts += [words(EDGE, HEIGHT - 40 - 48 * k, line, 32, fill=ORANGE) for k, line in enumerate(reversed(below))]
+    return slide(title, parts)
+
+
+# ---- the pictures ---------------------------------------------------------------------------------------------------
+
+
+def tour() -> str:
+    """A gradient and its graph."""
+    x = mg.Var(3.0, dtype="float64", name="x")
+    y = x * x + x * 5.0
+    grads = y.backward(retain_graph=True)
+    return whole("What was computed, and what is kept", mg.viz.graph(y, grads, names={}).svg("builtin"))
+
+
+def v_curve(plt: Any) -> Any:
+    """Cut off on the right, rounded off on the left."""
+    steps = 10.0 ** (-np.arange(2, 64) / 4)
+
+    def cubic(x: Any) -> Any:
+        return x**3 - 2 * x
+
+    figure, ax = plt.subplots()
+    for name, error, colour in (
+        ("one side", abs((cubic(2 + steps) - cubic(2.0)) / steps - 10), ORANGE),
+        ("both sides", abs((cubic(2 + steps) - cubic(2 - steps)) / (2 * steps) - 10), BLUE),
+    ):
+        ax.loglog(steps, np.maximum(error, 1e-16), "o-", label=name, color=colour)
+    ax.set(xlabel="the nudge h", ylabel="error of the ratio", title="Smaller is not better")
+    ax.text(1e-15, 1e-9, "rounded off", color=GREY)
+    ax.text(3e-3, 1e-9, "cut off", color=GREY)
+    ax.legend(loc="lower left")
+    return figure
+
+
+def scalar() -> str:
+    """Where paths meet, gradients add up."""
+    a, b = mg.Var(2.0, dtype="float64", name="a"), mg.Var(-3.0, dtype="float64", name="b")
+    y = a * b + a
+    grads = y.backward(retain_graph=True)
+    below = f"a is used twice: its gradient is b + 1 = {grads[a].item():g}"
+    return whole("Where paths meet, gradients add up", mg.viz.graph(y, grads, names={}).svg("builtin"), below)
+
+
+def film() -> str:
+    """One frame of the film: the node, what arrives, what goes on."""
+    x = mg.Var([1.0, 2.0], dtype="float64", name="x")
+    y = (x.tanh() * x).sum()
+    film = mg.viz.step(y)
+    frame = next(frame for frame in film.frames if frame.title.startswith("mul"))
+    nodes = [replace(node, tint="#f6d9ae") if node.id == frame.node else node for node in film.graph.nodes]
+    lines = [f"step {film.frames.index(frame) + 1}: {frame.title}", f"arrives {frame.arrived[0][1]['text']}"]
+    for share in frame.shares:
+        lines += [f"{share.operand} gets {share.text}", f"  = {share.value['text']}"]
+    return halves("One step of the way back", draw(nodes, film.graph.edges, title="film"), lines)
+
+
+def checking(plt: Any) -> Any:
+    """A wrong rule is wrong at every step; a right one is right at the best."""
+    steps = 10.0 ** (-np.arange(4, 56) / 4)
+    x = np.array([0.4, -1.1, 0.9])
+    numeric = [(np.tanh(x + h) - np.tanh(x - h)) / (2 * h) for h in steps]
+    figure, ax = plt.subplots()
+    for name, rule, colour in (
+        ("a right rule", 1 - np.tanh(x) ** 2, BLUE),
+        ("1 % too large", 1.01 * (1 - np.tanh(x) ** 2), ORANGE),
+    ):
+        ax.loglog(steps, [max(1e-17, abs(rule - found).max()) for found in numeric], "o-", label=name, color=colour)
+    ax.set(xlabel="the nudge h", ylabel="rule and nudge differ by", title="A wrong rule is wrong at every nudge")
+    ax.legend()
+    return figure
+
+
+def strides() -> str:
+    """A transpose moves nothing."""
+    x = mg.arange(12).reshape(3, 4).t()
+    return whole("A transpose moves nothing", mg.viz.layout(x).svg, "Other strides over the same memory.")
+
+
+def broadcasting() -> str:
+    """A stride of 0: used four times, so four gradients add up."""
+    b = mg.arange(3, dtype="float32").expand(4, 3)
+    return whole("Broadcasting is a stride of 0", mg.viz.layout(b).svg, "Used four times, so four gradients add up.")
+
+
+def mountain(pieces: bool = False) -> str:
+    """Bytes over the way forward and back."""
+    deep, h = mg.Var(mg.ones(64, 64) * 0.9, name="deep"), mg.Var(mg.ones(64, 64) * 0.5, name="start")
+
+    def layers(h: Any, count: int) -> Any:
+        for _ in range(count):
+            h = (h * deep).tanh()
+        return h
+
+    if not pieces:
+        return whole("Memory of sixteen layers, forward and back", mg.viz.memory(layers(h, 16).sum()).svg)
+    for _ in range(4):
+        h = mg.checkpoint(layers, h, 4)
+    return whole("The same, with four checkpoints", mg.viz.memory(h.sum()).svg)
+
+
+def jacobian(plt: Any) -> Any:
+    """jvp gives a column, vjp a row."""
+    w = mg.tensor(np.sin(np.arange(24.0)).reshape(4, 6))
+    table = mg.func.jacrev(lambda x: (w @ x).tanh())(mg.linspace(-1.0, 1.0, 6, dtype="float64")).numpy()
+    figure, ax = plt.subplots()
+    ax.imshow(table, cmap="Blues", aspect="auto")
+    for at, size, colour, text in (
+        ((1.5, -0.5), (1, 4), ORANGE, "one jvp: a column"),
+        ((-0.5, 1.5), (6, 1), GREEN, "one vjp: a row"),
+    ):
+        ax.add_patch(plt.Rectangle(at, *size, fill=False, edgecolor=colour, linewidth=10, label=text))
+    ax.set(
+        xlabel="inputs",
+        ylabel="outputs",
+        title="The Jacobian of 6 inputs and 4 outputs",
+        xticks=range(6),
+        yticks=range(4),
+    )
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def orders(plt: Any) -> Any:
+    """Derivatives of a step."""
+    x = mg.Var(mg.linspace(-3.0, 3.0, 121, dtype="float64"))
+    y = (2.0 * x).tanh()
+    figure, ax = plt.subplots()
+    for order in range(4):
+        ax.plot(x.detach().numpy(), y.detach().numpy(), label=f"derivative {order}" if order else "the step")
+        y = mg.grad(y.sum(), x, create_graph=True)
+    ax.set(title="A derivative is a program: differentiate it again", xlabel="x")
+    ax.legend()
+    return figure
+
+
+def seconds(function: Callable[[], Any], repeat: int = 5) -> float:
+    """The shortest of some calls."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def roofline(plt: Any) -> Any:
+    """What this machine can do, and how near three ops come."""
+    n, side = 4_000_000, 768
+    x, out = np.ones(n, np.float32), np.empty(n, np.float32)
+    a = np.ones((side, side), np.float32)
+    band = 8 * n / seconds(lambda: np.copyto(out, x))
+    peak = 2 * side**3 / seconds(lambda: a @ a)
+    ours, matrix, room = mg.from_numpy(x), mg.from_numpy(a), mg.empty(n)
+    figure, ax = plt.subplots()
+    work = np.logspace(-2, 3, 50)
+    ax.loglog(work, np.minimum(work * band, peak) / 1e9, color=GREY, label="the roof: memory, then arithmetic")
+    for name, function, flops, moved in (
+        ("add", lambda: mg.add(ours, ours, out=room), n, 8 * n),
+        ("exp", lambda: mg.exp(ours, out=room), 20 * n, 8 * n),
+        ("matmul", lambda: matrix @ matrix, 2 * side**3, 12 * side**2),
+    ):
+        function()
+        at = flops / moved, flops / seconds(function) / 1e9
+        ax.loglog(*at, "o", color=BLUE, markersize=22)
+        ax.annotate(name, at, xytext=(24, -12), textcoords="offset points")
+    ax.set(
+        xlabel="operations for each byte that is moved",
+        ylabel="10$^9$ operations a second",
+        title="How near is it to what the machine can do?",
+    )
+    ax.legend(loc="lower right")
+    return figure
+
+
+def own_op() -> str:
+    """The loop that is written around a declaration."""
+    x = mg.Var([1.0, 2.0])
+    (path,) = mg.viz.kernels(x * x)
+    text = path.read_text()
+    lines = [line for line in text[text.index("def kernel") :].splitlines() if line.strip() and "# " not in line]
+    marked = [k for k, line in enumerate(lines) if line.strip() == "z[i] = a * b"]
+    return listing("The loop that minigrad writes for a * b", lines, marked)
+
+
+def race() -> str:
+    """A kernel with a race, and what the simulator says of it."""
+    planted = bug("b07")
+    kernel = planted.text[planted.text.index("@mg.cuda.kernel") : planted.text.index("def run")].rstrip()
+    lines = [line.replace("  # noqa: F821", "") for line in kernel.splitlines()]
+    told = planted.report().partition(": ")[2]
+    half = told.index(" ", len(told) // 2)
+    marked = [k for k, line in enumerate(lines) if "+=" in line]
+    return listing("A race: who reads what another one writes?", lines, marked, [told[:half], told[half + 1 :]])
+
+
+def training(plt: Any) -> Any:
+    """The loss of a network that reads digits, and the first check."""
+    images, labels, _, _ = (mg.from_numpy(array) for array in load_digits())
+    mg.manual_seed(0)
+    w1, w2 = mg.Var(mg.randn(64, 64) * 0.125), mg.Var(mg.randn(64, 10) * 0.125)
+    rng, losses = np.random.default_rng(0), []
+    for _ in range(200):
+        chosen = mg.from_numpy(rng.integers(0, len(images), 48))
+        loss = mg.nn.functional.cross_entropy((images[chosen] @ w1).relu() @ w2, labels[chosen])
+        for w, g in zip((w1, w2), mg.grad(loss, [w1, w2])):
+            w.set(w - 0.1 * g)
+        losses.append(loss.item())
+    figure, ax = plt.subplots()
+    ax.plot(losses, color=BLUE)
+    ax.axhline(math.log(10), color=ORANGE, linestyle="--", linewidth=3)
+    ax.text(150, math.log(10) + 0.05, "log 10: it knows nothing", color=ORANGE, ha="center")
+    ax.set(xlabel="step", ylabel="loss", title="Two layers learn to read digits", ylim=(0, 2.8))
+    return figure
+
+
+FIGURES: dict[str, Callable[..., Any]] = {
+    "00_graph": tour, "01_v_curve": v_curve, "02_paths_meet": scalar, "03_film": film, "04_checking": checking,
+    "05_strides": strides, "06_broadcasting": broadcasting, "07_memory": mountain,
+    "07_memory_less": lambda: mountain(pieces=True), "08_jacobian": jacobian, "09_orders": orders,
+    "10_roofline": roofline, "11_kernel": own_op, "12_race": race, "13_training": training,
+}  # fmt: skip
+CURVES = {v_curve, checking, jacobian, orders, roofline, training}
+
+
+def write(folder: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Draw all figures, or these, into a folder; gives the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in names or FIGURES:
+        function = FIGURES[name]
+        if function in CURVES:
+            written.append(draw_curve(function, folder / f"{name}.png"))
+        else:
+            path = folder / f"{name}.svg"
+            path.write_text(function(), encoding="utf-8")
+            written.append(path)
+    return written
+
+
+def draw_curve(function: Callable[[Any], Any], path: Path) -> Path:
+    """A figure of matplotlib as a PNG of 1600 x 900."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    with matplotlib.rc_context(LOOK):
+        figure = function(pyplot)
+        figure.savefig(path)
+        pyplot.close(figure)
+    return path
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Draw into the folder that the command line names; gives the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m notebooks.teaching.figures", description="pictures for slides")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(FIGURES)} (default: all)")
+    given = parser.parse_args(argv)
+    unknown = [name for name in given.names if name not in FIGURES]
+    if unknown:
+        parser.error(f"there is no figure {unknown[0]!r}; there are {', '.join(FIGURES)}")
+    for path in write(given.folder, given.names):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    import matplotlib
+
+    matplotlib.use("agg")
+    sys.exit(main())
