@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -50,7 +50,8 @@ def limit_memory(size: int) -> None:
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (size if hard < 0 else min(size, hard), hard))
+    with suppress(ValueError, OSError):  # macOS does not take it
+        resource.setrlimit(resource.RLIMIT_AS, (size if hard < 0 else min(size, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -76,8 +77,10 @@ def close(*folders: Path) -> None:
             raise PermissionError("notebooks are marked without other programs")
         if event == "open" and isinstance(args[2], int) and args[2] & writing and not inside(args[0]):
             raise PermissionError(f"a notebook that is marked writes into its own folder only, not to {args[0]}")
-        if event in CHANGES and not inside(args[0]):
-            raise PermissionError(f"a notebook that is marked changes its own folder only, not {args[0]}")
+        if event in CHANGES:
+            for path in args[:2]:
+                if isinstance(path, (str, bytes, os.PathLike)) and not inside(path):
+                    raise PermissionError(f"a notebook that is marked changes its own folder only, not {path!r}")
 
     sys.addaudithook(hook)
 

@@ -204,7 +204,7 @@ def messages_of(
     with tempfile.TemporaryDirectory(prefix="marking-") as folder:
         order = {
             "token": token, "cells": [(cell.number, cell.source) for cell in cells], "chapters": list(chapters),
-            "cell_seconds": limits.cell_seconds, "memory": limits.memory, "writable": [str(settings.cache_dir)],
+            "cell_seconds": limits.cell_seconds, "memory": limits.memory, "writable": caches(),
         }  # fmt: skip
         reading, writing = os.pipe()
         process = subprocess.Popen(
@@ -225,6 +225,14 @@ def messages_of(
         process.wait()
         listener.join(timeout=5.0)
     return list(messages), status
+
+
+def caches() -> list[str]:
+    """Folders that are written by running anything at all: kernels, and matplotlib's list of fonts."""
+    home = Path.home()
+    fonts = [home / ".cache/matplotlib", home / ".config/matplotlib", home / ".matplotlib"]
+    named = [os.environ["MPLCONFIGDIR"]] if "MPLCONFIGDIR" in os.environ else []
+    return [str(folder) for folder in (settings.cache_dir, *fonts, *named)]
 
 
 def surroundings(folder: str) -> dict[str, str]:
