@@ -47,6 +47,7 @@ CLASS = {
     "stays": ("right", [IMPORT, RIGHT, "import threading\nthreading.Thread(target=threading.Event().wait).start()"]),
     "magic": ("right", [IMPORT, "%matplotlib inline\n!ls\nhint?\n" + RIGHT]),
     "own_check": ("wrong", ["from notebooks.grading import Verdict\ncheck = lambda *a: Verdict(True, 'right')", WRONG]),
+    "own_check_right": ("right", ["def check(*given):\n    print(given)", RIGHT]),
     "patched_check": ("refused", [IMPORT, "grading.check = lambda *a: Verdict(True, 'right')", WRONG]),
     "patched_verdict": ("refused", [IMPORT, "grading.Verdict = lambda *a: True", WRONG]),
     "patched_truth": ("refused", [IMPORT, "Verdict.__bool__ = lambda self: True", WRONG]),
