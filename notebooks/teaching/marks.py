@@ -1,0 +1,91 @@
+"""Marks of a class, and how they are shown: a table, a summary, a file for a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from notebooks.grading import exercise
+
+RANK = ("right", "refused", "wrong", "not tried")  # of several checks of one exercise the first of these counts
+SHOWN = 90  # letters of a reason in the table; the file of --csv has all of it
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one exercise of one student came to.  result: one of RANK.  reason: in one sentence."""
+
+    exercise: str
+    result: str
+    reason: str
+    seconds: float = 0.0
+
+
+@dataclass
+class Notebook:
+    """One file that was handed in, and what came of it.  remarks: what a teacher should look at.  ended: it was read
+    and ran to its end."""
+
+    student: str
+    path: Path
+    marks: list[Mark] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    ended: bool = False
+
+
+def table(notebooks: Sequence[Notebook]) -> Iterator[str]:
+    """A line an exercise of a student, then what to look at."""
+    rows = [(n.student, m.exercise, m.result, f"{m.seconds:.1f}", short(m.reason)) for n in notebooks for m in n.marks]
+    head = ("student", "exercise", "result", "seconds", "reason")
+    widths = [max(len(row[k]) for row in [head, *rows]) for k in range(4)]
+    for row in [head, *rows]:
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip()
+    remarks = [f"  {n.path}: {remark}" for n in notebooks for remark in n.remarks]
+    if remarks:
+        yield from ("", "to look at:", *remarks)
+
+
+def short(text: str) -> str:
+    """A reason that fits into the table."""
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+
+
+def summary(notebooks: Sequence[Notebook]) -> Iterator[str]:
+    """How the class did, exercise by exercise, and where it stalls."""
+    of: dict[str, dict[str, str]] = {}
+    for n in notebooks:
+        for m in n.marks:
+            known = of.setdefault(m.exercise, {})
+            known[n.student] = min(known.get(n.student, m.result), m.result, key=RANK.index)
+    if not of:
+        return
+    yield ""
+    yield f"{len({n.student for n in notebooks if n.marks})} students, {len(of)} exercises:"
+    counts = {name: Counter(results.values()) for name, results in sorted(of.items())}
+    for name, count in counts.items():
+        told = ", ".join(f"{count[result]} {result}" for result in RANK if count[result])
+        yield f"  {name}  {told}  ({exercise(name).title})"
+    tried = {name: count["wrong"] for name, count in counts.items() if count["wrong"]}
+    if tried:
+        worst = max(tried, key=lambda name: (tried[name], name))
+        yield f"most stall at {worst}: {tried[worst]} of {sum(counts[worst].values())} tried it and are not there yet"
+
+
+def write_csv(path: Path, notebooks: Sequence[Notebook]) -> None:
+    """All marks, a row each, and a row for each notebook that has none."""
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:  # the mark tells spreadsheets the encoding
+        writer = csv.writer(stream)
+        writer.writerow(("student", "file", "exercise", "result", "reason", "seconds"))
+        for n in notebooks:
+            for m in n.marks or [Mark("", "not marked", "; ".join(n.remarks))]:
+                row = (n.student, str(n.path), m.exercise, m.result, m.reason, f"{m.seconds:.2f}")
+                writer.writerow([plain(cell) for cell in row])
+
+
+def plain(text: str) -> str:
+    """A text that a spreadsheet does not take for a formula."""
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t")) else text

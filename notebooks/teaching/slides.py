@@ -1,0 +1,78 @@
+"""Slides that are SVG: 1600 x 900, with a title, and a picture, a picture beside text, or code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from minigrad.viz.svg import INK, MONO, SANS
+
+WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # of a slide, its margin, the room of its title
+ORANGE, MARKED = "#d97706", "#fdf0cf"
+
+
+def slide(title: str, parts: Sequence[str]) -> str:
+    """One SVG of 1600 x 900 on white, with a title."""
+    size = min(50.0, (WIDTH - 2 * EDGE) / (0.64 * len(title)))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>{words(EDGE, 100, title, size, "600")}'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def words(
+    x: float, y: float, text: str, size: float = 34, weight: str = "400", family: str = SANS, fill: str = INK
+) -> str:
+    """A line of text."""
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size:g}" font-weight="{weight}" fill="{fill}" xml:space="preserve" '
+        f'font-family="{family}">{escape(text)}</text>'
+    )
+
+
+def scaled(svg: str, x: float, y: float, width: float, height: float) -> str:
+    """A picture as a part of another, as large as its place allows."""
+    found = re.search(r'viewBox="([^"]+)"', svg)
+    assert found is not None
+    start = svg.index(">", svg.index("<svg")) + 1
+    inner = svg[start : svg.rindex("</svg>")]
+    return (
+        f'<svg x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{height:.0f}" viewBox="{found.group(1)}" '
+        f'preserveAspectRatio="xMidYMid meet">{inner}</svg>'
+    )
+
+
+def whole(title: str, svg: str, below: str = "") -> str:
+    """A slide with one picture, and a sentence below it."""
+    room = HEIGHT - HEAD - EDGE - (60 if below else 0)
+    parts = [scaled(svg, EDGE, HEAD, WIDTH - 2 * EDGE, room)]
+    return slide(title, [*parts, words(EDGE, HEIGHT - 55, below, 36)] if below else parts)
+
+
+def halves(title: str, svg: str, lines: Sequence[str]) -> str:
+    """A slide with a picture on the left, and lines of text on the right."""
+    parts = [scaled(svg, EDGE, HEAD, 760, HEIGHT - HEAD - EDGE)]
+    for k, line in enumerate(lines):
+        parts.append(
+            words(870, 260 + 74 * k, line, 40 if k == 0 else 34, "600" if k == 0 else "400", SANS if k == 0 else MONO)
+        )
+    return slide(title, parts)
+
+
+def listing(title: str, lines: Sequence[str], marked: Sequence[int] = (), below: Sequence[str] = ()) -> str:
+    """A slide with code; marked: lines on a coloured ground, from 0."""
+    step = min(46.0, (HEIGHT - HEAD - EDGE - 50 * len(below)) / max(1, len(lines)))
+    parts = []
+    for k, line in enumerate(lines):
+        top = HEAD + 20 + k * step
+        if k in marked:
+            parts.append(
+                f'<rect x="{EDGE - 14}" y="{top:.0f}" width="{WIDTH - 2 * EDGE + 28}" height="{step:.0f}" '
+                f'fill="{MARKED}"/>'
+            )
+        parts.append(words(EDGE, top + 0.72 * step, line, 0.68 * step, family=MONO))
+    parts += [words(EDGE, HEIGHT - 40 - 48 * k, line, 32, fill=ORANGE) for k, line in enumerate(reversed(below))]
+    return slide(title, parts)
