@@ -88,6 +88,8 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
 def leaves_as(tree: Tree, value: Any) -> list[Any] | None:
     """The leaves of a value in the order of a tree, or None where the value is nested otherwise.  A dict with the same
     keys is nested alike, in whatever order they stand."""
+    if tree.kind is None and isinstance(value, Tensor):
+        return [value]
     leaves: list[Any] = []
     pending = [(tree, value)]
     while pending:
