@@ -244,10 +244,11 @@ right = YARDSTICK if jax is None else losses_with(jax, jax.tree.map, jnp.tanh, j
 for step in YARDSTICK:
     print(f"step {step:2}: {losses[step]:.10f}, JAX's {right[step]:.10f}")
 print("farthest apart:", "below 1e-8" if max(abs(losses[s] - right[s]) for s in YARDSTICK) < 1e-8 else "far")
+print("least at step", int(np.argmin(losses)), f"with {min(losses):.4f}, and {losses[-1]:.1f} at the end")
 
 # %% [markdown]
-# The port is done. But look at the losses: the rate is a bit too large, and the best weights were those of step 43. A
-# good loop keeps the best ones it has seen.
+# The port is done. But the rate is a bit too large: the best weights were those of step 43, and the end is worse than
+# the beginning. A good loop keeps the best ones that it has seen.
 #
 # ## 4. The bug: what was kept has changed
 #
