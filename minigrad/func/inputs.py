@@ -34,7 +34,10 @@ class Inputs:
         self.spots = [k for k, x in enumerate(self.leaves) if isinstance(x, Tensor)]
         self.floats: list[Tensor] = [self.leaves[k] for k in self.spots]
         if not self.floats:
-            raise GradientError(f"{name}: there is no tensor in {shown(chosen)}, and a derivative is asked in it")
+            raise GradientError(
+                f"{name}: there is no tensor in {shown(chosen)}, and a derivative is asked in it; make numbers "
+                f"tensors, as mg.tensor(3.0)"
+            )
         for x in self.floats:
             if not x.dtype.is_float:
                 raise DTypeError(
