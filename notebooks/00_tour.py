@@ -59,9 +59,9 @@ mg.explain(a.flip(1))
 # %% [markdown]
 # ## 2. One gradient, by hand
 #
-# Take $y = x^2 + 5x + 4$ at one point, as three steps: $u = x \cdot x$, $v = 5x$, $y = (u + v) + 4$. Write $\bar u$ for
-# the derivative of $y$ in $u$, the *gradient* of $u$. Going back from $\bar y = 1$, each step hands its incoming
-# gradient to its operands, multiplied by its own derivative:
+# Take $y = x^2 + 5x + 4$ at one point, as three steps: $u = x \cdot x$, $v = 5x$, $y = (u + v) + 4$. Write $\bar u$
+# for the derivative of $y$ by $u$, which is called the *gradient* at $u$. Going back from $\bar y = 1$, each step
+# hands its incoming gradient to its operands, multiplied by its own derivative:
 #
 # * `add` passes it on unchanged: $\bar u = \bar v = \bar y$;
 # * $v = 5x$ gives $\bar x \mathrel{+}= 5\,\bar v$;

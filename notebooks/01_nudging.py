@@ -63,10 +63,11 @@ for h in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
     print(f"h = {h:<7} ratio = {(f(2 + h) - f(2)) / h:.8f}")
 
 # %% [markdown]
-# Worse again, and at `1e-16` the ratio is 0! The computer keeps about 16 digits of a number. `2 + 1e-16` *is* `2`, so
-# nothing changed. With `1e-12`, `f(2 + h)` and `f(2)` agree in their first twelve digits; the difference keeps the last
-# four, and those are rounded. Dividing by `h` makes that rounding large: it costs about `eps / h`. Here `eps = 2**-52`,
-# also written $\varepsilon$, is the distance from 1 to the next number that the computer has.
+# From `1e-10` on it gets worse, and at `1e-16` the ratio is 0! The computer keeps about 16 digits of a number. `2 +
+# 1e-16` *is* `2`, so nothing changed. With `1e-12`, `f(2 + h)` and `f(2)` agree in their first twelve digits; the
+# difference keeps the last four, and those are rounded. Dividing by `h` makes that rounding large: it costs about `eps
+# / h`. Here `eps = 2**-52`, also written $\varepsilon$, is the distance from 1 to the next number that the computer
+# has.
 #
 # Two errors, then: *cutting off* the series, which grows with `h`, and *rounding off*, which shrinks with it. Draw
 # them:
@@ -147,7 +148,7 @@ mg.viz.curves(mg.relu)
 #
 # Another trick, for functions that take complex numbers. Nudge along the *imaginary* axis:
 # $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The derivative stands in the imaginary part, alone. There
-# is nothing to subtract, so nothing is lost, and `h` may be as small as you like.
+# is nothing to subtract, so nothing is lost, and `h` may be as small as floats go, down to some `1e-300`.
 
 # %%
 h = 1e-200
@@ -157,10 +158,11 @@ print("by the complex step", cmath.exp(complex(1.0, h)).imag / h)
 # %% [markdown]
 # ## 6. What minigrad does with it
 #
-# A network has a million inputs, and a nudge of each costs a run of all of it. That is why the rest of this path builds
-# derivatives out of rules. But a rule can be wrong, and a nudge cannot: so `gradcheck` computes central quotients,
-# allows for what rounding costs at this step, and compares; where they differ it tries other steps, since a wrong rule
-# is wrong at every one. You find it in [quotients.py](../minigrad/testing/quotients.py).
+# A network has a million inputs, and a nudge of each costs a run of all of it. That is why the rest of this path
+# builds derivatives out of rules. But a rule can be wrong, and a nudge, which is never exact, knows nothing of the
+# rule and cannot share its mistake: so `gradcheck` computes central quotients, allows for what rounding costs at this
+# step, and compares; where they differ it tries other steps, since a wrong rule is wrong at every one. You find it in
+# [quotients.py](../minigrad/testing/quotients.py).
 
 # %%
 point = mg.Var([0.5, 1.0, 2.0], dtype=mg.float64)

@@ -210,7 +210,8 @@ while todo:
 # `u` came up twice, and handed on its whole sum each time: 10, and 10 again, although 10 is all that it ever got. A
 # node may hand on only *once*, and only when *everything* that will come to it has come.
 #
-# Passing each path by itself would be right, and hopeless. A chain of $k$ steps `u + u` has $2^k$ paths:
+# Passing each path by itself would be right, and hopeless. A chain of $k$ steps `u + u` has $2^k$
+# paths, and a walk along each of them makes $2^{k+1} - 1$ visits:
 
 
 # %%
@@ -350,7 +351,8 @@ check_at(tangle, 0.7)
 # %% [markdown]
 # ## 8. minigrad does the same
 #
-# `tangle` says nothing of Values, so it takes a Var too. The same steps, the same slopes, the same digits:
+# `tangle` says nothing of Values, so it takes a Var too. The same steps, the same slopes, the same number, but for the
+# last digit, which rounding may change:
 
 # %%
 ours, theirs = Value(0.7), mg.Var(0.7, dtype=mg.float64)
@@ -419,7 +421,7 @@ plt.show()
 # Write, run, and let the cell tell you. `hint("02.1")` gives a hint, and asked again a larger one.
 #
 # **02.1** Division, as a rule for `op`: numbers in, value and slopes out. (When it is right, try
-# `Value.__truediv__ = op(divide)` and `check_at`.)
+# `Value.__truediv__ = op(divide)` and `check_at(lambda x: (x * x) / (x + 1.0), 0.7)`.)
 
 # %%
 from notebooks.grading import check, hint

@@ -135,8 +135,8 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# A right rule has a V. A wrong rule has a floor: no step makes it right. That is the surest sign there is, and minigrad
-# prints this curve for each failure.
+# A right rule has a V. A wrong rule has a floor: no step makes it right. That is the surest sign there is, and the
+# report of each failure in minigrad has this curve, as a row of numbers.
 #
 # So the tolerance belongs just above the V. A tolerance of 1 percent, which some checkers have, would pass
 # `slightly_off`, and with it rules that forgot a small term. Nor may it be one number for all functions:
@@ -208,7 +208,7 @@ class Product(mg.Function):
 
 a, b = (mg.Var(rng.standard_normal((3, 3)), dtype=f64) for _ in range(2))
 try:
-    mg.testing.gradcheck(Product.apply, [a, b], names=("a", "b"), modes="reverse")  # of section 7 nothing yet
+    mg.testing.gradcheck(Product.apply, [a, b], names=("a", "b"), modes="reverse")  # the other modes come in section 7
 except mg.testing.GradcheckError as error:
     report = error.report
     print(error)
@@ -244,8 +244,8 @@ print("by the rule", (kinked > 0) * 1.0, " by nudging", numeric(lambda x: np.max
 
 # %% [markdown]
 # No rule could satisfy that, so the checker must not condemn it. Look from both sides: where the slopes differ, and go
-# on differing as the step shrinks, there is a kink. minigrad's then moves the point a little and compares there. It
-# says so, since a check that was not made is news too:
+# on differing as the step shrinks, there is a kink. minigrad's then moves the point a little, to the left and to the
+# right, and compares on both sides. It says so, since at the kink itself nothing was compared:
 
 # %%
 print(mg.testing.gradcheck(mg.relu, mg.Var(kinked, dtype=f64)))
@@ -304,8 +304,8 @@ print("<u, Jv>  ", (u * pushed).sum().item())
 print("<J'u, v> ", (pulled * v).sum().item())
 
 # %% [markdown]
-# Fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line: it is the first in its
-# reports. But it only says that two rules agree, not that they are right: with a factor 2 in both of them they still
+# Fifteen digits, for the price of three calls. That is why `gradcheck` begins with this line: it is the first of its
+# checks. But it only says that two rules agree, not that they are right: with a factor 2 in both of them they still
 # agree. The last word has the nudge.
 #
 # ## 8. The check: plant mistakes, and count
@@ -376,7 +376,7 @@ check("04.2", wrong_ones)
 
 # %% [markdown]
 # **04.3** And how? Look at the differences first, then at the code with `show(name)`. Give one word for each wrong
-# patient, as in `{"cube": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum, swapped, transpose. Each
+# patient, as in `{"somebody": "sign"}`: factor, overwritten, path, reversed, sign, stale, sum, swapped, transpose. Each
 # word is needed once; *path* is a way forgotten, *overwritten* a `=` where `+=` belongs.
 
 # %%
@@ -406,7 +406,8 @@ check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_ru
 
 # %% [markdown]
 # **04.5** The check without a step. `push(v)` gives $Jv$, an array of shape `(m,)` from one of shape `(n,)`; `pull(u)`
-# shall give $J^\mathsf{T} u$. Say whether they are transposes of each other.
+# shall give $J^\mathsf{T} u$. Say whether they are transposes of each other, up to rounding: a difference counts beside
+# the numbers that were added, and those of a matrix may all be small.
 
 
 # %%

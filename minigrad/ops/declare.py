@@ -184,6 +184,18 @@ def view_of(op: Op, x: Tensor, given: dict[str, Any]) -> Tensor:
     return run_view(op, plan, x)
 
 
+def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
+    """A call with parameters that a rule has of a recorded op: ints and tuples of them, where equal ones are the same.
+
+    So they are looked up as they are, which `apply` may not do.
+    """
+    if x.__class__ not in PLAIN:
+        result: Tensor = apply(op, (x,), params)
+        return result
+    key = (x.layout, x.dtype, x.device, *params.values())
+    return run_one(op, op.plans.get(key) or plan_for(op, (x,), params, key), x)
+
+
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
            linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
            joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,

@@ -16,8 +16,8 @@ from minigrad.core.roles import WHOLE, Along, Index, Order, ViewDim, ViewDims, V
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
-from minigrad.ops.declare import kernel, view
-from minigrad.runtime.dispatch import apply, run_one, run_view
+from minigrad.ops.declare import handed_on, kernel, view
+from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
@@ -84,16 +84,8 @@ PUT_BACK: Op = put_back.op  # type: ignore[attr-defined]
 
 
 def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
-    """g put back.  params: of a view that was recorded, so ints and tuples of them, and equal ones are the same."""
     # The op itself, not its name: a user may declare another op of that name.
-    op = view.op
-    if g.__class__ not in PLAIN:
-        return put_back(g, shape=shape, view=op, params=tuple(params.items()))
-    key = (g.layout, g.dtype, g.device, shape, op, *params.values())
-    plan = PUT_BACK.plans.get(key)
-    if plan is None:
-        plan = plan_for(PUT_BACK, (g,), {"shape": shape, "view": op, "params": tuple(params.items())}, key)
-    return run_one(PUT_BACK, plan, g)
+    return handed_on(PUT_BACK, g, {"shape": shape, "view": view.op, "params": tuple(params.items())})
 
 
 # ---- bijections: undone by another view -----------------------------------------------------------------------------

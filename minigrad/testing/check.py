@@ -29,7 +29,7 @@ from minigrad.testing.report import Argument, Element, GradcheckError, Report, w
 CHOSEN = {float64: (1e-6, 1e-6, 1e-5), float32: (5e-3, 2e-3, 5e-3)}
 EVERY = 64  # elements of an argument up to which each is compared
 DIRECTIONS = 3  # along which a larger one is
-REDRAWS = 4  # points that are tried in place of a kink
+REDRAWS = 4  # points that are tried on each side of a kink
 
 
 @dataclass(frozen=True)
@@ -123,27 +123,45 @@ class Check:
         return True
 
     def elements(self, k: int, at: int, analytic: NDArray[np.float64], found: Argument) -> list[Wrong]:
-        """What differs off the kinks, element by element.  Raises GradcheckError where there are only kinks."""
-        for _ in range(REDRAWS + 1):
-            quotients = self.quotients(k)
-            numeric = quotients.central()
-            differ = self.differing(k, analytic, numeric, quotients)
-            found.compared, found.analytic, found.numeric = analytic.size, analytic, numeric
-            found.rounding = quotients.rounding()
-            kinks = [e.index for e in differ if quotients.has_kink(e.index)]
-            away = np.array(np.abs(analytic - numeric))
-            for index in kinks:
-                away[index] = 0.0
-            found.largest = float(np.nanmax(away, initial=0.0))
-            wrong = [Wrong(e, found, quotients) for e in differ if e.index not in kinks]
-            if wrong or not differ:
+        """What differs off the kinks, element by element: at a kink, what differs on either side of it.
+
+        Raises GradcheckError where there are only kinks.
+        """
+        kinks, wrong = self.compared(k, analytic, found)
+        if wrong or not kinks:
+            return wrong
+        middle = self.given[k]
+        for side in (-1.0, 1.0):
+            self.given[k] = middle
+            wrong = self.beside(k, at, kinks, side, found)
+            if wrong:
+                break
+        return wrong
+
+    def beside(self, k: int, at: int, kinks: list[Wrong], side: float, found: Argument) -> list[Wrong]:
+        """What differs where the elements at kinks are a little smaller, or larger; the point stays there."""
+        for _ in range(REDRAWS):
+            analytic = self.moved_off(k, at, [each.element.index for each in kinks], side)
+            kinks, wrong = self.compared(k, analytic, found)
+            if wrong or not kinks:
                 return wrong
-            found.kinks += [index for index in kinks if index not in found.kinks]
-            analytic = self.moved_off(k, at, kinks)
-        self.report.ranked = differ
-        raise self.error(
-            [Wrong(e, found, quotients) for e in differ], "; the function has a kink at each of the points tried"
-        )
+        self.report.ranked = [each.element for each in kinks]
+        raise self.error(kinks, "; the function has a kink at each of the points tried")
+
+    def compared(self, k: int, analytic: NDArray[np.float64], found: Argument) -> tuple[list[Wrong], list[Wrong]]:
+        """What differs at this point: where the function has kinks, and elsewhere."""
+        quotients = self.quotients(k)
+        numeric = quotients.central()
+        differ = [Wrong(e, found, quotients) for e in self.differing(k, analytic, numeric, quotients)]
+        found.compared, found.analytic, found.numeric = analytic.size, analytic, numeric
+        found.rounding = max(found.rounding, quotients.rounding())
+        kinks = {each.element.index: each for each in differ if quotients.has_kink(each.element.index)}
+        away = np.array(np.abs(analytic - numeric))
+        for index in kinks:
+            away[index] = 0.0
+        found.largest = max(found.largest, float(np.nanmax(away, initial=0.0)))
+        found.kinks += [index for index in kinks if index not in found.kinks]
+        return list(kinks.values()), [each for each in differ if each.element.index not in kinks]
 
     def differing(
         self, k: int, analytic: NDArray[np.float64], numeric: NDArray[np.float64], quotients: Quotients
@@ -164,12 +182,12 @@ class Check:
         label = self.labels[k]
         return [Element(label, i, float(analytic[i]), float(numeric[i]), float(excess[i])) for i in places]
 
-    def moved_off(self, k: int, at: int, kinks: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
-        """Move the point off its kinks, and give the gradient there."""
+    def moved_off(self, k: int, at: int, kinks: Sequence[tuple[int, ...]], side: float) -> NDArray[np.float64]:
+        """Move the point off its kinks, to one side, and give the gradient there."""
         old = self.given[k]
         x = np.array(host_array(old), dtype=np.float64)
         for index in kinks:
-            x[index] += self.rng.choice([-1.0, 1.0]) * self.rng.uniform(0.05, 0.2) * max(1.0, abs(float(x[index])))
+            x[index] += side * self.rng.uniform(0.05, 0.2) * max(1.0, abs(float(x[index])))
         self.given[k] = Var(x, old.dtype, old.device)
         return self.analytic()[at]
 

@@ -3,9 +3,9 @@
 A cotangent of ones would miss an error that sums to zero, so it is drawn.  Forward mode is held against reverse mode,
 by the transpose identity; then gradients against quotients: large arguments along random directions first, and element
 by element where one differs; small ones element by element at once.  What differs is ranked, with the error at other
-steps, which tells a wrong rule from a bad step, and a guess of what is wrong.  A kink is named and passed over: the
-point is moved a little, and compared there.  `gradgradcheck` does the same for the gradient itself.  `check.py`
-compares, `modes.py` holds the modes together, `report.py` tells.
+steps, which tells a wrong rule from a bad step, and a guess of what is wrong.  A kink is named, and the
+gradients are compared a little to either side of it.  `gradgradcheck` does the same for the gradient itself.
+`check.py` compares, `modes.py` holds the modes together, `report.py` tells.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def gradcheck(
     tangents.  Left out, forward mode is checked where the function goes through it; where not, the report says why.
     Returns a true Report.  Raises GradcheckError, which has it as `report`, or where two calls at the same point
     differ; DTypeError for a Var of another dtype.
-    Gradient: at a kink nothing is compared; it is named in `report.kinks`, and the point is moved off it.
+    Gradient: a kink is named in `report.kinks`; the gradients are compared on either side of it, a little apart.
     """
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(given))

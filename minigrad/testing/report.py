@@ -52,8 +52,8 @@ class Argument:
 
     compared: elements that were compared one by one; 0 where random projections were enough.
     largest: the largest difference that was seen, but for kinks.  rounding: what of it the rounding of the function
-    explains, at this step.  kinks: places where the slopes on both sides differ, so that no gradient was compared
-    there.  analytic, numeric: the gradients, where every element was compared.
+    explains, at this step.  kinks: places where the slopes on both sides differ, so that the gradients were compared
+    on either side of them.  analytic, numeric: the gradients, where every element was compared.
     """
 
     label: str
@@ -73,7 +73,7 @@ class Argument:
         told += f" (rounding {self.rounding:.1g})"
         if self.kinks:
             places = ", ".join(map(str, self.kinks[:3])) + (" ..." if len(self.kinks) > 3 else "")
-            told += f", {in_number(len(self.kinks), 'kink')} passed over at {places}"
+            told += f", {in_number(len(self.kinks), 'kink')} at {places}, compared on both sides"
         return told
 
 
@@ -143,7 +143,8 @@ def picture(a: Argument) -> str:
     for mine, theirs in zip(rows, other, strict=True):
         cells = [cell(float(x), float(y), scale) for x, y in zip(mine, theirs, strict=True)]
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table><caption>{html.escape(a.label)}: analytic over numeric{cut}</caption>{''.join(lines)}</table>"
+    caption = f"{html.escape(a.label)}: above the rule's, below the quotient{cut}"
+    return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
 
 
 def as_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,12 +6,13 @@ on to the operands, how it added up there, and what `backward()` frees.  `viz/st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.holding import Holder, values_of
+from minigrad.core.storage import Storage
 from minigrad.insight.flow import Flow, Step, flow
 from minigrad.insight.formula import Rule, barred, forward_of, rules_of, vertex_of
 from minigrad.insight.shown import shown
@@ -151,12 +152,20 @@ def frame_of(step: Step, shares: tuple[Share, ...], names: Mapping[str, str], ke
     saved = tuple((name, shown(x)) for name, x in zip(held, values_of(node), strict=False))
     let_go = [(name, x) for name, x in zip(held, node.saved or (), strict=False)
               if not x.is_variable and not isinstance(x, Holder)]  # fmt: skip
-    freed = ", ".join(f"{name} ({in_units(size_of(x.storage))})" for name, x in let_go)
     files = tuple(files_of(node)) if kernels and node.plan.launch is not None else ()
     return Frame(
-        name_of(node), op.label, (plain(term), mathml(term, "y")), tuple(bound), arrived, saved, shares, freed,
+        name_of(node), op.label, (plain(term), mathml(term, "y")), tuple(bound), arrived, saved, shares,
+        freed_of(let_go),
         node.source or "", declared(op.where), files,
     )  # fmt: skip
+
+
+def freed_of(let_go: Sequence[tuple[str, Tensor]]) -> str:
+    """What is let go of, with its bytes; names of one piece of memory stand together."""
+    pieces: dict[int, tuple[Storage, list[str]]] = {}
+    for name, x in let_go:
+        pieces.setdefault(id(x.storage), (x.storage, []))[1].append(name)
+    return ", ".join(f"{' and '.join(names)} ({in_units(size_of(storage))})" for storage, names in pieces.values())
 
 
 def declared(where: str) -> str:

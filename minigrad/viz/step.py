@@ -88,8 +88,8 @@ class Steps:
     def first(self) -> str:
         """The frame before the first node."""
         return (
-            f'<li data-node="" data-edges=""><h4>start</h4><p>Backward begins at {escape(self.what)}: its gradient in '
-            f"itself is 1 at each element.</p></li>"
+            f'<li data-node="" data-edges=""><h4>start</h4><p>Backward begins at the result, {escape(self.what)}: with '
+            f"itself each of its elements grows by 1.</p></li>"
         )
 
     def last(self) -> str:

@@ -122,14 +122,15 @@ def grade_wrong_ones(answer: Any) -> None:
         raise Wrong(f"there is no patient {unknown[0]!r}; there are {', '.join(PATIENTS)}")
     accused, missed = sorted(named - set(DIAGNOSIS)), sorted(set(DIAGNOSIS) - named)
     if accused:
-        raise Wrong(
-            next((ACCUSED[n] for n in accused if n in ACCUSED), f"{len(accused)} of those that you name is right")
+        innocent = (
+            "one that you name is innocent" if len(accused) == 1 else f"{len(accused)} that you name are innocent"
         )
+        raise Wrong(next((ACCUSED[n] for n in accused if n in ACCUSED), f"{innocent}: with a right rule"))
     if missed:
         told = [MISSED[n] for n in missed if n in MISSED] if len(missed) <= 2 else []
         more = f"; {told[0]}" if told else "; did you try every operand?"
-        others = "is one more" if len(missed) == 1 else f"are {len(missed)} more"
-        raise Wrong(f"what you name is wrong, but so {others}{more}")
+        others = "one more has" if len(missed) == 1 else f"{len(missed)} more have"
+        raise Wrong(f"all that you name have wrong rules, and {others}{more}")
 
 
 def grade_diagnosis(answer: Any) -> None:
@@ -197,7 +198,8 @@ def grade_mended(answer: Any) -> None:
                     raise Wrong(f"{what} gives gradient {k} of shape {found.shape}, and the operand has {theirs.shape}")
                 if not np.allclose(found, theirs, rtol=1e-9, atol=1e-12):
                     raise Wrong(
-                        f"{what} gives a wrong gradient {k}: {found.round(3).tolist()} for {g.round(3).tolist()}"
+                        f"{what} gives gradient {k} as {found.round(3).tolist()}, and {theirs.round(3).tolist()} was "
+                        f"expected, for g = {g.round(3).tolist()}"
                     )
 
 
@@ -243,7 +245,8 @@ def grade_transposed(answer: Any) -> None:
         if not isinstance(got, (bool, np.bool_)):
             raise Wrong(f"transposed(...) should give True or False, and gave {type(got).__name__}")
         if bool(got) is not right:
-            raise Wrong(f"for {name}, the answer is {right}, and yours is {bool(got)}")
+            absolute = "; an absolute tolerance lets small numbers pass" if name.startswith("a small") else ""
+            raise Wrong(f"for {name}, the answer is {right}, and yours is {bool(got)}{absolute}")
 
 
 EXERCISES = {

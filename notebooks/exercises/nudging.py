@@ -80,10 +80,11 @@ def grade_complex_step(answer: Any) -> None:
     ):
         got, want = as_float(answer(f, x), f"complex_step of {name}"), slope(x)
         if abs(got - want) > 1e-14 * max(1.0, abs(want)):
-            raise Wrong(
-                f"the derivative of {name} at {x} is {want!r}, and yours is {got!r}: a smaller step costs nothing, "
-                "since nothing is subtracted"
-            )
+            why = "did the step go along the imaginary axis?" if got == 0 else (
+                "nothing is subtracted, so a step may be small, as 1e-30, but not below the floats, "
+                "which end near 1e-308"
+            )  # fmt: skip
+            raise Wrong(f"the derivative of {name} at {x} is {want!r}, and yours is {got!r}: {why}")
 
 
 EXERCISES = {

@@ -230,7 +230,7 @@ EXERCISES = {
         grade_order, order,
     ),
     "02.4": Exercise(
-        "Several ends cost one walk: it begins with a table of weights.",
+        "The right numbers; one walk is enough for several ends, if it begins with a table of weights.",
         (
             "`walk` began with the table {y.id: 1.0}. With what does it begin now?",
             "With the weight of each y. Where a y comes twice, its weights add up; and what comes to a y from the "

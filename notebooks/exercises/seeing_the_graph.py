@@ -155,7 +155,7 @@ EXERCISES = {
         grade_scaled, scaled,
     ),
     "03.3": Exercise(
-        "A where() around the operand: the root never sees what it has no slope at.",
+        "No nan arrives: what was not chosen gets 0, and not 0 times what is infinite.",
         (
             "Both branches of where() are computed and differentiated, whichever is chosen.",
             "So the root must see something harmless where x is not positive. What can choose that?",
@@ -164,7 +164,7 @@ EXERCISES = {
         grade_safe_root, safe_root,
     ),
     "03.4": Exercise(
-        "Two walks over one graph: the first keeps it, and neither adds to the other.",
+        "Two walks over one graph, which the first one keeps; and two gradients, neither of which holds the other.",
         (
             "What does the error after a second backward tell you to do?",
             "And `.grad` adds up over walks. mg.grad(y, x) gives the gradient and leaves `.grad` alone.",

@@ -233,7 +233,7 @@ PRINTED = [
     "tiny_rule     is wrong\nhuge_rule     passes\nsoftmax_rule  passes\nslightly_off  is wrong",
     "in the order (1, 0): a transpose is missing; wrong rule",
     "by the rule [0. 0. 1.]  by nudging [0.  0.5 1. ]",
-    "1 kink passed over at (1,)",
+    "1 kink at (1,), compared on both sides",
     "step 0.005",
     "careless: 0 of 5 wrong rules caught, 1 of 2 right ones accused",
     "careful: 5 of 5 wrong rules caught, 0 of 2 right ones accused",

@@ -55,10 +55,22 @@ def test_an_error_that_sums_to_zero_is_noticed() -> None:
         gradcheck(Swapped(), x)
 
 
-def test_a_kink_is_named_and_the_point_moved_off_it() -> None:
+def test_a_kink_is_named_and_both_sides_of_it_are_compared() -> None:
     report = gradcheck(lambda x: x.relu() * 2.0, mg.Var([0.0, 1.0, -1.0], dtype="float64"))
     assert report and report.kinks == [("x", (0,))]
-    assert "1 kink passed over at (0,)" in str(report) and report.arguments[0].largest < 1e-9
+    assert "1 kink at (0,), compared on both sides" in str(report) and report.arguments[0].largest < 1e-9
+
+
+@pytest.mark.parametrize(("left", "right"), [(0.0, 2.0), (3.0, 1.0), (0.0, -1.0)])
+@pytest.mark.parametrize("point", [[0.0], [0.0, -1.0], [0.0, 1.0]])
+def test_a_rule_that_is_wrong_on_one_side_of_a_kink_is_wrong(left: float, right: float, point: list[float]) -> None:
+    @mg.elementwise(dtype=promote, vjp=(lambda g, x: g * mg.where(x > 0.0, right, left),))
+    def ramp(x):
+        """What is above 0."""
+        return x if x > 0 else 0.0
+
+    with pytest.raises(GradcheckError, match="is worst at"):
+        gradcheck(ramp, mg.Var(point, dtype="float64"), modes=("reverse",))
 
 
 def test_other_arguments_are_compared_where_the_point_has_moved_to() -> None:

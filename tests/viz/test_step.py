@@ -61,6 +61,8 @@ def test_what_is_kept_and_let_go_is_said() -> None:
     product, exponential = film.frames[1:]
     assert [name for name, _ in product.saved] == ["a", "b"] and product.freed == "a (64 B)", "x stays with its Var"
     assert exponential.freed == "y (64 B)"
+    u = x * 2.0
+    assert mg.viz.step((u * u).sum()).frames[1].freed == "a and b (64 B)", "one piece of memory"
     assert product.operands == (("a", "exp, step 3"), ("b", "x")) and product.declared.startswith(
         "minigrad/ops/arithmetic.py:"
     )
