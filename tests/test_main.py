@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import minigrad as mg
 from minigrad.__main__ import main
 from minigrad.cli.doctor import files_of, find_op
 from minigrad.ops.record import schema
@@ -33,7 +34,9 @@ def test_kernel_takes_parameters_that_have_a_default_as_they_are(capsys):
 @pytest.mark.parametrize("layout", ["dense", "tiled"])
 def test_kernel_knows_operands_for_every_op(layout):
     kinds = {name: "int32" if name.startswith("bitwise") else "float32" for name in schema}
-    ops = [name for name, op in schema.items() if op.kind != "view"]
+    package = Path(mg.__file__).parent  # other tests declare ops too
+    ops = [name for name, op in schema.items() if op.kind != "view" and package in Path(op.where).parents]
+    assert len(ops) > 130
     assert [name for name in ops if not files_of(name, kinds[name], layout, False)] == []
 
 
