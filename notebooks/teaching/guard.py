@@ -20,9 +20,11 @@ from typing import Any
 
 NETWORK = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto",
            "socket.sendmsg"}  # fmt: skip
-PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.kill"}
-CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.symlink", "os.link",
-           "shutil.rmtree", "shutil.move"}  # fmt: skip
+PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.kill",
+            "os.killpg"}  # fmt: skip
+CHANGES = {"os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.chown", "os.utime",
+           "os.symlink", "os.link", "shutil.rmtree", "shutil.move", "sqlite3.connect"}  # fmt: skip
+DEVICES = ("/dev/null", "/dev/urandom")  # files that are opened to write, and nothing stays in them
 
 
 class TooLong(BaseException):
@@ -62,13 +64,12 @@ def close(*folders: Path) -> None:
     """
     rooms = tuple(os.path.realpath(folder) + os.sep for folder in folders)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    devices = ("/dev/null", "/dev/shm/", "/dev/urandom", "/proc/self/")
 
     def inside(path: Any) -> bool:
         if isinstance(path, int) or path is None:
             return True
         place = os.path.realpath(os.fsdecode(path))
-        return (place + os.sep).startswith(rooms) or place.startswith(devices)
+        return (place + os.sep).startswith(rooms) or place in DEVICES
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event in NETWORK:

@@ -5,7 +5,7 @@ runs in a process of its own, with limits of time and memory, without a network 
 that crashes or never ends costs its own marks and nothing else.
 
 Exit status: 0 where every notebook was marked, 1 where one could not be read or did not run to its end, 2 where there
-was nothing to mark.
+was nothing to mark or no place for the marks, 130 where it was interrupted.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 10_000  # messages of one notebook that are listened to
+RUNNING: set[int] = set()  # processes of notebooks, each with a session of its own
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,10 @@ def given_cells(chapter: str) -> frozenset[str]:
 
 
 def shape_of(source: str) -> str:
-    """Code without its spaces and comments; the text itself where it is no Python."""
-    return ast.dump(ast.parse(source)) if parses(source) else source.strip()
+    """Code without its spaces and comments; the text itself where it is no Python, or nested too deeply to tell."""
+    with suppress(RecursionError):
+        return ast.dump(ast.parse(source)) if parses(source) else source.strip()
+    return source.strip()
 
 
 def chapters_of(path: Path, cells: Sequence[Cell]) -> list[str]:
@@ -175,7 +178,7 @@ def messages_of(
 ) -> tuple[list[dict[str, Any]], int | None]:
     """What the process of a notebook said, and its exit status; None where it was stopped."""
     token = secrets.token_hex(16)
-    with tempfile.TemporaryDirectory(prefix="marking-") as folder:
+    with tempfile.TemporaryDirectory(prefix="marking-", ignore_cleanup_errors=True) as folder:
         order = {
             "token": token, "cells": [(cell.number, cell.source) for cell in cells], "chapters": list(chapters),
             "cell_seconds": limits.cell_seconds, "memory": limits.memory, "writable": caches(),
@@ -186,19 +189,28 @@ def messages_of(
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(writing,),
             start_new_session=True, text=True, encoding="utf-8", errors="surrogatepass",
         )  # fmt: skip
+        RUNNING.add(process.pid)
         os.close(writing)
         messages: list[dict[str, Any]] = []
         listener = threading.Thread(target=listen, args=(reading, token, messages), daemon=True)
         listener.start()
         status: int | None = None
-        with suppress(subprocess.TimeoutExpired):
-            process.communicate(json.dumps(order) + "\n", timeout=limits.seconds)
-            status = process.returncode
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # and what it may have started
-        process.wait()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(json.dumps(order) + "\n", timeout=limits.seconds)
+                status = process.returncode
+        finally:
+            stop(process.pid)
+            process.wait()
+            RUNNING.discard(process.pid)
         listener.join(timeout=5.0)
     return list(messages), status
+
+
+def stop(process: int) -> None:
+    """End the process of a notebook, and what it may have started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
 
 
 def caches() -> list[str]:
@@ -253,11 +265,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not notebooks:
         print(f"mark: there is no .ipynb and no .py in {given.folder}", file=sys.stderr)
         return 2
+    if given.csv and not given.csv.absolute().parent.is_dir():
+        print(f"mark: there is no folder {given.csv.parent} to write {given.csv.name} to", file=sys.stderr)
+        return 2
     limits = Limits(given.seconds, given.cell_seconds, given.memory)
     with ThreadPoolExecutor(max(1, given.jobs)) as pool:
-        for n in pool.map(lambda n: mark(n, limits), notebooks):
-            right = sum(m.result == "right" for m in n.marks)
-            print(f"{n.path}: {right} of {len(n.marks)} right, {n.seconds:.1f} s", file=sys.stderr, flush=True)
+        try:
+            for n in pool.map(lambda n: mark(n, limits), notebooks):
+                right = sum(m.result == "right" for m in n.marks)
+                print(f"{n.path}: {right} of {len(n.marks)} right, {n.seconds:.1f} s", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:  # which does not reach processes of other sessions
+            for process in list(RUNNING):
+                stop(process)
+            print("mark: interrupted, and nothing is written", file=sys.stderr)
+            return 130
     print("\n".join([*table(notebooks), *summary(notebooks)]))
     if given.csv:
         write_csv(given.csv, notebooks)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +46,10 @@ CLASS = {
     "calls_home": ("right", [IMPORT, "import socket\nsocket.create_connection(('127.0.0.1', 9), 1)", RIGHT]),
     "starts_others": ("right", [IMPORT, "import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])", RIGHT]),
     "deletes": ("right", [IMPORT, "import os\nos.remove(HERE + '/good.py')", RIGHT]),
+    "kills": ("right", [IMPORT, "import os\nos.killpg(os.getpgid(os.getppid()), 0)", RIGHT]),
+    "keeps_a_base": ("right", [IMPORT, "import sqlite3\nsqlite3.connect(HERE + '/x.py')", RIGHT]),
+    "leaves_memory": ("right", [IMPORT, "open('/dev/shm/mine', 'w')", RIGHT]),
+    "nests": ("right", [IMPORT, "x = " + "+".join(["1"] * 900), RIGHT]),
     "writes": ("right", [IMPORT, "open(HERE + '/x.py', 'w')", RIGHT]),
     "moves": ("right", [IMPORT, "import os\nopen('y', 'w')\nos.rename('y', HERE + '/x.py')", RIGHT]),
     "keeps_notes": ("right", [IMPORT, "open('notes.txt', 'w').write('mine')\nassert open('notes.txt').read()", RIGHT]),
@@ -60,11 +69,25 @@ CLASS = {
     "forged": ("not tried", [IMPORT, FORGE]),
 }  # fmt: skip
 
-LIMITS = {
-    "loops": mark.Limits(cell_seconds=1.0),
-    "loops_in_the_answer": mark.Limits(cell_seconds=1.0),
-    "hangs": mark.Limits(seconds=8.0),
+USUAL = mark.Limits(seconds=600.0, cell_seconds=300.0, memory=6.0)
+# Of those that never end: the limit that stops them, and the exercise that is right in spite of that.
+ENDLESS = {
+    "loops": ("cell_seconds", "01.1"),
+    "loops_in_the_answer": ("cell_seconds", "01.3"),
+    "hangs": ("seconds", "01.3"),
 }
+
+
+def patiently(n: mark.Notebook) -> mark.Notebook:
+    """Mark a notebook; one that never ends with more and more time, until a slow machine has come to where it hangs."""
+    if n.student not in ENDLESS:
+        return mark.mark(n, USUAL)
+    limit, exercise = ENDLESS[n.student]
+    for patience in (2.0, 8.0, 32.0, 128.0):
+        found = mark.mark(mark.Notebook(n.student, n.path), replace(USUAL, **{limit: patience}))
+        if result(found, exercise) == "right":
+            break
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +97,8 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, mark.Notebook]
     for name, (_, cells) in CLASS.items():
         text = "\n# %%\n".join(["", *cells]).replace("HERE", repr(str(folder)))
         (folder / f"{name}.py").write_text(text)
-    usual = mark.Limits(seconds=120.0, cell_seconds=60.0, memory=6.0)
     with mark.ThreadPoolExecutor(4) as pool:
-        done = pool.map(lambda n: mark.mark(n, LIMITS.get(n.student, usual)), mark.notebooks_in(folder))
+        done = pool.map(patiently, mark.notebooks_in(folder))
     assert (folder / "good.py").is_file() and not (folder / "x.py").exists()
     return {n.student: n for n in done}
 
@@ -103,31 +125,34 @@ def test_what_comes_after_a_cell_that_fails_is_marked(marked: dict[str, mark.Not
     [
         ("raises", "cell 2 ended with ZeroDivisionError: division by zero"),
         ("misspelt", "cell 2 ended with SyntaxError: expected ':'"),
-        ("loops_in_the_answer", "cell 2 took more than 1 seconds and was stopped"),
-        ("hangs", "stopped in cell 3: the notebook took more than 8 seconds"),
+        ("loops_in_the_answer", "cell 2 took more than "),
+        ("hangs", "stopped in cell 3: the notebook took more than "),
         ("gone", "the process ended in cell 3, with status 0"),
         ("crashes", "the process died in cell 3, by SIGSEGV"),
         ("patched_tools", "the notebook has changed notebooks.grading.expect_close, by which it is marked"),
         ("patched_numpy", "the notebook has changed numpy.allclose, by which it is marked"),
         ("reference", "this is the reference of the grader itself"),
-        ("wrong", "central of x**3 at 2"),
+        ("wrong", "central(f, 1.5, 0.1) of f = x*x is 0, and 3 was expected"),
     ],
 )
 def test_a_mark_says_why(student: str, reason: str, marked: dict[str, mark.Notebook]) -> None:
     (found,) = [m.reason for m in marked[student].marks if m.exercise == "01.1"]
-    assert reason in found or student == "wrong", found
+    assert reason in found, found
 
 
 @pytest.mark.parametrize(
     ("student", "remark"),
     [
         ("leaves", "cell 2 ended with SystemExit: done"),
-        ("loops", "cell 2 took more than 1 seconds"),
+        ("loops", "cell 2 took more than "),
         ("greedy", "cell 2 ended with MemoryError"),
         ("calls_home", "notebooks are marked without a network"),
         ("starts_others", "notebooks are marked without other programs"),
         ("deletes", "changes its own folder only, not "),
         ("moves", "changes its own folder only, not "),
+        ("kills", "notebooks are marked without other programs"),
+        ("keeps_a_base", "changes its own folder only, not "),
+        ("leaves_memory", "writes into its own folder only, not to "),
         ("writes", "writes into its own folder only, not to "),
         ("gone", "the process ended in cell 3"),
         ("empty", "it checks no exercise"),
@@ -177,6 +202,35 @@ def test_the_command_writes_a_table_a_summary_and_a_csv(tmp_path: Path, capsys: 
 def test_nothing_to_mark_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mark.main([str(tmp_path / "none")]) == 2 == mark.main([str(tmp_path)])
     assert "mark: there is no .ipynb and no .py in" in capsys.readouterr().err
+
+
+def test_a_place_for_the_marks_is_looked_for_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "01_nudging_eve.ipynb").write_text(notebook(IMPORT, RIGHT))
+    assert mark.main([str(tmp_path), "--csv", str(tmp_path / "none/marks.csv")]) == 2
+    told = capsys.readouterr()
+    assert "mark: there is no folder " in told.err and told.out == ""
+
+
+def test_an_interrupted_marking_leaves_no_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("eve", "fay", "gus"):
+        (tmp_path / f"{name}.ipynb").write_text(
+            notebook(IMPORT, RIGHT, f"import time\n{FOR_EVER.format('time.sleep(60)')}")
+        )
+    seen: set[int] = set()
+
+    def interrupt() -> None:
+        while len(seen) < 2:
+            seen.update(mark.RUNNING)
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    assert mark.main([str(tmp_path), "--jobs", "2", "--seconds", "1e6"]) == 130
+    assert "mark: interrupted, and nothing is written" in capsys.readouterr().err
+    assert len(seen) == 2 and not mark.RUNNING
+    for process in seen:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
 
 
 def test_whose_a_notebook_is(tmp_path: Path) -> None:
