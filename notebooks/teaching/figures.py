@@ -19,17 +19,17 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.data import load_digits
-from minigrad.viz.svg import INK, draw
+from minigrad.viz.picture import ACCENT, COOL, LINE
+from minigrad.viz.svg import INK, KINDS, draw
 from notebooks.teaching.bugs import bug
-from notebooks.teaching.slides import ORANGE, halves, listing, whole
+from notebooks.teaching.slides import halves, listing, whole
 
-BLUE, GREEN, GREY = "#4a6fa5", "#3c8048", "#8a949e"
+GREEN = KINDS["output"].line
 LOOK = {
     "figure.figsize": (16, 9), "figure.dpi": 100, "font.size": 26, "axes.titlesize": 34, "axes.titlepad": 24,
     "lines.linewidth": 4, "lines.markersize": 12, "axes.spines.top": False, "axes.spines.right": False,
     "axes.linewidth": 2, "legend.frameon": False, "figure.constrained_layout.use": True, "text.color": INK,
-    "axes.labelcolor": INK, "font.family": "sans-serif",
-    "figure.constrained_layout.h_pad": 0.4,
+    "axes.labelcolor": INK, "font.family": "sans-serif", "figure.constrained_layout.h_pad": 0.4,
     "figure.constrained_layout.w_pad": 0.4,
 }  # fmt: skip
 
@@ -51,13 +51,13 @@ def v_curve(plt: Any) -> Any:
 
     figure, ax = plt.subplots()
     for name, error, colour in (
-        ("one side", abs((cubic(2 + steps) - cubic(2.0)) / steps - 10), ORANGE),
-        ("both sides", abs((cubic(2 + steps) - cubic(2 - steps)) / (2 * steps) - 10), BLUE),
+        ("one side", abs((cubic(2 + steps) - cubic(2.0)) / steps - 10), ACCENT),
+        ("both sides", abs((cubic(2 + steps) - cubic(2 - steps)) / (2 * steps) - 10), COOL),
     ):
         ax.loglog(steps, np.maximum(error, 1e-16), "o-", label=name, color=colour)
     ax.set(xlabel="the nudge h", ylabel="error of the ratio", title="Smaller is not better")
-    ax.text(1e-15, 1e-9, "rounded off", color=GREY)
-    ax.text(3e-3, 1e-9, "cut off", color=GREY)
+    ax.text(1e-15, 1e-9, "rounded off", color=LINE)
+    ax.text(3e-3, 1e-9, "cut off", color=LINE)
     ax.legend(loc="upper center")
     return figure
 
@@ -91,8 +91,8 @@ def checking(plt: Any) -> Any:
     numeric = [(np.tanh(x + h) - np.tanh(x - h)) / (2 * h) for h in steps]
     figure, ax = plt.subplots()
     for name, rule, colour in (
-        ("a right rule", 1 - np.tanh(x) ** 2, BLUE),
-        ("1 % too large", 1.01 * (1 - np.tanh(x) ** 2), ORANGE),
+        ("a right rule", 1 - np.tanh(x) ** 2, COOL),
+        ("1 % too large", 1.01 * (1 - np.tanh(x) ** 2), ACCENT),
     ):
         ax.loglog(steps, [max(1e-17, abs(rule - found).max()) for found in numeric], "o-", label=name, color=colour)
     ax.set(xlabel="the nudge h", ylabel="rule and nudge differ by", title="A wrong rule is wrong at every nudge")
@@ -135,7 +135,7 @@ def jacobian(plt: Any) -> Any:
     figure, ax = plt.subplots()
     ax.imshow(table, cmap="Blues", aspect="auto")
     for at, size, colour, text in (
-        ((1.5, -0.5), (1, 4), ORANGE, "one jvp: a column"),
+        ((1.5, -0.5), (1, 4), ACCENT, "one jvp: a column"),
         ((-0.5, 1.5), (6, 1), GREEN, "one vjp: a row"),
     ):
         ax.add_patch(plt.Rectangle(at, *size, fill=False, edgecolor=colour, linewidth=10, label=text))
@@ -190,9 +190,9 @@ def roofline(plt: Any) -> Any:
         band, peak = max(band, moved / took), max(peak, flops / took)  # whoever came nearest
     figure, ax = plt.subplots()
     work = np.logspace(-2, 3, 50)
-    ax.loglog(work, np.minimum(work * band, peak) / 1e9, color=GREY, label="the roof: memory, then arithmetic")
+    ax.loglog(work, np.minimum(work * band, peak) / 1e9, color=LINE, label="the roof: memory, then arithmetic")
     for name, at in points.items():
-        ax.loglog(*at, "o", color=BLUE, markersize=22)
+        ax.loglog(*at, "o", color=COOL, markersize=22)
         ax.annotate(name, at, xytext=(24, -36), textcoords="offset points")
     ax.set(
         xlabel="operations for each byte that is moved",
@@ -237,9 +237,9 @@ def training(plt: Any) -> Any:
             w.set(w - 0.1 * g)
         losses.append(loss.item())
     figure, ax = plt.subplots()
-    ax.plot(losses, color=BLUE)
-    ax.axhline(math.log(10), color=ORANGE, linestyle="--", linewidth=3)
-    ax.text(150, math.log(10) + 0.05, "log 10: it knows nothing", color=ORANGE, ha="center")
+    ax.plot(losses, color=COOL)
+    ax.axhline(math.log(10), color=ACCENT, linestyle="--", linewidth=3)
+    ax.text(150, math.log(10) + 0.05, "log 10: it knows nothing", color=ACCENT, ha="center")
     ax.set(xlabel="step", ylabel="loss", title="Two layers learn to read digits", ylim=(0, 2.8))
     return figure
 

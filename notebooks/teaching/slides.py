@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 
-from minigrad.viz.svg import INK, MONO, SANS
+from minigrad.viz.picture import ACCENT, drawing, label
+from minigrad.viz.svg import KINDS, MONO
 
 WIDTH, HEIGHT, EDGE, HEAD = 1600, 900, 70, 150  # of a slide, its margin, the room of its title
-ORANGE, MARKED = "#d97706", "#fdf0cf"
+MARKED = KINDS["var"].fill
 
 
 def slide(title: str, parts: Sequence[str]) -> str:
     """One SVG of 1600 x 900 on white, with a title."""
     size = min(50.0, (WIDTH - 2 * EDGE) / (0.64 * len(title)))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>{words(EDGE, 100, title, size, "600")}'
-        f"{''.join(parts)}</svg>\n"
-    )
+    return drawing(WIDTH, HEIGHT, title, [words(EDGE, 100, title, size, weight="bold"), *parts]) + "\n"
 
 
-def words(
-    x: float, y: float, text: str, size: float = 34, weight: str = "400", family: str = SANS, fill: str = INK
-) -> str:
-    """A line of text."""
-    return (
-        f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size:g}" font-weight="{weight}" fill="{fill}" xml:space="preserve" '
-        f'font-family="{family}">{escape(text)}</text>'
-    )
+def words(x: float, y: float, text: str, size: float = 34, **more: str) -> str:
+    """A line of text, with all of its spaces; more: as of `label`."""
+    return label(x, y, text.replace(" ", "\N{NO-BREAK SPACE}"), size, "start", **more)
 
 
 def scaled(svg: str, x: float, y: float, width: float, height: float) -> str:
@@ -56,9 +46,8 @@ def halves(title: str, svg: str, lines: Sequence[str]) -> str:
     """A slide with a picture on the left, and lines of text on the right."""
     parts = [scaled(svg, EDGE, HEAD, 760, HEIGHT - HEAD - EDGE)]
     for k, line in enumerate(lines):
-        parts.append(
-            words(870, 260 + 74 * k, line, 40 if k == 0 else 34, "600" if k == 0 else "400", SANS if k == 0 else MONO)
-        )
+        y = 260 + 74 * k
+        parts.append(words(870, y, line, family=MONO) if k else words(870, y, line, 40, weight="bold"))
     return slide(title, parts)
 
 
@@ -74,5 +63,5 @@ def listing(title: str, lines: Sequence[str], marked: Sequence[int] = (), below:
                 f'fill="{MARKED}"/>'
             )
         parts.append(words(EDGE, top + 0.72 * step, line, 0.68 * step, family=MONO))
-    parts += [words(EDGE, HEIGHT - 40 - 48 * k, line, 32, fill=ORANGE) for k, line in enumerate(reversed(below))]
+    parts += [words(EDGE, HEIGHT - 40 - 48 * k, line, 32, fill=ACCENT) for k, line in enumerate(reversed(below))]
     return slide(title, parts)
