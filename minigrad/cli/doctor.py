@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import platform
@@ -21,7 +20,7 @@ from minigrad.kernels.calling import team
 from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source
-from minigrad.ops.record import schema
+from minigrad.ops.record import lookalikes, schema
 from minigrad.viz.explain import kernel_files
 
 # Where functions are made of ops, and have no kernel of their own.
@@ -191,6 +190,6 @@ def find_op(name: str) -> Op:
     if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
         where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         raise mg.ArgumentError(f"{name} is composed of other ops at {where}; ask for the kernel of one of those")
-    near = difflib.get_close_matches(name, {op.label: op for op in schema.values()}, n=3, cutoff=0.5)
+    near = lookalikes(name)
     meant = f"do you mean {' or '.join(near)}? " if near else ""
     raise mg.ArgumentError(f"there is no op {name!r}; {meant}`sorted(mg.schema)` lists all {len(schema)}")

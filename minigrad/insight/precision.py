@@ -178,7 +178,7 @@ class Rough(Run):
     def __init__(self, dtype: DType, vertices: Sequence[Vertex], name: str) -> None:
         super().__init__(dtype)
         self.vertices, self.name, self.refused = vertices, name, False
-        self.eps = float(finfo(dtype.numpy).eps)
+        self.eps = eps_of(dtype)
         self.fair: list[NDArray[Any]] = []
 
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
@@ -220,6 +220,11 @@ def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> 
     operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
     given = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
     return apply(op, operands, given)
+
+
+def eps_of(dtype: DType) -> float:
+    """The distance from 1 to the next number of a float."""
+    return float(finfo(dtype.numpy).eps)
 
 
 def wide(x: Tensor) -> NDArray[Any]:

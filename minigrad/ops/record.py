@@ -227,6 +227,13 @@ def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def lookalikes(name: str) -> list[str]:
+    """Names of ops that are written nearly so, at most three, the nearest first."""
+    import difflib
+
+    return difflib.get_close_matches(name, [op.label for op in schema.values()], n=3, cutoff=0.5)
+
+
 def where_of(function: FunctionType) -> str:
     """File and line of a declaration."""
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"

@@ -6,7 +6,6 @@ again between them, closer and closer: a difference that stays is a jump or a po
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from minigrad.errors import ArgumentError
 from minigrad.func import grad
 from minigrad.insight.flow import values
 from minigrad.ops.creation import tensor
-from minigrad.ops.record import schema
+from minigrad.ops.record import lookalikes, schema
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.axes import Chart, Line, widened
 from minigrad.viz.picture import Picture
@@ -130,7 +129,7 @@ def named(f: Any, name: str) -> tuple[Function, str]:
     if isinstance(f, str):
         op = schema.get(f)
         if op is None or op.public is None:
-            near = difflib.get_close_matches(f, schema, n=3)
+            near = lookalikes(f)
             raise ArgumentError(
                 f"viz.curves: no op is called {f!r}" + (f"; there are {', '.join(near)}" if near else "")
             )

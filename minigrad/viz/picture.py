@@ -18,7 +18,7 @@ class Picture:
 
     def __init__(self, title: str, text: str, html: str = "", svg: str = "") -> None:
         self.title, self.text, self.svg = title, text, svg
-        self.html = html or f'<div style="max-width:100%;overflow-x:auto">{svg}</div>'
+        self.html = html or scrolling(svg)
 
     def __str__(self) -> str:
         return self.text
@@ -42,6 +42,11 @@ class Picture:
             target.write_text(self.on_black if dark else self.svg, encoding="utf-8")
             return target
         return save_page(target, self.title, self.html, ".html or .svg" if self.svg else ".html")
+
+
+def scrolling(svg: str) -> str:
+    """A picture that scrolls where the page is narrow."""
+    return f'<div style="max-width:100%;overflow-x:auto">{svg}</div>'
 
 
 def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:

@@ -14,15 +14,14 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from ml_dtypes import finfo
 
 from minigrad.core.dtype import DType, as_dtype, float64
 from minigrad.errors import ArgumentError
-from minigrad.insight.precision import Error, Vertex, compared
+from minigrad.insight.precision import Error, Vertex, compared, eps_of
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz import svg
-from minigrad.viz.picture import Picture
+from minigrad.viz.picture import Picture, scrolling
 
 DTYPES = ("float32", "float16", "bfloat16")
 NAME = "viz.precision"
@@ -56,7 +55,7 @@ class Precision(Picture):
         )  # fmt: skip
         items = "".join(f"<li>{escape(line)}</li>" for line in told)
         html = (
-            f'<div style="max-width:100%;overflow-x:auto">{drawn}</div><ul>{items}</ul>'
+            f"{scrolling(drawn)}<ul>{items}</ul>"
             f'<details><summary>all numbers</summary><pre style="overflow-x:auto">{escape(text)}</pre></details>'
         )
         super().__init__(title, text, html, drawn)
@@ -114,11 +113,6 @@ def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
 
 
 # ---- numbers as words and colours -----------------------------------------------------------------------------------
-
-
-def eps_of(dtype: DType) -> float:
-    """The distance from 1 to the next number."""
-    return float(finfo(dtype.numpy).eps)
 
 
 def size_text(error: Error, eps: float) -> str:
