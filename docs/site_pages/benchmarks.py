@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.viz.picture import ACCENT, COOL, LINE, box, drawing, label
+from minigrad.viz.svg import darkened
+from site_pages.pieces import drawn
 from tests.benchmarks.report import duration, geometric_mean
 
 WIDTH, LEFT, BAR = 640, 150, 22
@@ -61,8 +63,8 @@ def comparison(folder: Path) -> list[str]:
 def section(found: dict[str, Any]) -> list[str]:
     """One machine: the means as a picture, what is slower, and all rows."""
     rows = found["rows"]
-    groups = means(rows)
-    parts = [f"## {found['processor']}", "", f"{found['machine']}.", "", raw(bars(groups)), ""]
+    picture = bars(means(rows))
+    parts = [f"## {found['processor']}", "", f"{found['machine']}.", "", drawn(picture, darkened(picture)), ""]
     slower = sorted((r for r in rows if r["ratio"] and r["ratio"] < 1), key=lambda r: r["ratio"])
     parts += [f"### Slower than PyTorch: {len(slower)} of {len(rows)} rows", "", *table(slower), ""]
     return [*parts, "### All rows", "", *table(rows), ""]
@@ -111,8 +113,3 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
         name = escape(row["row"]).replace("|", "\\|")
         lines.append(f"| {name} | {' | '.join(times)} | {ratio} | {goal} |")
     return lines
-
-
-def raw(text: str) -> str:
-    """HTML as it is."""
-    return f'```{{raw}} html\n<div style="overflow-x:auto">{text}</div>\n```'

@@ -23,6 +23,7 @@ from minigrad.ops.record import schema
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.film import declared, operand_name
 from minigrad.viz.mathematics import mathml, plain
+from site_pages.pieces import drawn, raw
 
 
 def rows() -> dict[str, Any]:
@@ -93,26 +94,16 @@ def walked(row: Any, name: str) -> Any:
 def formulas(step: Any) -> Iterator[str]:
     """What it computes, and what each operand gets."""
     node = step.node
-    yield from ("## Formula", "", html(mathml(forward_of(node), "y")), "")
+    yield from ("## Formula", "", raw(f"<p>{mathml(forward_of(node), 'y')}</p>"), "")
     rules = [rule for rule in rules_of(step) if rule.term is not None]
     if rules:
         yield from ("## Gradient", "")
         for rule in rules:
-            yield from (html(mathml(rule.term, barred(operand_name(node, rule.operand)))), "")
+            formula = mathml(rule.term, barred(operand_name(node, rule.operand)))
+            yield from (raw(f"<p>{formula}</p>"), "")
         yield from ("As text:", "", "```text")
         yield from (f"{operand_name(node, rule.operand)} gets {plain(rule.term)}" for rule in rules)
         yield from ("```", "")
-
-
-def html(text: str) -> str:
-    """HTML as it is."""
-    return f"```{{raw}} html\n<p>{text}</p>\n```"
-
-
-def drawn(light: str, dark: str) -> str:
-    """A picture for either of the theme's looks; it scrolls where the page is narrow."""
-    box = '<div class="only-{}" style="overflow-x:auto">{}</div>'
-    return f"```{{raw}} html\n{box.format('light', light)}{box.format('dark', dark)}\n```"
 
 
 def curves(row: Any, step: Any) -> Iterator[str]:
