@@ -54,7 +54,7 @@ def test_of_a_large_graph_some_lines_are_printed_and_the_rest_counted() -> None:
     picture = mg.viz.graph(y)
     start = time.perf_counter()
     lines = repr(picture).splitlines()
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 60, "it takes a moment, and minutes if every line asked for all nodes"
     assert len(lines) == 62 and lines[0] == "graph of float32(1,): 5001 nodes, 5000 edges"
     whole = picture.text().splitlines()
     assert (
