@@ -180,8 +180,9 @@ def messages_of(
     token = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="marking-", ignore_cleanup_errors=True) as folder:
         order = {
-            "token": token, "cells": [(cell.number, cell.source) for cell in cells], "chapters": list(chapters),
-            "cell_seconds": limits.cell_seconds, "memory": limits.memory, "writable": caches(),
+            "token": token, "marker": os.getpid(), "cells": [(cell.number, cell.source) for cell in cells],
+            "chapters": list(chapters), "cell_seconds": limits.cell_seconds, "memory": limits.memory,
+            "writable": caches(),
         }  # fmt: skip
         reading, writing = os.pipe()
         process = subprocess.Popen(

@@ -6,6 +6,8 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -23,7 +25,7 @@ WRONG = "def central(f, x, h):\n    return 0.0\n\n\ncheck('01.1', central)"
 STEP = "def best_step(order):\n    return 2.0 ** (-52 / (order + 1))\n\n\ncheck('01.3', best_step)"
 FORGED = b'{"kind": "verdict", "exercise": "01.1", "result": "right", "words": "", "cell": 1, "seconds": 0}\n'
 FORGE = f"import os\nfor k in range(3, 40):\n    try: os.write(k, {FORGED!r})\n    except OSError: pass"
-FOR_EVER = "while True:\n    try: {}\n    except: pass"
+HANG = "import time\nwhile True:\n    try: time.sleep(60)\n    except: pass"
 
 # What each of a class handed in, and what 01.1 comes to.
 CLASS = {
@@ -38,7 +40,7 @@ CLASS = {
     "recurses": ("right", [IMPORT, "def f():\n    return f()\n\n\nf()", RIGHT]),
     "loops": ("right", [IMPORT, "while True:\n    try:\n        while True: pass\n    except Exception: pass", RIGHT]),
     "loops_in_the_answer": ("wrong", [IMPORT, RIGHT.replace("return", "while True: pass #"), STEP]),
-    "hangs": ("not tried", [IMPORT, STEP, f"import time\n{FOR_EVER.format('time.sleep(60)')}", RIGHT]),
+    "hangs": ("not tried", [IMPORT, STEP, HANG, RIGHT]),
     "gone": ("not tried", [IMPORT, STEP, "import os\nos._exit(0)", RIGHT]),
     "crashes": ("not tried", [IMPORT, STEP, "import ctypes\nctypes.string_at(0)", RIGHT]),
     "loud": ("right", [IMPORT, "for _ in range(40): print('x' * 1_000_000)", RIGHT]),
@@ -213,9 +215,7 @@ def test_a_place_for_the_marks_is_looked_for_first(tmp_path: Path, capsys: pytes
 
 def test_an_interrupted_marking_leaves_no_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("eve", "fay", "gus"):
-        (tmp_path / f"{name}.ipynb").write_text(
-            notebook(IMPORT, RIGHT, f"import time\n{FOR_EVER.format('time.sleep(60)')}")
-        )
+        (tmp_path / f"{name}.ipynb").write_text(notebook(IMPORT, RIGHT, HANG))
     seen: set[int] = set()
 
     def interrupt() -> None:
@@ -231,6 +231,35 @@ def test_an_interrupted_marking_leaves_no_process(tmp_path: Path, capsys: pytest
     for process in seen:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+KILLED = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from notebooks.teaching import mark
+
+def end():
+    while not list(Path(sys.argv[2]).rglob("here")):
+        time.sleep(0.01)
+    print(*mark.RUNNING, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+threading.Thread(target=end).start()
+mark.main([sys.argv[1], "--seconds", "1e6"])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no signal tells of the end of a parent")
+def test_a_notebook_does_not_outlive_the_marker(tmp_path: Path) -> None:
+    (tmp_path / "rooms").mkdir()
+    (tmp_path / "eve.py").write_text("\n# %%\n".join([IMPORT, f"open('here', 'w')\n{HANG}"]) + "\ncheck('01.1', 0)")
+    program = [sys.executable, "-c", KILLED, str(tmp_path / "eve.py"), str(tmp_path / "rooms")]
+    rooms = {**os.environ, "TMPDIR": str(tmp_path / "rooms")}
+    done = subprocess.run(program, cwd=NOTEBOOKS.parent, env=rooms, stdout=subprocess.PIPE, text=True, check=False)
+    state = Path(f"/proc/{int(done.stdout)}/stat")
+    assert done.returncode == -signal.SIGKILL
+    while state.exists() and ") Z " not in state.read_text():  # one that has ended may wait to be collected
+        time.sleep(0.01)
 
 
 def test_whose_a_notebook_is(tmp_path: Path) -> None:
