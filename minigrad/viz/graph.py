@@ -160,23 +160,28 @@ def graph(
     root = node_of(current(y))
     known.results.setdefault(root.id, ("", y))
     known.add_saved(item for kind, item in order.values() if kind == "op")
-    nodes, scopes = [], {}
-    for key, (kind, item) in order.items():
-        if kind == "var":
-            nodes.append(svg.Node(key, labels.of_var(item, grads, known), "var", describe(item)))
-        elif kind == "constant":
-            nodes.append(svg.Node(key, labels.of_constant(item[0], item[1], known), "constant"))
-        else:
-            shown = "output" if item is root else "view" if item.op.kind == "view" else "op"
-            scopes[key] = scope_of.get(item, ())
-            nodes.append(svg.Node(key, labels.of_op(item, known), shown, labels.hint(item)))
     tints, legend = tinted(colour, y, order)
-    nodes = [replace(node, tint=tints.get(node.id, "")) for node in nodes]
+    nodes = [replace(box_of(key, kind, item, item is root, grads, known), tint=tints.get(key, ""))
+             for key, (kind, item) in order.items()]  # fmt: skip
+    scopes = {key: scope_of.get(item, ()) for key, (kind, item) in order.items() if kind == "op"}
     groups = folding.groups(nodes, edges, scopes) if any(scopes.values()) else []
     closed = len(nodes) > FOLDED if fold is None else fold
     whole = Foldable(nodes, edges, groups, [] if closed else [group.id for group in groups], repeat)
     nodes, edges = whole.view(whole.opened)
     return Graph(nodes, edges, f"graph of {describe(y)}", legend, whole if groups else None)
+
+
+def box_of(key: str, kind: str, item: Any, ends: bool, grads: GradStore | None, known: Known) -> svg.Node:
+    """The box of a Var, of a constant (item: the op that reads it, and which operand it is), or of an op.
+
+    ends: whether it is the op that gave the result.
+    """
+    if kind == "var":
+        return svg.Node(key, labels.of_var(item, grads, known), "var", describe(item))
+    if kind == "constant":
+        return svg.Node(key, labels.of_constant(item[0], item[1], known), "constant")
+    shown = "output" if ends else "view" if item.op.kind == "view" else "op"
+    return svg.Node(key, labels.of_op(item, known), shown, labels.hint(item))
 
 
 def expect_graph(name: str, y: Any) -> None:
