@@ -141,7 +141,7 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
         args = (args,)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
-    sizes = tuple(-1 if hole and size == () else as_int(size, "a size", op) for size in args)
+    sizes = tuple(-1 if hole and isinstance(size, tuple) and not size else as_int(size, "a size", op) for size in args)
     lowest = -1 if hole else 0
     for size in sizes:
         if size < lowest:

@@ -5,6 +5,7 @@ What is none of the three is a leaf: a tensor, None, a number, any other object.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,12 +14,17 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Tree:
-    """How a value is nested.  kind: None for a leaf, else the class; keys: those of a dict; parts: what it holds."""
+    """How a value is nested.  kind: None for a leaf, else the class; keys: those of a dict; parts: what it holds.
 
-    __slots__ = ("keys", "kind", "parts", "size")
+    empty: a dict of the user's own class without its entries, but with all else that it knows.
+    """
 
-    def __init__(self, kind: Any = None, keys: tuple[Any, ...] = (), parts: Sequence[Tree] = ()) -> None:
-        self.kind, self.keys, self.parts = kind, keys, tuple(parts)
+    __slots__ = ("empty", "keys", "kind", "parts", "size")
+
+    def __init__(
+        self, kind: Any = None, keys: tuple[Any, ...] = (), parts: Sequence[Tree] = (), empty: Any = None
+    ) -> None:
+        self.kind, self.keys, self.parts, self.empty = kind, keys, tuple(parts), empty
         self.size: int = sum(part.size for part in self.parts) if kind is not None else 1
 
     def build(self, leaves: Iterator[Any]) -> Any:
@@ -26,8 +32,13 @@ class Tree:
         if self.kind is None:
             return next(leaves)
         parts = [part.build(leaves) for part in self.parts]
-        if issubclass(self.kind, dict):
-            return self.kind(zip(self.keys, parts))
+        if self.kind is dict:
+            return dict(zip(self.keys, parts))
+        if self.empty is not None:
+            made = copy.copy(self.empty)
+            for key, part in zip(self.keys, parts):
+                made[key] = part
+            return made
         return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
 
     def __repr__(self) -> str:
@@ -51,11 +62,19 @@ def flatten(value: Any) -> tuple[list[Any], Tree]:
 def _take_apart(value: Any, leaves: list[Any]) -> Tree:
     kind = value.__class__
     if issubclass(kind, dict):
-        return Tree(kind, tuple(value), [_take_apart(value[key], leaves) for key in value])
+        parts = [_take_apart(value[key], leaves) for key in value]
+        return Tree(kind, tuple(value), parts, None if kind is dict else emptied(value))
     if issubclass(kind, (tuple, list)):
         return Tree(kind, (), [_take_apart(each, leaves) for each in value])
     leaves.append(value)
     return LEAF
+
+
+def emptied(value: dict[Any, Any]) -> dict[Any, Any]:
+    """A copy without entries.  Not by calling its class, which may take other things (defaultdict, Counter)."""
+    empty = copy.copy(value)
+    empty.clear()
+    return empty
 
 
 def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:

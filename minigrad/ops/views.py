@@ -296,10 +296,11 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
     expect_tensors("flatten", x)
     whole = start_dim.__class__ is end_dim.__class__ is int and start_dim == 0 and end_dim == -1
-    if x.ndim == 0 or (whole and x.numel()):
+    if whole and x.numel():
         return reshape(x, -1)
-    first = normalize_dim(start_dim, x.ndim, "flatten", x)
-    last = normalize_dim(end_dim, x.ndim, "flatten", x)
+    ndim = x.ndim or 1  # which a number has there
+    first = normalize_dim(start_dim, ndim, "flatten", x)
+    last = normalize_dim(end_dim, ndim, "flatten", x)
     if first > last:
         raise ShapeError(
             f"flatten: start {start_dim} comes after end {end_dim} in {describe(x)}; start <= end must hold",

@@ -26,7 +26,9 @@ def test_a_shape_is_an_int_a_list_or_varargs():
     assert as_shape(3) == (3,)
     assert as_shape([2, 3]) == as_shape((2, 3)) == as_shape(((2, 3),)) == as_shape(([2, 3],)) == (2, 3)
     assert as_shape(()) == as_shape(((),)) == ()
-    assert as_shape((np.int64(2),)) == (2,) and type(as_shape((np.int64(2),))[0]) is int
+    for hole in (False, True):
+        assert as_shape((np.int64(2),), hole=hole) == (2,) and type(as_shape((np.int64(2),), hole=hole)[0]) is int
+    assert as_shape((np.int64(-1), ()), hole=True) == (-1, -1)
 
 
 def test_dims_count_from_either_end():

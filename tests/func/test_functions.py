@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, defaultdict
 from typing import Any
 
 import pytest
@@ -177,3 +178,19 @@ def test_tree_map_goes_through_what_is_nested_and_takes_several() -> None:
     for wrong in ({"w": slopes["w"]}, [1.0], {"w": (1.0, 2.0), "rest": (1.0,)}, {"w": [1.0], "rest": (1.0,)}):
         with pytest.raises(mg.ArgumentError, match=r"tree_map: what is nested as .* does not fit"):
             mg.func.tree_map(lambda x, g: x, tree, wrong)
+
+
+def test_tree_map_makes_dicts_of_other_classes_as_they_are() -> None:
+    class Named(dict[str, Any]):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    named, filled = Named("weights"), defaultdict(list, a=1.0)
+    named["w"] = 2.0
+    for each in (Counter("aab"), OrderedDict(b=1.0, a=2.0), filled, named):
+        found = mg.func.tree_map(lambda x: 2 * x, each)
+        assert type(found) is type(each) and list(found.items()) == [(k, 2 * v) for k, v in each.items()]
+    assert mg.func.tree_map(float, filled)["new"] == [] and mg.func.tree_map(float, named).name == "weights"
+    assert "new" not in filled and named == {"w": 2.0}
+    slopes = mg.func.grad(lambda p: p["w"] * p["w"])(defaultdict(None, w=mg.tensor(3.0)))
+    assert slopes["w"].item() == 6.0

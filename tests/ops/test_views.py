@@ -57,6 +57,10 @@ def test_shapes_that_were_asked_for_before_give_what_they_gave_the_first_time(ag
             x.view(*refused)
     with pytest.raises(mg.ArgumentError):
         x.flatten(0.0, -1)
+    with pytest.raises(mg.IndexOutOfRange):
+        mg.tensor(1.0).flatten(5)
+    assert mg.tensor(1.0).flatten(-1, 0).shape == (1,)
+    assert x.reshape(np.int64(3), np.int64(-1)).shape == x.view(np.int64(3), 2).shape == (3, 2)
     assert [v.op.op.label for v in (x.t(), x.mT, x.T)] == ["permute"] * 3
     assert mg.zeros(2, 0, 3).flatten().shape == (0,) and mg.tensor(1.0).flatten().shape == (1,)
     (g,) = mg.grad((x.view(6) * mg.arange(6, dtype=mg.float64)).sum() + x.t().flatten().sum(), [x])
