@@ -71,7 +71,7 @@ def curves(
         mg.viz.curves(mg.tanh, orders=2)
         mg.viz.curves({"train": losses, "test": (steps, test_losses)}, log=True)
     """
-    given = dict(f) if isinstance(f, Mapping) else {"": f}
+    given = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
     kinds = {name: is_function(each) for name, each in given.items()}
     if not given or len(set(kinds.values())) > 1:
         raise ArgumentError("viz.curves: give functions, or numbers of a training; not both, and at least one")
@@ -84,7 +84,7 @@ def curves(
     if names is not None:
         if len(names) != len(found):
             raise ArgumentError(f"viz.curves: {len(found)} curves are drawn, and names has {len(names)}: {list(names)}")
-        found = [replace(curve, name=name) for name, curve in zip(names, found)]
+        found = [replace(curve, name=str(name)) for name, curve in zip(names, found)]
     return drawn(found, "" if functions else "step", log, cut=functions)
 
 
@@ -97,11 +97,13 @@ def check_range(over: Any, orders: int) -> None:
     """Raise ArgumentError for a range that is none, or a number of derivatives that is none."""
     try:
         low, high = map(float, over)
-        right = math.isfinite(low) and math.isfinite(high) and low < high
+        right = (high - low) / POINTS > math.ulp(max(abs(low), abs(high))) and high - low < LARGEST
     except (TypeError, ValueError):
         right = False
     if not right:
-        raise ArgumentError(f"viz.curves: over is (from, to), two numbers that rise, not {over!r}")
+        raise ArgumentError(
+            f"viz.curves: over is (from, to), two numbers that rise with room for {POINTS} places, not {over!r}"
+        )
     if not isinstance(orders, int) or orders < 0:
         raise ArgumentError(f"viz.curves: orders is how many derivatives are drawn, 0 or more, not {orders!r}")
 
@@ -204,15 +206,21 @@ def distances(y: Array) -> Array:
 
 def numbers_of(name: str, given: Any) -> tuple[Array, Array]:
     """Places and heights of numbers, or of a pair of both."""
-    pair = isinstance(given, tuple) and len(given) == 2 and all(np.ndim(plain(part)) == 1 for part in given)
+    pair = isinstance(given, tuple) and len(given) == 2 and not any(is_number(part) for part in given)
     x, y = (as_numbers(name, part) for part in given) if pair else (None, as_numbers(name, given))
     if x is None:
         x = np.arange(float(len(y)))
+    if not (np.abs(x) < LARGEST).all():
+        raise ArgumentError(f"viz.curves: the steps{f' of {name!r}' if name else ''} are not all finite numbers")
     if len(x) != len(y):
-        raise ArgumentError(
-            f"viz.curves: {name!r} has {len(x)} steps and {len(y)} numbers; they go together one by one"
-        )
+        told = f"{name!r} has" if name else "there are"
+        raise ArgumentError(f"viz.curves: {told} {len(x)} steps and {len(y)} numbers; they go together one by one")
     return x, y
+
+
+def is_number(given: Any) -> bool:
+    """Whether it is one number and no row of them; so is None, a number that is not there."""
+    return given is None or (given.shape == () if isinstance(given, Tensor | np.ndarray) else np.isscalar(given))
 
 
 def plain(given: Any) -> Any:
@@ -243,8 +251,10 @@ def thinned(x: Array, y: Array) -> tuple[Array, Array]:
     kept: list[int] = []
     for start in range(0, len(x), size):
         part = y[start : start + size]
-        ends = {int(np.argmin(part)), int(np.argmax(part)), *np.flatnonzero(~np.isfinite(part))[:1].tolist()}
-        kept += [start + k for k in sorted(ends)]
+        finite = np.isfinite(part)
+        known, breaks = np.flatnonzero(finite), np.flatnonzero(~finite)[:1]
+        ends = {known[np.argmin(part[known])], known[np.argmax(part[known])]} if len(known) else set()
+        kept += [start + int(k) for k in sorted({*ends, *breaks})]
     return x[kept], y[kept]
 
 
@@ -255,15 +265,16 @@ def drawn(found: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
     """The picture of curves.  cut: whether far ends may be cut off."""
     lines, ys, notes = [], [], []
     for curve in found:
-        x, y = (curve.x, curve.y) if curve.jumps else thinned(curve.x, curve.y)
+        y = curve.y
         if log:
             dropped = int((curve.y <= 0).sum())
             notes += [f"{dropped} of {len(curve.y)} numbers of {curve.name} are not above 0"] if dropped else []
             y = np.log10(np.where(y > 0, y, np.nan))
+        x, y = (curve.x, y) if curve.jumps else thinned(curve.x, y)
         ys.append(y)
         lines.append(Line(curve.name, pieces(x, y, curve.jumps)))
     left, right = min(curve.x.min() for curve in found), max(curve.x.max() for curve in found)
-    span = (float(left), float(right)) if right > left else widened(left, right)
+    span = (float(left), float(right)) if right - left > 1 / LARGEST else widened(left, right)
     title = ", ".join(curve.name for curve in found) + (f" against the {across}" if across else "")
     return Curves(Chart(title, lines, span, widened(*extent(ys, cut)), log, across, notes), found)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import secrets
 from functools import cache
-from html import escape
 from pathlib import Path
 
 from minigrad.errors import ArgumentError
-from minigrad.viz.svg import INK, SANS, darkened
+from minigrad.viz.svg import INK, SANS, darkened, escaped
 
 PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
 
@@ -55,7 +54,7 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
     if target.suffix.lower() != ".html":
         raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
     target.write_text(
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escaped(title)}</title>'
         f'<meta name="viewport" content="width=device-width"></head><body>{body}</body></html>\n',
         encoding="utf-8",
     )
@@ -86,13 +85,13 @@ def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle
     weight = f' font-weight="{more["weight"]}"' if "weight" in more else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}" '
-        f'font-family="{family}"{weight}>{escape(text)}</text>'
+        f'font-family="{family}"{weight}>{escaped(text)}</text>'
     )
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, hint: str = "", line: str = LINE) -> str:
     """A rectangle with what the pointer shows."""
-    title = f"<title>{escape(hint)}</title>" if hint else ""
+    title = f"<title>{escaped(hint)}</title>" if hint else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}" stroke="{line}">'
         f"{title}</rect>"
@@ -101,8 +100,9 @@ def box(x: float, y: float, width: float, height: float, fill: str, hint: str = 
 
 def drawing(width: float, height: float, title: str, parts: list[str]) -> str:
     """One SVG document on white, which a screen reader calls by its title."""
+    name = escaped(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{name}"><title>{name}</title>'
         f'<rect width="{width:.0f}" height="{height:.0f}" rx="8" fill="#ffffff"/>{"".join(parts)}</svg>'
     )

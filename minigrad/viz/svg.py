@@ -126,9 +126,9 @@ def draw(
     corner = f"{_number(-left - MARGIN)} {_number(-MARGIN)} {_number(width)} {_number(height)}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="{corner}" '
-        f'role="img" aria-label="{_text(title)}">',
-        f"<title>{_text(title)}</title>",
-        f"<desc>{_text(description or _summary(nodes, edges))}</desc>",
+        f'role="img" aria-label="{escaped(title)}">',
+        f"<title>{escaped(title)}</title>",
+        f"<desc>{escaped(description or _summary(nodes, edges))}</desc>",
         f'<rect class="background" x="{_number(-left - MARGIN)}" y="{_number(-MARGIN)}" width="{_number(width)}" '
         f'height="{_number(height)}" rx="8" fill="#ffffff"/>',
     ]
@@ -152,7 +152,7 @@ def _legend(legend: Sequence[tuple[str, str]], x: float, y: float) -> list[str]:
         parts.append(
             f'<rect x="{_number(x)}" y="{_number(y)}" width="12" height="12" rx="3" fill="{colour}" stroke="{ARROW}"/>'
             f'<text x="{_number(x + 17)}" y="{_number(y + 10)}" font-family="{SANS}" font-size="{TEXT_SIZE:g}" '
-            f'fill="{INK}">{_text(text)}</text>'
+            f'fill="{INK}">{escaped(text)}</text>'
         )
         x += 24 + _advance(text, TEXT_SIZE)
     return parts
@@ -175,10 +175,10 @@ def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
         font = f'font-family="{SANS}" font-size="{HEAD_SIZE:g}" font-weight="bold"'
         if i:
             font = f'font-family="{MONO}" font-size="{TEXT_SIZE:g}" fill-opacity="0.8"'
-        texts.append(f'<text x="{_number(cx)}" y="{_number(baseline - 3)}" {font}>{_text(line)}</text>')
+        texts.append(f'<text x="{_number(cx)}" y="{_number(baseline - 3)}" {font}>{escaped(line)}</text>')
     return (
-        f'<g id="node-{_text(node.id)}" class="node {node.kind}" text-anchor="middle" fill="{INK}">'
-        f"<title>{_text(node.hint or ' '.join(lines))}</title>"
+        f'<g id="node-{escaped(node.id)}" class="node {node.kind}" text-anchor="middle" fill="{INK}">'
+        f"<title>{escaped(node.hint or ' '.join(lines))}</title>"
         f'<rect x="{_number(cx - width / 2)}" y="{_number(cy - height / 2)}" width="{_number(width)}" '
         f'height="{_number(height)}" rx="{_number(radius)}" fill="{node.tint or style.fill}" stroke="{style.line}" '
         f'stroke-width="1.3"{dashes}/>{"".join(texts)}{_table(node.cells, cx, baseline + 3)}</g>'
@@ -199,7 +199,7 @@ def _arrow(number: int, edge: Edge, route: list[Point]) -> str:
     head = f"M{_number(x)},{_number(tip)}l-3.5,-{ARROW_LENGTH:g}h7z"
     hint = f"{edge.source} to {edge.target}" + (f": {edge.label}" if edge.label else "")
     return (
-        f'<g id="edge-{number}" class="edge"><title>{_text(hint)}</title>'
+        f'<g id="edge-{number}" class="edge"><title>{escaped(hint)}</title>'
         f'<path d="{curve}" fill="none" stroke="{ARROW}" stroke-width="1.3"/><path d="{head}" fill="{ARROW}"/></g>'
     )
 
@@ -210,10 +210,11 @@ def _edge_label(edge: Edge, route: list[Point], drawing: Arrangement) -> str:
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
     place = f'x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}"'
     font = f'font-family="{MONO}" font-size="{TEXT_SIZE - 1:g}"'
+    text = escaped(edge.label)
     # The white around it is a text of its own: not every program knows in which order fill and line are painted.
     return (
-        f'<text {place} {font} fill="#ffffff" stroke="#ffffff" stroke-width="3" aria-hidden="true">{_text(edge.label)}'
-        f'</text><text class="edge-label" {place} {font} fill="{INK}">{_text(edge.label)}</text>'
+        f'<text {place} {font} fill="#ffffff" stroke="#ffffff" stroke-width="3" aria-hidden="true">{text}'
+        f'</text><text class="edge-label" {place} {font} fill="{INK}">{text}</text>'
     )
 
 
@@ -260,7 +261,7 @@ def _table(cells: Cells, x: float, y: float) -> str:
                 )
             parts.append(
                 f'<text x="{_number(left + width / 2)}" y="{_number(top + LINE_HEIGHT - 5)}" font-family="{MONO}" '
-                f'font-size="{TEXT_SIZE:g}">{_text(text)}</text>'
+                f'font-size="{TEXT_SIZE:g}">{escaped(text)}</text>'
             )
             left += width
     return "".join(parts)
@@ -282,5 +283,6 @@ def _number(value: float) -> str:
 FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
+    """A text as it stands in SVG, between tags or in quotation marks."""
     return escape(FORBIDDEN.sub("\ufffd", text), quote=True)

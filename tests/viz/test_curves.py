@@ -135,6 +135,26 @@ def test_many_numbers_keep_their_peaks() -> None:
     assert len(heights) == 3
 
 
+@pytest.mark.parametrize("other", [math.nan, math.inf, -math.inf])
+def test_peaks_beside_what_is_not_finite_are_kept(other: float) -> None:
+    y = np.zeros(5000)
+    y[2501:2506:2] = other, 50.0, -70.0
+    assert "50 ┤" in mg.viz.curves(y).text and "-50 ┤" in mg.viz.curves(y).text
+    y = np.ones(5000)
+    y[2501:2504:2] = -1.0, 1e-9
+    assert "1e-8 ┤" in mg.viz.curves(y, log=True).text
+
+
+def test_names_are_written_as_text_whatever_they_are(tmp_path: Path) -> None:
+    drawn = mg.viz.curves({1: [1.0, 2.0], "a\x00\ud800<": [2.0, 3.0]})
+    assert list(drawn.values) == ["1", "a\x00\ud800<"] and "a\ufffd\ufffd<" in "".join(
+        ET.fromstring(drawn.svg).itertext()
+    )
+    for name in ("c.svg", "c.html"):
+        drawn.save(tmp_path / name)
+    assert list(mg.viz.curves(mg.sin, names=[0, 1]).values) == ["0", "1"]
+
+
 def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
     picture = mg.viz.curves({"loss": [100.0, 1.0, 0.0, 0.01, -1.0]}, log=True)
     assert "2 of 5 numbers of loss are not above 0" in picture.text
@@ -159,7 +179,16 @@ def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
         ({"a": [[1.0]]}, {}, "'a' is neither a function nor a row of numbers"),
         ({"a": ([1, 2], [3.0])}, {}, "'a' has 2 steps and 1 numbers"),
         ([], {}, "this is neither a function nor a row of numbers"),
-        (mg.tanh, {"over": (2, -2)}, r"over is \(from, to\), two numbers that rise, not \(2, -2\)"),
+        (
+            mg.tanh,
+            {"over": (2, -2)},
+            r"over is \(from, to\), two numbers that rise with room for 401 places, not \(2, -2\)",
+        ),
+        (mg.tanh, {"over": (0, 5e-324)}, "with room for 401 places"),
+        (mg.tanh, {"over": (-1e308, 1e308)}, "with room for 401 places"),
+        (([1.0, math.nan], [1.0, 2.0]), {}, "the steps are not all finite numbers"),
+        ({"a": ([1e308, -1e308], [1.0, 2.0])}, {}, "the steps of 'a' are not all finite numbers"),
+        (([1, [2]], [1, 2]), {}, "neither a function nor a row of numbers"),
         (mg.tanh, {"over": 3}, "over is"),
         (mg.tanh, {"over": (0, math.inf)}, "over is"),
         (mg.tanh, {"orders": -1}, "orders is how many derivatives are drawn, 0 or more, not -1"),
