@@ -188,7 +188,41 @@ def of_its_surroundings(x, out):
     out[0] = twice(x[0])
 
 
+def abs(x):
+    """Not the one that the compiler knows."""
+    return x
+
+
+def of_another_meaning(x, out):
+    """Uses a name that means something else here."""
+    out[0] = abs(x[0])
+
+
+def of_another_np():
+    """A kernel whose np is not NumPy."""
+    np = mg
+
+    def of_np(x, out):
+        out[0] = np.float32(x[0])
+
+    return of_np
+
+
+def of_later():
+    """A kernel that names what is not there yet."""
+
+    def of_none(x, out):
+        out[0] = x[0] + later
+
+    yield of_none
+    later = 1
+    yield later
+
+
 @pytest.mark.parametrize(("function", "given", "words"), [
+    (of_another_meaning, [2], "np, math, cuda, not abs of its surroundings"),
+    (of_another_np(), [2], "np, math, cuda, not np of its surroundings"),
+    (next(of_later()), [2], "np, math, cuda, not later of its surroundings"),
     (of_its_surroundings, [2], "np, math, cuda, not FACTOR, pytest of its surroundings; pass it as an argument"),
     (shifted.function, [2, 1], "shifted: missing a required argument: 'by'"),
     (shifted.function, [2, 1, 2, 3], "shifted: too many positional arguments"),
@@ -200,6 +234,22 @@ def test_what_does_not_fit_its_arguments_is_said_before_anything_runs(function, 
     with pytest.raises(ArgumentError, match=words):
         mg.cuda.kernel(function)[1, 1](*[x] * given[0], *given[1:])
     assert x.storage.version == 0
+
+
+def annotated(x: mg.Tensor, out: "mg.Tensor", by: FACTOR = 2) -> None:
+    """Its annotations name what is not there, and nobody looks them up."""
+
+    def shift(value: mg.Tensor) -> mg.Tensor:
+        result: mg.Tensor = value + by
+        return result
+
+    out[0] = shift(x[0])
+
+
+def test_annotations_are_not_looked_up():
+    x, out = ones(3), ones(3)
+    mg.cuda.kernel(annotated)[1, 1](x, out, 2)
+    assert out.tolist() == [3, 1, 1]
 
 
 @mg.cuda.kernel

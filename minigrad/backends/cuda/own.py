@@ -8,11 +8,14 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import math
 import symtable
 from collections.abc import Callable
 from functools import cache
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from minigrad.backends.cuda.runtime import Program, Size
 from minigrad.core.dtype import DType
@@ -21,6 +24,8 @@ from minigrad.errors import ArgumentError, DTypeError
 # What of `native.py` reads through a pointer and does no more, and which argument the pointer is.
 READERS = {"load_1": 0, "load_2": 0, "load_4": 0, "load_8": 0, "load_16": 0, "copy_async": 2}
 HEAD = '''"""{name}: written by its user."""
+
+from __future__ import annotations
 
 import math
 
@@ -78,17 +83,48 @@ def written_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], frozen
     return names, frozenset({node.id for node in used}.intersection(names))
 
 
-def surroundings(name: str, text: str) -> list[str]:
-    """The names that a kernel uses and that are not there when it runs, in their order."""
+def surroundings(function: Callable[..., Any], text: str) -> list[str]:
+    """The names that a kernel uses and that are not there, or are something else, when it runs, in their order."""
     from minigrad.kernels.cuda.native import natives
 
-    known = {"cuda", "device", "libdevice", "math", "np", name, *natives(), *dir(builtins)}
-    tables, found = [symtable.symtable(text, name, "exec")], set()
+    name = function.__name__
+    there = {**vars(builtins), **dict.fromkeys(natives()), "math": math, "np": np}
+    others = {x for x, y in around(function).items() if y is not there.get(x, y)}
+    known = {"cuda", "device", "libdevice", name, *there} - others
+    tables, found = [symtable.symtable(ast.unparse(Unannotated().visit(ast.parse(text))), name, "exec")], set()
     while tables:
         table = tables.pop()
         found |= {x.get_name() for x in table.get_symbols() if x.is_global() and x.is_referenced()}
         tables += table.get_children()
     return sorted(found - known)
+
+
+def around(function: Any) -> dict[str, Any]:
+    """What stands around a function, by name; None for what is not there yet."""
+    inner = inspect.unwrap(function)
+    found = dict(inner.__globals__)
+    for name, cell in zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            found[name] = None
+    return found
+
+
+class Unannotated(ast.NodeTransformer):
+    """A function without its annotations, which are not looked up where it runs."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.annotation = ast.Constant(None)
+        return self.generic_visit(node)
 
 
 def written(function: Callable[..., Any], count: int) -> list[int]:
@@ -105,7 +141,7 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
     for names of its surroundings.
     """
     name, text = function.__name__, text_of(function)
-    unknown = surroundings(name, text)
+    unknown = surroundings(function, text)
     if unknown:
         raise ArgumentError(
             f"{name}: a kernel knows its arguments, np, math, cuda, not {', '.join(unknown)} of its surroundings; "
