@@ -40,6 +40,11 @@ def test_kernel_knows_operands_for_every_op(layout):
     assert [name for name in ops if not files_of(name, kinds[name], layout, False)] == []
 
 
+def test_kernel_knows_factors_that_integers_take(capsys):
+    assert main(["kernel", "addmm", "--dtype", "int32"]) == 0
+    assert "int32" in capsys.readouterr().out
+
+
 def test_kernel_finds_what_convolutions_and_pools_call(capsys):
     for name, title in (("conv2d", "conv_"), ("conv_transpose1d", "conv_"), ("max_pool2d", "pool_max_pool")):
         assert main(["kernel", name, "--layout", "strided"]) == 0

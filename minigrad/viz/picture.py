@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from minigrad.errors import ArgumentError
-from minigrad.viz.svg import INK, SANS, darkened, escaped
+from minigrad.viz.svg import FORBIDDEN, INK, SANS, darkened, escaped
 
 PALE, LINE, ACCENT, COOL = "#f4f6f8", "#8a949e", "#d97706", "#4a6fa5"
 
@@ -53,11 +53,12 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
-    target.write_text(
+    page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escaped(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"></head><body>{body}</body></html>\n',
-        encoding="utf-8",
+        f'<meta name="viewport" content="width=device-width"></head><body>{body}</body></html>\n'
     )
+    # A name may hold half of a character, which no encoding knows.
+    target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
     return target
 
 

@@ -216,3 +216,10 @@ def test_the_picture_the_text_and_the_page_say_the_same(tmp_path: Path) -> None:
         colour in dark for colour in (*svg.STEPS, svg.ODD, svg.NONE, "#ffffff")
     )
     assert all(len(line) < 200 for line in str(found).splitlines()[:-3])
+
+
+def test_names_that_no_encoding_knows_are_saved(tmp_path: Path) -> None:
+    found = mg.viz.precision(lambda a: a * 2.0, 1.5, names=["\ud800<b>"])
+    for name in ("p.html", "p.svg"):
+        text = found.save(tmp_path / name).read_text(encoding="utf-8")
+        assert "\ufffd&lt;b&gt;" in text and "<b>" not in text
