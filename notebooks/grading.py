@@ -9,11 +9,13 @@ answer on several inputs, so it grants nothing for code that was not touched, no
 
 from __future__ import annotations
 
+import functools
 import importlib
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -52,13 +54,15 @@ class Exercise:
     """One exercise.
 
     title: what it asks for.  hints: three, from a nudge to nearly all of it.  grade: raises Wrong for an answer that is
-    not right.  reference: a right answer, which the grader measures against.
+    not right.  reference: a right answer, which the grader measures against.  fills: its answer may write into the
+    tensors that it is given; no other may, nor into arrays.
     """
 
     title: str
     hints: tuple[str, str, str]
     grade: Callable[[Any], None]
     reference: Any
+    fills: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,12 +105,41 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
     if answer is None or answer is Ellipsis:
         return Verdict(False, f"{name}: nothing is written yet")
     try:
-        asked.grade(answer)
+        asked.grade(held(answer, asked.fills))
     except Wrong as wrong:
         return Verdict(False, f"{name}: not yet. {wrong}")
     except Exception as error:
         return Verdict(False, f"{name}: not yet. It raised {type(error).__name__}: {error} ({place_of(error)})")
     return Verdict(True, f"{name}: right. {asked.title}")
+
+
+def held(answer: Any, fills: bool) -> Any:
+    """The answer, held to leave what it is given as it was: the reference is asked about the same things after it."""
+    if not isinstance(answer, FunctionType):
+        return answer
+
+    @functools.wraps(answer)
+    def careful(*given: Any, **named: Any) -> Any:
+        before = contents((given, named), fills)
+        result = answer(*given, **named)
+        if contents((given, named), fills) != before:
+            raise Wrong("it writes into what it is given, which belongs to whoever calls it; write into a copy")
+        return result
+
+    return careful
+
+
+def contents(given: Any, fills: bool) -> Any:
+    """Arrays, tensors and numbers in nested tuples, lists and dicts, to compare.  fills: tensors may be written to."""
+    if isinstance(given, np.ndarray):
+        return given.shape, given.tobytes()
+    if isinstance(given, minigrad.Tensor):
+        return 0 if fills or not hasattr(given, "storage") else given.storage.version
+    if isinstance(given, dict):
+        return [(name, contents(each, fills)) for name, each in given.items()]
+    if isinstance(given, (tuple, list)):
+        return [contents(each, fills) for each in given]
+    return given if isinstance(given, (int, float)) else None
 
 
 def place_of(error: Exception) -> str:

@@ -151,7 +151,7 @@ EXERCISES = {
             "for name, v in w.items(): value = state[name]; v.set(value.T if name.endswith('.weight') and value.ndim "
             "== 2 else value). return w.",
         ),
-        grade_load, load,
+        grade_load, load, fills=True,
     ),
     "A3.3": Exercise(
         "The mean of means is the mean only where all parts are equal: each part weighs as much as it has samples.",

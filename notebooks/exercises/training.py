@@ -119,7 +119,7 @@ EXERCISES = {
             "speed = 0.9 * speed + gradient; and the weight moves by the new one.",
             "Return (weight - rate * speed, speed) with that speed.",
         ),
-        grade_momentum, momentum,
+        grade_momentum, momentum, fills=True,
     ),
     "13.3": Exercise(
         "Clipping by the length of all gradients keeps their direction.",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+import minigrad as mg
 from notebooks import grading
 from notebooks.grading import MODULES, check, exercises_of, hint
 from tests.notebooks.answers import CHAPTERS, answers
@@ -88,3 +90,25 @@ def test_hints_say_more_each_time(capsys: pytest.CaptureFixture[str], monkeypatc
     assert [line[:19] for line in lines] == [f"01.1, hint {k} of 3: "[:19] for k in (1, 2, 3, 3)]
     with pytest.raises(KeyError, match=r"no exercise '01.9'; there are 01.1, "):
         hint("01.9")
+
+
+@pytest.mark.parametrize("name", ["06.1", "06.2", "06.4", "10.2", "A3.2"])
+def test_an_answer_that_writes_into_what_it_is_given_is_not_right(name: str) -> None:
+    """The reference, asked about the same arrays after it, would agree with it."""
+    written = 0
+
+    def answer(*given: Any) -> Any:
+        nonlocal written
+        for each in given:
+            for part in each.values() if isinstance(each, dict) else [each]:
+                if isinstance(part, np.ndarray):
+                    part[...] = 0
+                    written += 1
+                elif isinstance(part, mg.Tensor) and not part.is_variable:
+                    with mg.no_grad():
+                        part.detach().zero_()
+                    written += 1
+        return EXERCISES[name].reference(*given)
+
+    verdict = check(name, answer)
+    assert written and not verdict and "writes into what it is given" in str(verdict), verdict
