@@ -253,6 +253,26 @@ def test_annotations_are_not_looked_up():
 
 
 @mg.cuda.kernel
+def places(out):
+    i = cuda.grid(1)  # noqa: F821
+    row, column = cuda.grid(2)  # noqa: F821
+    out[i] = 100 * row + 10 * column + cuda.gridsize(1)  # noqa: F821
+
+
+@mg.cuda.kernel
+def misspelt(out):
+    out[0] = cuda.thread  # noqa: F821
+
+
+def test_places_in_the_grid_are_those_of_numba():
+    out = ones(6)
+    places[2, 3](out)
+    assert out.tolist() == [100 * i + 6 for i in range(6)]
+    with pytest.raises(KernelError, match=r"the simulator has no cuda.thread; it has .*blockDim, .*threadIdx"):
+        misspelt[1, 1](out)
+
+
+@mg.cuda.kernel
 def doubled(x):
     """x[i] *= 2."""
     x[cuda.threadIdx.x] *= 2.0  # noqa: F821

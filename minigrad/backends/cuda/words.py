@@ -17,6 +17,7 @@ import numpy as np
 from minigrad.backends.cuda.matrices import TOGETHER, instructions
 from minigrad.backends.cuda.watched import Access, Cells, Own, Room
 from minigrad.backends.reference.scalars import names as reference_names
+from minigrad.errors import KernelError
 from minigrad.kernels import half
 from minigrad.kernels.cuda.target import LIBDEVICE
 
@@ -73,6 +74,25 @@ class Cuda:
     @property
     def laneid(self) -> int:
         return self._words.access.thread % 32
+
+    def __getattr__(self, name: str) -> Any:
+        there = sorted(word for word in (*vars(self), *vars(type(self))) if not word.startswith("_"))
+        raise KernelError(f"the simulator has no cuda.{name}; it has {', '.join(there)}")
+
+    # ---- places in the grid: a number along one dim, a tuple of them along two or three
+
+    def grid(self, dims: int) -> Any:
+        return self._along(dims, lambda block, size, at, count: block * size + at)
+
+    def gridsize(self, dims: int) -> Any:
+        return self._along(dims, lambda block, size, at, count: count * size)
+
+    def _along(self, dims: int, of: Callable[[int, int, int, int], int]) -> Any:
+        if dims not in (1, 2, 3):
+            raise KernelError(f"cuda.grid and cuda.gridsize take 1, 2 or 3 dims, not {dims!r}")
+        parts = zip(self.blockIdx, self.blockDim, self.threadIdx, self.gridDim, strict=True)
+        places = tuple([of(*each) for each in parts])[:dims]
+        return places[0] if dims == 1 else places
 
     # ---- memory
 
