@@ -38,6 +38,7 @@ from notebooks.teaching.reading import Cell, Unreadable, cells_of, parses
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 10_000  # messages of one notebook that are listened to
 RUNNING: set[int] = set()  # processes of notebooks, each with a session of its own
+INTERRUPTED = threading.Event()  # by Ctrl-C: what starts now is stopped at once
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,8 @@ def messages_of(
             start_new_session=True, text=True, encoding="utf-8", errors="surrogatepass",
         )  # fmt: skip
         RUNNING.add(process.pid)
+        if INTERRUPTED.is_set():
+            stop(process.pid)
         os.close(writing)
         messages: list[dict[str, Any]] = []
         listener = threading.Thread(target=listen, args=(reading, token, messages), daemon=True)
@@ -276,7 +279,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 right = sum(m.result == "right" for m in n.marks)
                 print(f"{n.path}: {right} of {len(n.marks)} right, {n.seconds:.1f} s", file=sys.stderr, flush=True)
         except KeyboardInterrupt:  # which does not reach processes of other sessions
-            for process in list(RUNNING):
+            INTERRUPTED.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(RUNNING):  # one that is added from now on sees that it was
                 stop(process)
             print("mark: interrupted, and nothing is written", file=sys.stderr)
             return 130

@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,24 +213,44 @@ def test_a_place_for_the_marks_is_looked_for_first(tmp_path: Path, capsys: pytes
     assert "mark: there is no folder " in told.err and told.out == ""
 
 
-def test_an_interrupted_marking_leaves_no_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("eve", "fay", "gus"):
-        (tmp_path / f"{name}.ipynb").write_text(notebook(IMPORT, RIGHT, HANG))
-    seen: set[int] = set()
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from notebooks.teaching import mark
 
-    def interrupt() -> None:
-        while len(seen) < 2:
-            seen.update(mark.RUNNING)
-            time.sleep(0.01)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+def end():
+    while len(list(Path(sys.argv[2]).rglob("here"))) < 2:
+        time.sleep(0.01)
+    print(*mark.RUNNING, flush=True)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    threading.Thread(target=interrupt, daemon=True).start()
-    assert mark.main([str(tmp_path), "--jobs", "2", "--seconds", "1e6"]) == 130
-    assert "mark: interrupted, and nothing is written" in capsys.readouterr().err
-    assert len(seen) == 2 and not mark.RUNNING
-    for process in seen:
+threading.Thread(target=end, daemon=True).start()
+sys.exit(mark.main([sys.argv[1], "--jobs", "2", "--seconds", "1e6"]))
+"""
+
+
+def run_marker(tmp_path: Path, program: str, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """A marker of notebooks that never end, with a thread beside it that ends it in some way."""
+    rooms, handed_in = tmp_path / "rooms", tmp_path / "class"
+    rooms.mkdir()
+    handed_in.mkdir()
+    for name in names:
+        text = "\n# %%\n".join([IMPORT, f"open('here', 'w')\n{HANG}"]) + "\ncheck('01.1', 0)"
+        (handed_in / f"{name}.py").write_text(text)
+    return subprocess.run(
+        [sys.executable, "-c", program, str(handed_in), str(rooms)], cwd=NOTEBOOKS.parent, check=False, timeout=600,
+        env={**os.environ, "TMPDIR": str(rooms)}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_an_interrupted_marking_leaves_no_process(tmp_path: Path) -> None:
+    done = run_marker(tmp_path, INTERRUPTED, ("eve", "fay", "gus", "hal"))
+    assert (done.returncode, done.stderr) == (130, "mark: interrupted, and nothing is written\n")
+    assert len(done.stdout.split()) == 2
+    for process in map(int, done.stdout.split()):
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+    assert list((tmp_path / "rooms").iterdir()) == []
 
 
 KILLED = """
@@ -251,15 +271,14 @@ mark.main([sys.argv[1], "--seconds", "1e6"])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no signal tells of the end of a parent")
 def test_a_notebook_does_not_outlive_the_marker(tmp_path: Path) -> None:
-    (tmp_path / "rooms").mkdir()
-    (tmp_path / "eve.py").write_text("\n# %%\n".join([IMPORT, f"open('here', 'w')\n{HANG}"]) + "\ncheck('01.1', 0)")
-    program = [sys.executable, "-c", KILLED, str(tmp_path / "eve.py"), str(tmp_path / "rooms")]
-    rooms = {**os.environ, "TMPDIR": str(tmp_path / "rooms")}
-    done = subprocess.run(program, cwd=NOTEBOOKS.parent, env=rooms, stdout=subprocess.PIPE, text=True, check=False)
+    done = run_marker(tmp_path, KILLED, ["eve"])
     state = Path(f"/proc/{int(done.stdout)}/stat")
     assert done.returncode == -signal.SIGKILL
-    while state.exists() and ") Z " not in state.read_text():  # one that has ended may wait to be collected
+    for _ in range(10_000):
+        if not state.exists() or ") Z " in state.read_text():  # one that has ended may wait to be collected
+            return
         time.sleep(0.01)
+    pytest.fail("it is still there")
 
 
 def test_whose_a_notebook_is(tmp_path: Path) -> None:
