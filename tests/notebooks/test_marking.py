@@ -224,6 +224,7 @@ def end():
     print(*mark.RUNNING, flush=True)
     signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background of a shell ignore it
 threading.Thread(target=end, daemon=True).start()
 sys.exit(mark.main([sys.argv[1], "--jobs", "2", "--seconds", "1e6"]))
 """
