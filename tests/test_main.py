@@ -11,8 +11,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.__main__ import main
-from minigrad.cli.doctor import files_of, find_op
+from minigrad.cli.doctor import find_op
+from minigrad.cli.samples import operands_of, params_of
 from minigrad.ops.record import schema
+from minigrad.viz.explain import kernel_files
 
 
 def test_kernel_prints_the_file_and_the_loop(capsys):
@@ -31,18 +33,15 @@ def test_kernel_takes_parameters_that_have_a_default_as_they_are(capsys):
     assert "radix" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("layout", ["dense", "tiled"])
+@pytest.mark.parametrize("layout", ["dense", "rows", "strided", "tiled"])
 def test_kernel_knows_operands_for_every_op(layout):
-    kinds = {name: "int32" if name.startswith("bitwise") else "float32" for name in schema}
-    package = Path(mg.__file__).parent  # other tests declare ops too
-    ops = [name for name, op in schema.items() if op.kind != "view" and package in Path(op.where).parents]
+    package, device = Path(mg.__file__).parent, mg.device("reference")  # which compiles nothing
+    ops = [op for op in schema.values() if op.kind != "view" and package in Path(op.where).parents]
     assert len(ops) > 130
-    assert [name for name in ops if not files_of(name, kinds[name], layout, False)] == []
-
-
-def test_kernel_knows_factors_that_integers_take(capsys):
-    assert main(["kernel", "addmm", "--dtype", "int32"]) == 0
-    assert "int32" in capsys.readouterr().out
+    for op in ops:
+        kind = "int32" if op.name.startswith("bitwise") else "float32"
+        given = operands_of(op, kind, layout, False)
+        assert kernel_files(op, given, device, params_of(op, device, False)) == []
 
 
 def test_kernel_finds_what_convolutions_and_pools_call(capsys):
