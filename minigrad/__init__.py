@@ -49,6 +49,9 @@ from minigrad.core.dtype import (
 from minigrad.core.dtype import bool_ as bool
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
+from minigrad.declare import rules
+from minigrad.declare.decorators import elementwise, kernel, reduction, scalar
+from minigrad.declare.record import schema
 from minigrad.errors import (
     ArgumentError,
     DeclarationError,
@@ -85,7 +88,6 @@ from minigrad.face.pytorch import unbind
 from minigrad.ops import embedding as _embedding  # noqa: F401  ops under other names: in mg.nn.functional
 from minigrad.ops import losses as _losses  # noqa: F401
 from minigrad.ops import norms as _norms  # noqa: F401
-from minigrad.ops import rules
 from minigrad.ops.activation import log_sigmoid, relu, relu6, sigmoid, silu
 from minigrad.ops.arithmetic import (
     abs,
@@ -148,7 +150,6 @@ from minigrad.ops.creation import (
     zeros,
     zeros_like,
 )
-from minigrad.ops.declare import elementwise, kernel, reduction, scalar
 from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, logaddexp, ndtr
 from minigrad.ops.extremes import argmax, argmin, max, min
 from minigrad.ops.indexing import gather, index_add, index_copy, index_select, scatter_add
@@ -169,7 +170,6 @@ from minigrad.ops.random import (
     randperm,
     uniform,
 )
-from minigrad.ops.record import schema
 from minigrad.ops.reduce import (
     all,
     amax,

@@ -270,7 +270,7 @@ print("second order:", bool(mg.testing.gradgradcheck(lambda x: Leak.apply(x, 0.5
 
 # %% [markdown]
 # Where an op belongs to minigrad itself, one more place knows it: a row in the table of ops, from which its tests come.
-# [add_an_op.md](../docs/add_an_op.md) says how, and [declare.py](../minigrad/ops/declare.py) is what read your
+# [add_an_op.md](../docs/add_an_op.md) says how, and [declare.py](../minigrad/declare/decorators.py) is what read your
 # declarations.
 #
 # ## Exercises

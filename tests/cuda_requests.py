@@ -15,11 +15,12 @@ from minigrad.core import requests
 from minigrad.core.dtype import ALL, bf16, bool_, f16, f32, f64, i32, i64, u8
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.declare import rules
+from minigrad.declare.record import schema
 from minigrad.errors import DTypeError
 from minigrad.kernels import philox
-from minigrad.ops import norm_rows, rules, scan, softmax
+from minigrad.ops import norm_rows, scan, softmax
 from minigrad.ops.extremes import GREATER
-from minigrad.ops.record import schema
 
 
 class Collector(Runtime):

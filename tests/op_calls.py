@@ -17,7 +17,7 @@ import minigrad as mg
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.core.op import Op
-from minigrad.ops.record import picks_for
+from minigrad.declare.record import picks_for
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
 

@@ -9,8 +9,8 @@ import minigrad as mg
 from minigrad.backends.reference import ReferenceBackend
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
+from minigrad.declare.record import schema
 from minigrad.kernels.store import watch
-from minigrad.ops.record import schema
 
 
 def test_the_default_float_holds_for_a_call_that_was_planned() -> None:

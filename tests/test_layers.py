@@ -19,6 +19,7 @@ LAYERS = (
     ("kernels",),
     ("backends",),
     ("runtime",),
+    ("declare",),
     ("ops",),
     ("autodiff",),
     ("insight",),

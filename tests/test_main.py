@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad.__main__ import main
 from minigrad.cli.doctor import find_op
 from minigrad.cli.samples import operands_of, params_of
-from minigrad.ops.record import schema
+from minigrad.declare.record import schema
 from minigrad.viz.explain import kernel_files
 
 

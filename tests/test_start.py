@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from minigrad.declare.record import schema
 from minigrad.errors import KernelError
 from minigrad.kernels import store
-from minigrad.ops.record import schema
 
 ROOT = Path(__file__).parent.parent
 SIMPLE_GRAD = """

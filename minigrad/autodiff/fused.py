@@ -17,8 +17,8 @@ from minigrad.autodiff.sealed import Outside, Unfusable, seal
 from minigrad.core.dtype import DType, bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
-from minigrad.ops.declare import public_function
-from minigrad.ops.record import schema
+from minigrad.declare.decorators import public_function
+from minigrad.declare.record import schema
 from minigrad.runtime.tensor import Tensor
 
 OPERATORS = {

@@ -22,8 +22,8 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
+from minigrad.declare.record import schema
 from minigrad.kernels.store import collect, keep
-from minigrad.ops.record import schema
 from minigrad.runtime.ahead import LENGTH
 from minigrad.runtime.dispatch import SCALAR, apply, number
 from minigrad.runtime.graph import BackpropOp, Output

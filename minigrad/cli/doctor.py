@@ -15,12 +15,12 @@ from minigrad.cli.samples import CALLED, operands_of, params_of
 from minigrad.config import settings
 from minigrad.core.device import CPU, Device
 from minigrad.core.op import Op
+from minigrad.declare.record import lookalikes, schema
 from minigrad.errors import MinigradError
 from minigrad.kernels.calling import team
 from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source
-from minigrad.ops.record import lookalikes, schema
 from minigrad.viz.explain import kernel_files
 
 # Where functions are made of ops, and have no kernel of their own.

@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
-from minigrad.ops.record import schema
+from minigrad.declare.record import schema
 
 # Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and what is left of them.
 SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1}

@@ -20,7 +20,7 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What a fold computes and what a loop may assume of it; declarations make it with `ops.folds.declared`.
+    """What a fold computes and what a loop may assume of it; declarations make it with `declare.partials.declared`.
 
     scalar: the accumulator after one more element, from (acc, x).
     identity: the first accumulator, "zero", "one", "lowest" or "highest".

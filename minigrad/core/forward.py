@@ -1,6 +1,6 @@
 """What a declaration may say of its op for forward mode: the records of `linear=` and `jvp=`.
 
-`ops/claims.py` reads and checks them, `autodiff/forward.py` goes by them; what is not declared is derived there.
+`declare/claims.py` reads and checks them, `autodiff/forward.py` goes by them; what is not declared is derived there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The records that a declaration produces: what an op is, without how it runs.
 
-`ops/declare.py` fills them, `runtime/dispatch.py` reads them on every call, `autodiff/pulling.py` runs their rules.
+`declare/decorators.py` fills them, `runtime/dispatch.py` reads them on every call, `autodiff/pulling.py` runs their rules.
 They hold no arrays and import no kernels, so the whole schema can be listed, documented and tested as data.
 """
 

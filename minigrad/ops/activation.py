@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from minigrad.declare.decorators import elementwise, scalar
+from minigrad.declare.rules import number, to_float
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.declare import elementwise, scalar
-from minigrad.ops.rules import number, to_float
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 

@@ -11,9 +11,9 @@ also where the op has that name.  `linear=` is for transforms; `where_cond` in a
 
 from __future__ import annotations
 
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.rules import each, joint, number, promote, to_float
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import each, joint, number, promote, to_float
 
 
 @elementwise(dtype=promote, vjp=(lambda g: g, lambda g: g), linear=joint("a", "b"))

@@ -10,9 +10,9 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Target
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import same_shape
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
-from minigrad.ops.declare import kernel
-from minigrad.ops.rules import same_shape
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 

@@ -5,8 +5,8 @@ Comparisons give bool; they carry no gradient.  nan is equal to nothing, itself 
 
 from __future__ import annotations
 
-from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import compare, integer, joint, logical_values, select
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.rules import compare, integer, joint, logical_values, select
 
 
 @elementwise(dtype=compare)

@@ -13,11 +13,11 @@ from typing import Any
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import common, each
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
-from minigrad.ops.declare import kernel
 from minigrad.ops.reduce import sum
-from minigrad.ops.rules import common, each
 from minigrad.ops.views import reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors

@@ -21,8 +21,8 @@ from minigrad.core.requests import Arange, Fill
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
+from minigrad.declare.decorators import kernel
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.declare import kernel
 from minigrad.runtime.data import host_numbers, nested_shape, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors

@@ -11,13 +11,13 @@ from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
 from minigrad.core.shape import as_int
+from minigrad.declare.decorators import kernel
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.assignment import set_item
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
-from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_add_along, index_select_along, out_of_range, watched, zeros_of
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import amax, amin, sum, wide

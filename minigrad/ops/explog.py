@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import to_float
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.rules import to_float
 
 LN2 = math.log(2.0)
 LN10 = math.log(10.0)

@@ -12,12 +12,12 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import ArgReduce, Extreme
 from minigrad.core.roles import Dim
 from minigrad.core.shape import normalize_dim, normalize_dims, numel
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import index_dtype, twice, values_and_places
 from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import parse
-from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.reduce import amax, amin
-from minigrad.ops.rules import index_dtype, twice, values_and_places
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 

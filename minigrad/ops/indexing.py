@@ -19,13 +19,13 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, Select, SelectAdd, SelectPut
 from minigrad.core.roles import Dim
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import common, joint
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.arithmetic import remainder
 from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
 from minigrad.ops.compare import eq, where
 from minigrad.ops.creation import arange
-from minigrad.ops.declare import kernel
-from minigrad.ops.rules import common, joint
 from minigrad.ops.views import expand, permute, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import Wrapped

@@ -10,9 +10,9 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
 from minigrad.core.roles import Dim, Size
 from minigrad.core.shape import as_int, as_shape, normalize_dim
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import common
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.declare import kernel
-from minigrad.ops.rules import common
 from minigrad.ops.views import narrow, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors

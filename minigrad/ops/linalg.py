@@ -17,10 +17,10 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Product
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import common, each
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
-from minigrad.ops.declare import kernel
-from minigrad.ops.rules import common, each
 from minigrad.ops.views import reshape
 from minigrad.runtime.dispatch import lane
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors

@@ -14,14 +14,14 @@ from minigrad.backends.base import Backend
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int
+from minigrad.declare.record import schema
+from minigrad.declare.rows import picks
+from minigrad.declare.rules import common, refuse
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.indexing import bounds_of, gather, index_select
-from minigrad.ops.record import schema
 from minigrad.ops.reduce import sum, wide
-from minigrad.ops.rows import picks
-from minigrad.ops.rules import common, refuse
 from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_slope
 from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number

@@ -15,15 +15,15 @@ from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
 from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import index_dtype
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.compare import ne, where
-from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import index_select_along
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import sum
-from minigrad.ops.rules import index_dtype
 from minigrad.ops.scan import cumsum
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from minigrad.core.rows import RowFn, Total
-from minigrad.ops.declare import scalar
+from minigrad.declare.decorators import scalar
 
 
 @scalar

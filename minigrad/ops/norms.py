@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.shape import as_shape
+from minigrad.declare.record import schema
+from minigrad.declare.rows import rows
+from minigrad.declare.rules import joint
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_numbers
 from minigrad.ops.norm_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NORM, RMS_NORM_SLOPE
-from minigrad.ops.record import schema
 from minigrad.ops.reduce import mean, sum, wide
-from minigrad.ops.rows import rows
-from minigrad.ops.rules import joint
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import derives

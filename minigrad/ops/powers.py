@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import number, to_float
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.rules import number, to_float
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))

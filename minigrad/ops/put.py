@@ -12,10 +12,10 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.shape import numel
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import joint
 from minigrad.ops.casting import clone
-from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import zeros_of
-from minigrad.ops.rules import joint
 from minigrad.ops.views import as_strided
 from minigrad.runtime.rebasing import Ops
 from minigrad.runtime.tensor import Tensor

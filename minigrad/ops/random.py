@@ -25,10 +25,10 @@ from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
 from minigrad.core.shape import as_int, as_shape, numel
+from minigrad.declare.decorators import kernel
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
 from minigrad.ops.creation import expect_numbers, leaf
-from minigrad.ops.declare import kernel
 from minigrad.ops.sorting import argsort
 from minigrad.runtime.levels import stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors

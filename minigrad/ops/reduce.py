@@ -13,12 +13,12 @@ from typing import Any
 from minigrad.core.dtype import as_dtype, default_float, float32
 from minigrad.core.shape import normalize_dims
 from minigrad.core.strides import stretched_strides
+from minigrad.declare.decorators import reduction
+from minigrad.declare.rules import logical, mean_dtype, promote, widen
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops import views
 from minigrad.ops.creation import ones_like
-from minigrad.ops.declare import reduction
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import logical, mean_dtype, promote, widen
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 

@@ -16,14 +16,14 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import RunningExtreme, Scan
 from minigrad.core.roles import Dim, Flag
+from minigrad.declare.decorators import kernel
+from minigrad.declare.partials import declared
+from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_places, widen
 from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
-from minigrad.ops.declare import kernel
-from minigrad.ops.folds import declared
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import floating, joint, same_shape, twice, values_and_places, widen
 from minigrad.ops.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, expect_tensors

@@ -13,9 +13,9 @@ from typing import Any
 from minigrad.core.roles import Dim
 from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import normalize_dim
-from minigrad.ops.declare import scalar
+from minigrad.declare.decorators import scalar
+from minigrad.declare.rows import rows
 from minigrad.ops.reduce import amax, as_float, sum, wide
-from minigrad.ops.rows import rows
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 

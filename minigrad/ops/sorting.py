@@ -12,10 +12,10 @@ from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag
 from minigrad.core.shape import as_int, normalize_dim
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import index_dtype, twice, values_and_places
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.declare import kernel
 from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
-from minigrad.ops.rules import index_dtype, twice, values_and_places
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 

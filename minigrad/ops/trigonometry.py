@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from minigrad.ops.declare import elementwise
-from minigrad.ops.rules import to_float
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.rules import to_float
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cos(),))

@@ -14,9 +14,9 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
 from minigrad.core.roles import WHOLE, Along, Index, Order, ViewDim, ViewDims, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
+from minigrad.declare.decorators import handed_on, kernel, view
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
-from minigrad.ops.declare import handed_on, kernel, view
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.planning import with_dtypes

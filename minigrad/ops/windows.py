@@ -13,10 +13,10 @@ from typing import Any
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import AvgPool, MaxPool
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
 from minigrad.ops.batch_rules import folded
-from minigrad.ops.declare import kernel
-from minigrad.ops.rules import joint, twice
 
 Ints = tuple[int, ...]
 

@@ -21,8 +21,8 @@ from minigrad.autodiff import batching
 from minigrad.autodiff.batching import KINDS, batch_kind, batched
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE
+from minigrad.declare.decorators import view
 from minigrad.ops import casting, extremes, linalg, reduce, softmax, views
-from minigrad.ops.declare import view
 from minigrad.runtime.dispatch import apply
 
 OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}

@@ -9,7 +9,7 @@ from op_table import ROWS
 import minigrad as mg
 from minigrad.autodiff.fused import fuse, trace
 from minigrad.core.op import Rule
-from minigrad.ops.record import schema
+from minigrad.declare.record import schema
 
 RULES = [
     (name, k)

@@ -21,10 +21,11 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, bf16, bool_, cast_array, f16, f32, f64, i16, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.declare import rules
+from minigrad.declare.record import schema
 from minigrad.errors import DeviceError
-from minigrad.ops import norm_rows, rules, scan, softmax
+from minigrad.ops import norm_rows, scan, softmax
 from minigrad.ops.extremes import GREATER, LESS
-from minigrad.ops.record import schema
 
 KINDS = [kind for kind in registered_kinds() if kind not in ("reference", "cuda")]  # tests/cuda calls these too
 pytestmark = pytest.mark.parametrize("kind", KINDS)

@@ -19,11 +19,11 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, FLOATS, INTS, bf16, bool_, cast_array, f16, f32, f64, i8, i32, i64, u8, u32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.declare.record import schema
 from minigrad.errors import DeviceError
 from minigrad.kernels.scalar import parse
 from minigrad.ops import arithmetic, compare, explog
 from minigrad.ops.extremes import GREATER, LESS
-from minigrad.ops.record import schema
 from minigrad.runtime.data import store
 from minigrad.runtime.tensor import Tensor, host_array
 

@@ -16,9 +16,9 @@ from minigrad.backends.cuda.watched import Notice
 from minigrad.core.dtype import f32, f64, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.declare.record import schema
 from minigrad.kernels.cuda import reduction as loops
 from minigrad.ops.extremes import GREATER
-from minigrad.ops.record import schema
 
 # One output of one warp, of a block, of several pieces; many along memory, across it, over two dims at once.
 SHAPES = [((37,), (0,)), ((700,), (0,)), ((9000,), (0,)), ((3, 45), (1,)), ((45, 17), (0,)), ((700, 2), (0,)),

@@ -11,10 +11,10 @@ from minigrad.backends.cuda.words import Point, Words
 from minigrad.core.dtype import f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.declare.record import schema
 from minigrad.errors import KernelError
 from minigrad.kernels.cuda import native
 from minigrad.kernels.cuda.elementwise import DENSE
-from minigrad.ops.record import schema
 
 ORDERS = [("forward", 0), ("reverse", 0), ("random", 1), ("random", 2)]
 

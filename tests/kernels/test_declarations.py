@@ -11,9 +11,9 @@ import sys
 import pytest
 
 import minigrad as mg
+from minigrad.declare import rules
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
-from minigrad.ops import rules
 
 numbered = itertools.count()
 REFERENCE = {"device": "reference"}

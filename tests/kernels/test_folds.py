@@ -22,10 +22,10 @@ from minigrad.config import override
 from minigrad.core import fold
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32, f64, i32, i64
+from minigrad.declare import partials as folds
+from minigrad.declare.partials import declared
+from minigrad.declare.record import schema
 from minigrad.errors import DeclarationError
-from minigrad.ops import folds
-from minigrad.ops.folds import declared
-from minigrad.ops.record import schema
 
 REFERENCE = Asking(backend_of(as_device("reference")))
 

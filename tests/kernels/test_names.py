@@ -22,8 +22,8 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f32, f64
 from minigrad.core.fold import Fold
+from minigrad.declare.partials import declared
 from minigrad.kernels import cpu, scalar, specialize, vecmath
-from minigrad.ops.folds import declared
 
 numbered = itertools.count()
 REFERENCE = Asking(backend_of(as_device("reference")))

@@ -14,9 +14,9 @@ from op_rows.row import Row
 from op_table import ROWS
 
 import minigrad as mg
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import each, floating, joint, promote, same_shape
 from minigrad.errors import DeclarationError
-from minigrad.ops.declare import kernel
-from minigrad.ops.rules import each, floating, joint, promote, same_shape
 
 S, T = 0.75, -1.5
 

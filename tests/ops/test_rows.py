@@ -14,9 +14,9 @@ import minigrad as mg
 from minigrad.autodiff.batching import batch_kind
 from minigrad.backends.cpu import rows as backend_rows
 from minigrad.config import override
+from minigrad.declare.rows import rows
 from minigrad.errors import DeclarationError, DTypeError, ShapeError
 from minigrad.ops import norm_rows
-from minigrad.ops.rows import rows
 from minigrad.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -47,7 +47,7 @@ def test_every_op_with_a_float_result_has_a_rule_for_some_operand(name: str) -> 
 
 
 def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
-    from minigrad.ops.rules import promote
+    from minigrad.declare.rules import promote
 
     with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: .*a For|a For.*test_schema"):
 
@@ -81,8 +81,8 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
 
 
 def test_a_joint_rule_wants_what_the_single_rules_save() -> None:
-    from minigrad.ops.declare import kernel
-    from minigrad.ops.rules import floating, same_shape
+    from minigrad.declare.decorators import kernel
+    from minigrad.declare.rules import floating, same_shape
 
     with pytest.raises(DeclarationError, match="joint rule of saving_more wants b, which no rule of an operand saves"):
 

@@ -13,8 +13,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.roles import Dim, Dims, Flag, Int, Scalar, Shape, Size, role_of
+from minigrad.declare.rules import promote, same_shape
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
-from minigrad.ops.rules import promote, same_shape
 from minigrad.runtime.operands import keyed
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.layout import Layout
+from minigrad.declare.decorators import view
 from minigrad.errors import DeclarationError
-from minigrad.ops.declare import view
 
 SAME = {"dtype": lambda op, specs: specs[0].dtype, "shape": lambda op, x: x.shape}
 

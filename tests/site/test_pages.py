@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
-from minigrad.ops.record import schema
+from minigrad.declare.record import schema
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.declare.rules import promote
 from minigrad.errors import DTypeError, GradientError
-from minigrad.ops.rules import promote
 from minigrad.testing import GradcheckError, gradcheck, gradgradcheck
 
 

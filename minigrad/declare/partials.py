@@ -35,7 +35,7 @@ CHOICES = (
 ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
 ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
 CLOSE = 1e-6
-OURS = f"{Path(__file__).parent}{os.sep}"
+OURS = f"{Path(__file__).parent.parent}{os.sep}"
 
 
 def declared(

@@ -17,8 +17,8 @@ from typing import Any
 
 from minigrad.core.op import Op, Rule
 from minigrad.core.roles import role_of
+from minigrad.declare.claims import is_fact
 from minigrad.errors import DeclarationError
-from minigrad.ops.claims import is_fact
 from minigrad.runtime.tensor import Tensor
 
 schema: dict[str, Op] = {}

@@ -14,12 +14,10 @@ from typing import Any
 from minigrad.core.op import Linear, Op
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Dims, Flag, role_of
-from minigrad.errors import DeclarationError
-from minigrad.kernels.scalar import parse
-from minigrad.ops import rules
-from minigrad.ops.claims import BatchRule, claim
-from minigrad.ops.folds import declared
-from minigrad.ops.record import (
+from minigrad.declare import rules
+from minigrad.declare.claims import BatchRule, claim
+from minigrad.declare.partials import declared
+from minigrad.declare.record import (
     Function,
     Vjp,
     all_params,
@@ -30,6 +28,8 @@ from minigrad.ops.record import (
     read_joint,
     where_of,
 )
+from minigrad.errors import DeclarationError
+from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.operands import canonical, keyed
 from minigrad.runtime.plans import plan_for
@@ -48,11 +48,11 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over one to three operands; the body is its scalar function.
 
-    dtype: a rule of `ops/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
+    dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
     where the result carries no gradient.
     linear, jvp, batch: what transforms cannot derive, the same for every kind of op.  linear: in which operands the op
     is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule of forward
-    mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `ops/claims.py`.
+    mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
     """
 
     def declare(function: FunctionType) -> Function:

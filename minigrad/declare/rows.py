@@ -17,11 +17,11 @@ from typing import Any
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.rows import RowFn
+from minigrad.declare.claims import BatchRule
+from minigrad.declare.decorators import kernel
+from minigrad.declare.record import INNER, Function, Vjp, keyword_params, where_of
+from minigrad.declare.rules import floating, joint, same_shape
 from minigrad.errors import DeclarationError, ShapeError
-from minigrad.ops.claims import BatchRule
-from minigrad.ops.declare import kernel
-from minigrad.ops.record import INNER, Function, Vjp, keyword_params, where_of
-from minigrad.ops.rules import floating, joint, same_shape
 
 NOTHING: Mapping[str, BatchRule] = {}
 Names = tuple[str, ...]
@@ -161,7 +161,7 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
     outs = ("out",) if results == 1 else tuple(f"out_{k}" for k in range(results))
     pose(body, function, ("backend", *outs, *names))
     body.__name__ = name or function.__name__
-    body.__doc__ = f"The slope of {label_of(function)}: see `ops/rows.py`." if name else function.__doc__
+    body.__doc__ = f"The slope of {label_of(function)}: see `declare/rows.py`." if name else function.__doc__
     body.__annotations__ = {
         name: found for name, found in inspect.get_annotations(function, eval_str=True).items() if name not in names
     }

@@ -1,0 +1,1 @@
+"""How an op is declared: decorators, the record that they make, and the rules that declarations name."""
