@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.core.op import Op
 from minigrad.declare.record import picks_for
+from minigrad.declare.variants import variant
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
 
@@ -45,7 +47,14 @@ class OpCall:
 @contextmanager
 def everything_kept() -> Iterator[None]:
     """Every op keeps its operands and results, whatever its rules ask for."""
-    before = [(op, op.saves, op.picks) for op in mg.schema.values()]
+    optional = [op for op in mg.schema.values() if op.signature is not None and op.signature.optional and op.rules]
+    for op in optional:
+        for given in itertools.product((True, False), repeat=len(op.signature.optional)):
+            missing = dict(zip(sorted(op.signature.optional), given))
+            if op.kind == "kernel" and not all(given):
+                variant(op, tuple(missing.get(name, True) for name in op.operands))
+    ops = [each for op in mg.schema.values() for each in (op, *op.variants.values())]
+    before = [(op, op.saves, op.picks) for op in ops]
     try:
         for op, saves, _ in before:
             results = tuple(range(-1, -1 - len(op.outputs), -1))

@@ -18,7 +18,7 @@ from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
 from minigrad.ops import activation, arithmetic, casting, put, views
-from minigrad.ops.embedding import embedding_with
+from minigrad.ops.embedding import scaled_embedding
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -125,6 +125,7 @@ ELEMENTWISE = [
         ("real", "positive", "positive"), ("softplus",), dtypes=FLOATS, refuses=False),
     _row("gelu", lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)), ops=("gelu",), **FLOAT_RESULT),
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
+    Row("affine", lambda x: mg.affine(x, 2.0, 0.5), lambda x: x * 2 + 0.5, ("real",), (), dtypes=FLOATS, refuses=False),
     _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS, refuses=False),
 ]  # fmt: skip
 
@@ -154,6 +155,8 @@ FOLDS = [
         ((2, 3, 4),), dtypes=ALL),
     Row("min-dim", lambda x: mg.min(x, -1, True)[0], lambda x: np.min(x, -1, keepdims=True), ("distinct",),
         ("min",), ((2, 3, 4),), dtypes=ALL),
+    Row("sum_to", lambda x: x.sum_to((3, 1)), lambda x: x.sum((0, 2))[:, None], ("real",), (), ((2, 3, 4),),
+        dtypes=FLOATS, refuses=False),
     Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), (), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4),
     Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), (), ((2, 3, 4),),
@@ -212,6 +215,9 @@ VIEWS = [
     _view("split", lambda x: x.split([1, 4], 1)[1], lambda x: x[:, 1:], "narrow"),
     _view("roll", lambda x: x.roll(2, 1), lambda x: np.roll(x, 2, 1), "cat"),
     _view("repeat", lambda x: x.repeat(2, 1, 3), lambda x: np.tile(x, (2, 1, 3)), "clone"),
+    _view("contiguous", lambda x: x.mT.contiguous(), lambda x: np.ascontiguousarray(x.swapaxes(-1, -2)), "clone"),
+    _view("movedim", lambda x: x.movedim(0, -1), lambda x: np.moveaxis(x, 0, -1), "permute"),
+    _view("t", lambda x: x[0].t(), lambda x: x[0].T, "permute"),
     _view("clone", mg.clone, lambda x: x.copy()),
     _view("cast", lambda x: casting.cast(x, dtype=x.dtype), lambda x: x.copy()),
     _view("transfer", lambda x: x.to("cpu" if str(x.device) == "reference" else "reference"), lambda x: x.copy()),
@@ -266,7 +272,7 @@ def _index_copy(x: np.ndarray, src: np.ndarray) -> np.ndarray:
 def _shared(x: Any) -> Any:
     """The rows: two of them, each with half of the gradient, less one with none."""
     half = mg.full((4,), 0.5, dtype=x.dtype, device=x.device)
-    return embedding_with(x, _rows(x), half) * 2.0 - x.detach()[_rows(x)]
+    return scaled_embedding(x, _rows(x), half) * 2.0 - x.detach()[_rows(x)]
 
 
 INDEXING = [

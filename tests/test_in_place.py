@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, StorageError
-from minigrad.face.methods import METHODS
 
-NAMES = [name for names in METHODS.values() for name in names.split()]
-WRITERS = [name for name in NAMES if "out" in inspect.signature(getattr(mg.Tensor, name)).parameters]
+WRITERS = sorted(names.in_place)
 WRITTEN_OTHERWISE = {"copy_", "detach_", "fill_", "masked_fill_", "requires_grad_", "zero_"}
 TWINS = ("_with", "_along", "_exact", "_between", "_nd")
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import minigrad as mg
+from minigrad.declare import names
 from minigrad.face.aliases import ALIASES
-from minigrad.face.methods import METHODS
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -21,7 +21,7 @@ def matrix() -> Any:
     return mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
-@pytest.mark.parametrize("name", sorted(n for names in METHODS.values() for n in names.split()))
+@pytest.mark.parametrize("name", sorted(names.methods))
 def test_every_method_is_a_function_of_the_same_name_or_a_method_only(name: str) -> None:
     method = inspect.getattr_static(mg.Tensor, name)
     assert method.__doc__

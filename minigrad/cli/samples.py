@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ import minigrad as mg
 from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
+from minigrad.core.window import Window
 from minigrad.declare.record import schema
 
 # Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and what is left of them.
@@ -53,13 +55,8 @@ SIZES: Mapping[str, Mapping[str, str]] = {
     "max_pool_pick": {"size": "hh"},
     "put": {"size": "rc", "stride": "c1"},
 }
-CONVOLVED = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
-POOLED = {**CONVOLVED, "window": (2, 2), "stride": (2, 2), "pad_counts": True, "divisor": None}
 CLASSES = {"ignore": -100, "reduction": "none"}
 PARAMS: Mapping[str, Mapping[str, object]] = {
-    **dict.fromkeys(("conv", "conv_input", "conv_weight"), CONVOLVED),
-    **dict.fromkeys(("max_pool", "max_pool_back", "max_pool_indices", "max_pool_pick"), POOLED),
-    **dict.fromkeys(("avg_pool", "avg_pool_back"), POOLED),
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
     "put": {"storage_offset": 0},
 }
@@ -104,5 +101,10 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     for name, default in op.params.items():
         told = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
         found[name] = known.get(name, told)
-    own = {name: tuple(sizes[letter] for letter in letters) for name, letters in SIZES.get(op.name, {}).items()}
+    own: dict[str, Any] = {
+        name: tuple(sizes[letter] for letter in letters) for name, letters in SIZES.get(op.name, {}).items()
+    }
+    if "window" in found:
+        taps, stride = ((), (1, 1)) if op.name.startswith("conv") else ((2, 2), (2, 2))
+        own = {"window": Window(own["size"], taps, stride, (0, 0), (1, 1))}
     return found | {name: value for name, value in PARAMS.get(op.name, {}).items() if name in found} | own

@@ -1,6 +1,6 @@
 """The records that a declaration produces: what an op is, without how it runs.
 
-`declare/decorators.py` fills them, `runtime/dispatch.py` reads them on every call, `autodiff/pulling.py` runs their rules.
+`declare/` fills them, `runtime/dispatch.py` reads them on every call, `autodiff/pulling.py` runs their rules.
 They hold no arrays and import no kernels, so the whole schema can be listed, documented and tested as data.
 """
 
@@ -72,7 +72,7 @@ class Rule:
 class Op:
     """One declared op.
 
-    kind: "elementwise", "reduction", "view" or "kernel".
+    kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is made of others.
     operands, params: names of the tensors, and of the static arguments with their defaults.
     rules: one Rule or None per operand; None means "not differentiable in this operand".
     roles: what the parameters are, by name, where the declaration says so: see `core/roles.py`.
@@ -102,12 +102,15 @@ class Op:
     prepare: the body of another op: a view's gives a layout, a kernel's asks the backend for a launch.
     check: what looks at the operands' values in each call, such as indices, or None.
     public: the function that users call.  plans: the plans of its calls so far, by key.
+    signature: the public parameters, as `declare/signature.py` reads them; None for an op that nobody declared.
+    along: it has a parameter that is a dim, so a scalar is a row of one element to it.
+    variants: the ops over some of its operands, where others are optional, by which of them are present.
     """
 
     __slots__ = (
-        "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "joint", "jvp", "kind", "label",
+        "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "joint", "jvp", "kind", "label",
         "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles",
-        "rules", "saves", "scalar", "shape_rule", "target", "variadic", "where", "zeros",
+        "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants", "where", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -137,6 +140,9 @@ class Op:
         self.joint: Rule | None = None
         self.composed: Callable[..., Any] | None = None
         self.plans: dict[Any, Any] = {}
+        self.signature: Any = None
+        self.along = False
+        self.variants: dict[tuple[bool, ...], Op] = {}
 
     def value_name(self, k: int) -> str:
         """The name by which rules ask for a value of `saves`: an operand's, or a result's."""

@@ -23,15 +23,19 @@ Shift = Callable[[Any, tuple[int, ...], int], Any]
 class Role:
     """One kind of parameter.
 
-    name: as docs call it.  doc: what a value may be.  read(value, op, parameter, operands): the canonical value, or an
-    error that names op and parameter.  shift(value, shape, size): the value that means the same for a batch of `size`
-    operands of `shape`, the batch dim in front; None: a batch does not change it.
+    name: as docs call it.  doc: what a value may be.  type: the annotation that an editor shows.
+    several: a call may give it as several arguments instead of one sequence, and it is the last parameter.
+    read(value, op, parameter, operands): the canonical value, or an error that names op and parameter.
+    shift(value, shape, size): the value that means the same for a batch of `size` operands of `shape`, the batch dim in
+    front; None: a batch does not change it.
     """
 
-    __slots__ = ("doc", "name", "read", "shift")
+    __slots__ = ("doc", "name", "read", "several", "shift", "type")
 
-    def __init__(self, name: str, doc: str, read: Read, shift: Shift | None = None) -> None:
-        self.name, self.doc, self.read, self.shift = name, doc, read, shift
+    def __init__(
+        self, name: str, doc: str, type: str, read: Read, shift: Shift | None = None, several: bool = False
+    ) -> None:
+        self.name, self.doc, self.type, self.read, self.shift, self.several = name, doc, type, read, shift, several
 
     def __repr__(self) -> str:
         return f"Role({self.name})"
@@ -40,6 +44,14 @@ class Role:
 def _dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     # A scalar is a row of one, as in PyTorch: dim 0 and -1.
     return normalize_dim(value, operands[0].ndim or 1, op, operands[0])
+
+
+def _new_dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
+    return normalize_dim(value, operands[0].ndim + 1, op, operands[0])
+
+
+def _one_dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | None:
+    return None if value is None else _dim(value, op, name, operands)
 
 
 def _dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
@@ -74,7 +86,7 @@ def _scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | fl
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, (bool, int, float)):
         return plain
-    raise ArgumentError(f"{op}: {name} must be a number, not {value!r}", op=op, value=value)
+    raise ArgumentError(f"{op}: {name} is {type(value).__name__} {value!r}, and must be a number", op=op, value=value)
 
 
 def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
@@ -92,6 +104,10 @@ def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
 
 def _shift_dim(value: int, shape: tuple[int, ...], size: int) -> int:
     return value if value < 0 else value + 1
+
+
+def _shift_one_dim(value: int | None, shape: tuple[int, ...], size: int) -> int | None:
+    return None if value is None else _shift_dim(value, shape, size)
 
 
 def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -126,25 +142,75 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
     return Entries((WHOLE, *value))
 
 
-Dim = Annotated[int, Role("Dim", "a dim of the first operand; negative ones count from the end", _dim, _shift_dim)]
-Dims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _dims, _shift_folded)]
-Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", _shape, _shift_shape)]
-Int = Annotated[int, Role("Int", "an int", _int)]
-Ints = Annotated[Any, Role("Ints", "ints, one for each dim", _ints)]
-Size = Annotated[int, Role("Size", "a count, not negative", _size)]
-Scalar = Annotated[Any, Role("Scalar", "a number", _scalar)]
-Flag = Annotated[bool, Role("Flag", "True or False", _flag)]
-Target = Annotated[Any, Role("Target", "the device of the result", _any)]
+Dim = Annotated[
+    int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
+]
+OneDim = Annotated[
+    Any,
+    Role(
+        "OneDim",
+        "a dim of the first operand, or None",
+        "int | None",
+        _one_dim,
+        lambda v, s, n: v and _shift_dim(v, s, n),
+    ),
+]
+Dims = Annotated[
+    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _dims, _shift_folded)
+]
+Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", "int | Sequence[int]", _shape, _shift_shape)]
+Int = Annotated[int, Role("Int", "an int", "int", _int)]
+Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int]", _ints)]
+Size = Annotated[int, Role("Size", "a count, not negative", "int", _size)]
+Scalar = Annotated[Any, Role("Scalar", "a number", "float", _scalar)]
+Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
+Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
+
+# Of the function that users call: the dtype in which it computes, and gives its result; the op never sees it.
+Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
+Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
+Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
 
 AS_IT_COMES = _any  # how a role reads that leaves a value alone
 
 # What views take: `Layout` checks it, and says what is wrong in the words of the view.
-ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", _any, _shift_dim)]
-ViewDims = Annotated[Any, Role("Dims", "a dim, several, or None for all", _any, _shift_dims)]
-Order = Annotated[Any, Role("Order", "every dim once, in a new order", _any, _shift_order)]
-ViewShape = Annotated[Any, Role("Shape", "sizes of dims", _any, _shift_shape)]
-Index = Annotated[Any, Role("Index", "ints, (start, stop, step) and None, one after another", _any, _shift_index)]
-Along = Annotated[Any, Role("Int", "an int, of what lies along a dim", _any)]
+ViewDim = Annotated[
+    int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
+]
+OneDim = Annotated[Any, Role("OneDim", "a dim of the first operand, or None", "int | None", _one_dim, _shift_one_dim)]
+NewDim = Annotated[
+    int, Role("NewDim", "where a new dim goes; negative values count from the end", "int", _new_dim, _shift_dim)
+]
+Dims = Annotated[
+    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _dims, _shift_folded)
+]
+Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", "int | Sequence[int]", _shape, _shift_shape)]
+Int = Annotated[int, Role("Int", "an int", "int", _int)]
+Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int]", _ints)]
+Size = Annotated[int, Role("Size", "a count, not negative", "int", _size)]
+Scalar = Annotated[Any, Role("Scalar", "a number", "float", _scalar)]
+Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
+Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
+
+# Read by the function that users call, and not by the op.
+Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
+Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
+
+AS_IT_COMES = _any  # how a role reads that leaves a value alone
+
+# What views take: `Layout` checks it, and says what is wrong in the words of the view.
+ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", "int", _any, _shift_dim)]
+ViewDims = Annotated[
+    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _any, _shift_dims)
+]
+ManyDims = Annotated[Any, Role("Dims", "dims of the operand", "int | Sequence[int]", _any, _shift_dims, True)]
+Order = Annotated[Any, Role("Order", "every dim once, in a new order", "int | Sequence[int]", _any, _shift_order, True)]
+ViewShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[int]", _any, _shift_shape, True)]
+StretchedShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[int]", _any, _shift_shape)]
+Index = Annotated[
+    Any, Role("Index", "ints, (start, stop, step) and None, one after another", "Any", _any, _shift_index)
+]
+Along = Annotated[Any, Role("Int", "an int, of what lies along a dim", "int", _any)]
 
 
 def role_of(annotation: Any) -> Role | None:

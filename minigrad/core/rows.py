@@ -2,7 +2,7 @@
 
 softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
 `RowFn` holds the scalar functions as an elementwise op holds one, and each takes what its arguments name.
-`kernels/cpu/rows.py` is the loop nest around them, `backends/reference/rows.py` says what it means, and `declare/rows.py`
+`kernels/cpu/rows.py` is the loop nest around them, `backends/reference/rows.py` defines it, and `declare/rows.py`
 declares the ops.
 """
 

@@ -8,34 +8,51 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
+from minigrad.config import settings
 from minigrad.core.op import Linear, Op
 from minigrad.core.requests import Reduce
-from minigrad.core.roles import Dims, Flag, role_of
+from minigrad.core.roles import AS_IT_COMES, Cast, Dims, Flag, Front, role_of
 from minigrad.declare import rules
 from minigrad.declare.claims import BatchRule, claim
+from minigrad.declare.forms import (
+    as_float,
+    call,
+    call_present,
+    call_view,
+    expect_operands,
+    in_dtype,
+    scoped,
+    several,
+    tensor_list,
+    whole,
+)
+from minigrad.declare.names import enter
 from minigrad.declare.partials import declared
-from minigrad.declare.record import (
-    Function,
-    Vjp,
-    all_params,
-    check_rule,
-    keyword_params,
-    new_op,
-    publish,
-    read_joint,
+from minigrad.declare.record import Function, Vjp, check_rule, new_op, publish, read_joint
+from minigrad.declare.signature import (
+    HIDDEN,
+    KEYWORD,
+    Signature,
+    plain_test,
+    read_signature,
     where_of,
+    write_function,
 )
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
-from minigrad.runtime.operands import canonical, keyed
+from minigrad.runtime.into import copy_result
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
-from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor
 
+Namespace = str | tuple[str, ...] | None
+CAST = role_of(Cast)
+FRONT = (CAST, role_of(Front))  # of parameters that the public function reads, and not the op
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
 
 
@@ -45,7 +62,8 @@ def scalar(function: Callable[..., Any]) -> Any:
 
 
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Linear | bool = False,
-                jvp: Callable[..., Any] | None = None, batch: BatchRule = None) -> Callable[..., Function]:  # fmt: skip
+                jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
+                method: bool = True, name: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over one to three operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
@@ -53,6 +71,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     linear, jvp, batch: what transforms cannot derive, the same for every kind of op.  linear: in which operands the op
     is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule of forward
     mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
+    namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -60,10 +79,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
         body = parse(function)
         if not 1 <= len(body.args) <= 3:
             raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
-        op = new_op(function, "elementwise", body.args, {}, vjp)
+        op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
         op.scalar, op.dtype_rule = body, dtype
         claim(op, linear, jvp, batch)
-        return publish(op, function, public_function(op))
+        return publish(op, function, public_function(op), namespace, method, method)
 
     return declare
 
@@ -82,8 +101,8 @@ def public_function(op: Op) -> Function:
 
 def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = None,
               combine: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
-              linear: Linear | bool = False, jvp: Callable[..., Any] | None = None,
-              batch: BatchRule = None) -> Callable[..., Function]:  # fmt: skip
+              linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
+              namespace: Namespace = None, method: bool = True) -> Callable[..., Function]:  # fmt: skip
     """Declare a fold over any set of dims; the body is its scalar function (acc, x).
 
     identity: the first accumulator, "zero", "one", "lowest" or "highest".  How partial results become one is said once:
@@ -92,7 +111,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
     order="extreme": the body keeps the larger (from "lowest") or the smaller, and nan where there is one;
     order="sequential": there are none, one element comes after the other, row-major.
     mean: divide the fold by the number of elements.  Rules may ask for `dims` (sorted tuple) and `keepdim`.  The public
-    function is f(x, dim=None, keepdim=False).
+    function is f(input, dim=None, keepdim=False, *, dtype=None, out=None); `dtype` is there where the accumulator is
+    wider than the operand.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -112,76 +132,91 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
 
         op.prepare = prepare
 
-        plans = op.plans
-
-        def public(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-            if input.__class__ in PLAIN and dim.__class__ in PLAIN_DIMS and keepdim.__class__ is bool:
-                key = (input.layout, input.dtype, input.device, dim, keepdim)
-                plan = plans.get(key) or plan_for(op, (input,), {"dims": dim, "keepdim": keepdim}, key)
-                y: Tensor = run_one(op, plan, input)
-            else:
-                expect_tensors(op.label, input)
-                y = apply(op, (input,), {"dims": dim, "keepdim": keepdim})
-            return y
-
-        return publish(op, function, public)
+        wide = dtype in (rules.widen, rules.mean_dtype)
+        op.signature = REDUCING if wide else replace(REDUCING, parameters=REDUCING.parameters[:-1])
+        names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
+                 "run": run_one, "check": expect_operands, "call": apply, "in_dtype": in_dtype}  # fmt: skip
+        public = write_function(function.__name__, op.signature, reduction_body(wide), names, out=True)
+        return publish(op, function, public, namespace, method)
 
     return declare
 
 
+def reducing(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> None:
+    """The public signature of reductions."""
+
+
+REDUCING = read_signature(reducing)  # type: ignore[arg-type]
+
+
+PARAMS = "{'dims': dim, 'keepdim': keepdim}"
+
+
+def reduction_body(casts: bool) -> list[str]:
+    """The lines of a reduction's function: its plan is found by its arguments as they are, if those are plain."""
+    wide = [
+        "if dtype is not None:",
+        f"    input = {HIDDEN}in_dtype({HIDDEN}op, input, dtype)",
+        f"    return {HIDDEN}in_dtype({HIDDEN}op, {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out), dtype)",
+    ]
+    return [
+        f"if input.__class__ in {HIDDEN}plain and dim.__class__ in {HIDDEN}plain_dims and keepdim.__class__ is bool "
+        f"and out is None{' and dtype is None' if casts else ''}:",
+        f"    {HIDDEN}key = (input.layout, input.dtype, input.device, dim, keepdim)",
+        f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
+        f"{HIDDEN}key)",
+        f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
+        f"{HIDDEN}check({HIDDEN}op, (input,))",
+        *(wide if casts else ()),
+        f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
+    ]
+
+
 def view(
-    *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False
-) -> Callable[..., Function]:
-    """Declare a view: the body is arithmetic on a Layout, keyword arguments are its parameters.
+    *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
+    namespace: Namespace = None, method: bool = True,
+) -> Callable[..., Function]:  # fmt: skip
+    """Declare a view: the body is arithmetic on a Layout, its other arguments are the parameters.
 
     beyond: it may see elements of the storage that its operand does not; then its callers check that they are there.
+    name, namespace, method: as for `kernel`.
 
     A view is linear, so its jvp is the view of the tangent; a jvp rule is for one that asks how its operand lies.
     """
 
     def declare(function: FunctionType) -> Function:
-        params = keyword_params(function)
-        op = new_op(function, "view", ("x",), params, vjp)
+        signature = read_signature(function)
+        if signature.operands == ("layout",):  # not annotated; what the body has for the operand is its layout
+            first = signature.parameters[0].replace(name="x", annotation="Tensor")
+            signature = Signature((first, *signature.parameters[1:]), ("x",))
+        op = new_op(function, "view", signature.operands, signature.params, vjp, name=name)
+        op.signature = signature
         op.prepare = function if beyond else within(op, function)
         claim(op, True, jvp, batch)
-
-        plans = op.plans
-
-        def public(x: Tensor, **given: Any) -> Tensor:
-            if x.__class__ not in PLAIN:
-                expect_tensors(op.label, x)
-                found: Tensor = apply(op, (x,), all_params(op, given))
-                return found
-            # Under the arguments as they were written; names too, for they may come in any order.
-            for v in given.values():
-                if v.__class__ is tuple:
-                    for each in v:
-                        if each.__class__ is not int:
-                            return view_of(op, x, given)
-                elif v.__class__ is not int and v is not None:
-                    return view_of(op, x, given)
-            key = (x.layout, x.dtype, x.device, *given.items())
-            plan = plans.get(key)
-            if plan is None:
-                plan = plan_for(op, (x,), all_params(op, given), key)
-            return run_view(op, plan, x)
-
-        return publish(op, function, public)
+        names = {"op": op, "plain": PLAIN, "plans": op.plans, "run": run_view, "view": call_view, "several": several,
+                 "whole": whole}  # fmt: skip
+        public = write_function(function.__name__, signature, view_body(op), names, out=False)
+        return publish(op, function, public, namespace, method)
 
     return declare
 
 
-def view_of(op: Op, x: Tensor, given: dict[str, Any]) -> Tensor:
-    """A view of a plain tensor whose parameters are not all ints and tuples of them."""
-    try:
-        key = (x.layout, x.dtype, x.device, *given, *[keyed(v) for v in given.values()])
-        plan = op.plans.get(key)
-    except TypeError:  # an argument that cannot be part of a key
-        result: Tensor = apply(op, (x,), all_params(op, given))
-        return result
-    if plan is None:
-        plan = plan_for(op, (x,), all_params(op, given), key)
-    return run_view(op, plan, x)
+def view_body(op: Op) -> list[str]:
+    """The lines of a view's function: if its arguments are ints, or tuples of them, its plan is found by these."""
+    (x,), params = op.operands, list(op.params)
+    plain = " and ".join([f"{x}.__class__ in {HIDDEN}plain", *[f"{HIDDEN}whole({name})" for name in params]])
+    return [
+        f"if {plain}:",
+        f"    {HIDDEN}plan = {HIDDEN}plans.get(({', '.join([f'{x}.layout, {x}.dtype, {x}.device', *params])}))",
+        f"    if {HIDDEN}plan is not None:",
+        f"        return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, {x})",
+        f"return {HIDDEN}view({HIDDEN}op, {x}, {dict_text(params)})",
+    ]
+
+
+def dict_text(names: Sequence[str]) -> str:
+    """The text of a dict that holds variables by their names."""
+    return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"
 
 
 def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
@@ -199,10 +234,13 @@ def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
            linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
            joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
-           outputs: tuple[str, ...] = ("y",), zeros: bool = False) -> Callable[..., Function]:  # fmt: skip
+           outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", namespace: Namespace = None,
+           method: bool = False, in_place: bool = False, out: bool = True, floats: bool = False,
+           otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own.
 
-    The body is given (backend, out, operands..., *, params) as Specs and returns the backend's launch.
+    The body is given the backend, a Spec for each result, and then the public arguments, with Specs for the operands;
+    it returns the backend's launch.  Operands are the parameters annotated as tensors.
     dtype(op, specs, **params) gives the result's dtype, shape(op, *specs, **params) its shape.  check(op, backend,
     specs, params) prepares a look at the values (index ranges) that runs before anything is allocated.  joint is a rule
     that gives a tuple of all gradients; a backward pass takes it where every operand wants one.  If it names the fact
@@ -211,44 +249,164 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     outputs: names of several results; then dtype and shape give a tuple, the body is given an `out` for each, calls
     return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.  A result that nothing
     used has gradient None, with zeros=True zeros.
+    name: of the op in the schema, where the function has another.
+    namespace, method, in_place, out: where users find it, whether Tensor has it as a method, and as `name_`, and
+    whether it takes `out=`.
+    floats: integers are converted to the default float dtype first.
+    otherwise: a function of the public arguments that serves the calls which the kernel cannot, in terms of others, and
+    gives None for the rest.
     """
 
     def declare(function: FunctionType) -> Function:
-        given = inspect.signature(function).parameters.values()
-        names = [p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY]
-        if len(names) < 1 + len(outputs):
+        signature = read_signature(function, 1 + len(outputs))
+        if len(inspect.signature(function).parameters) < 1 + len(outputs):
             raise DeclarationError(
-                f"{where_of(function)}: the kernel {function.__name__} takes ({', '.join(names)}); it is given the "
-                f"backend, the Spec of each result and the operands'",
-                op=function.__name__,
-            )
-        operands = tuple(names[1 + len(outputs) :])
-        op = new_op(function, "kernel", operands, keyword_params(function), vjp, outputs, zeros)
-        op.variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in given)
+                f"{where_of(function)}: the kernel {function.__name__} takes "
+                f"({', '.join(inspect.signature(function).parameters)}); it is given the backend, the Spec of each "
+                f"result and the operands'", op=function.__name__,
+            )  # fmt: skip
+        params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT}
+        op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name)
+        op.signature = signature
+        op.variadic = bool(signature.many)
         if joint is not None:
             op.joint = read_joint(op, joint)
-        op.dtype_rule, op.shape_rule, op.prepare, op.check = dtype, shape, function, check
+        op.dtype_rule, op.shape_rule, op.check = dtype, shape, check
+        op.prepare = by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
-        along = any(role.name == "Dim" for role in op.roles.values())
-
-        def public(*operands: Any, **given: Any) -> Any:
-            if len(operands) != len(op.operands) and not op.variadic:
-                raise TypeError(f"{op.label}() takes {len(op.operands)} tensors, but {len(operands)} were given")
-            params = all_params(op, given)
-            if along and operands and isinstance(operands[0], Tensor) and not operands[0].layout.shape:
-                return along_a_scalar(op, operands, params)
-            return apply(op, operands, params)
-
-        return publish(op, function, public)
+        op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
+        takes_out = out and "out" not in op.params
+        if has_fast_path(op, floats, takes_out, otherwise):
+            return publish(op, function, lane(op), namespace, method, in_place)
+        public = write_function(
+            function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
+            {"op": op, "plain": PLAIN, "call": call_present if signature.optional else call, "check": expect_operands,
+             "in_dtype": in_dtype, "float": as_float, "list": tensor_list, "several": several, "otherwise": otherwise},
+            takes_out,
+        )  # fmt: skip
+        return publish(op, function, public, namespace, method, in_place)
 
     return declare
 
 
-def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """An op along a dim of a tensor without dims, which is a row of one there; so are the results."""
-    params = canonical(op, operands, params)
-    rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
-    found = apply(op, rows, params)
-    if op.result is None:
-        return found.reshape(()) if found.shape == (1,) else found
-    return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
+def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
+    """Whether calls of an op with a kernel need no more than those of an elementwise op."""
+    signature = op.signature
+    simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
+    return simple and op.result is None and op.check is None and out and not floats and otherwise is None
+
+
+def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
+    """The lines of the function of an op with a kernel."""
+    signature, lines = op.signature, []
+    given = [p.name for p in signature.parameters]
+    casts = [key for key in given if signature.role(key) is CAST]
+    if otherwise is not None:
+        lines += [
+            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
+            f"if {HIDDEN}found is not None:",
+            f"    return {HIDDEN}found",
+        ]
+    operands = "".join(f"{x}, " for x in op.operands)
+    if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+    if signature.many:
+        operands = f"*{signature.many}, "
+    elif op.operands:
+        lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    first = op.operands[0] if op.operands else ""
+    for key in casts:
+        lines += [
+            f"if {key} is not None:",
+            f"    {first} = {HIDDEN}{'float' if floats else 'in_dtype'}({HIDDEN}op, {first}, {key})",
+        ]
+    if floats:
+        lines += [f"if not {first}.dtype.is_float:", f"    {first} = {HIDDEN}float({HIDDEN}op, {first})"]
+    target = ", out" if out else ""
+    result = f"{HIDDEN}call({HIDDEN}op, ({operands}), {dict_text(list(op.params))}{target})"
+    for key in casts if not floats else ():
+        lines += [f"if {key} is not None:", f"    return {HIDDEN}in_dtype({HIDDEN}op, {result}, {key})"]
+    return [*lines, f"return {result}"]
+
+
+def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
+    """The body of a declaration, called with the Specs of results and then of operands, and parameters by name."""
+    parameters, operands = signature.parameters, signature.operands
+    if (
+        any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        or tuple(p.name for p in parameters[: len(operands)]) == operands
+        and not signature.many
+    ):
+        return function
+    if signature.many:
+        return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
+    return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
+
+
+def composed(
+    *, namespace: Namespace = None, method: bool = True, in_place: bool = False, out: bool = True, floats: bool = False,
+    of: Callable[..., Any] | None = None,
+) -> Callable[..., Function]:  # fmt: skip
+    """Declare an op that is made of others: the body is its definition, in tensor code.
+
+    Its parameters are read by their roles before the definition is called, so it sees dims that exist and plain
+    numbers.  It is recorded as what it is made of, so every transform passes it; pictures draw these parts as one.
+    namespace, method, in_place, out, floats: as for `kernel`.
+    of: the op with a kernel that serves the calls; then it, and not this function, is in the schema.
+    """
+
+    def declare(function: FunctionType) -> Function:
+        signature = read_signature(function)
+        op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
+        op.signature, op.composed = signature, function
+        names = {"op": op, "plain": PLAIN, "check": expect_operands, "list": tensor_list, "several": several,
+                 "definition": function, "settings": settings, "scoped": scoped, "copy": copy_result,
+                 "float": as_float}  # fmt: skip
+        names |= {f"read_{key}": role.read for key, role in op.roles.items()}
+        body = composed_body(op, out, floats)
+        public = write_function(function.__name__, signature, body, names, out)
+        public = publish(op, function, public, namespace, method, in_place, listed=of is None)
+        if of is not None:
+            public.op = of.op  # type: ignore[attr-defined]
+        return public
+
+    return declare
+
+
+def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
+    """The lines of a composed op's function."""
+    signature, lines = op.signature, []
+    operands = "".join(f"{x}, " for x in op.operands)
+    if signature.many:
+        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+        operands = f"*{signature.many}, "
+    elif op.operands:
+        lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
+    if floats:
+        x, dtype = op.operands[0], casts[0] if casts else "None"
+        test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
+        lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
+    for key, role in op.roles.items():
+        if role.read is not AS_IT_COMES:
+            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
+    y = f"{HIDDEN}y"
+    named = dict_text([p.name for p in signature.parameters])
+    given = ", ".join(p.name if p.kind is not KEYWORD else f"{p.name}={p.name}" for p in signature.parameters)
+    lines += [
+        f"if {HIDDEN}settings.noting:",
+        f"    {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",
+        "else:",
+        f"    {y} = {HIDDEN}definition({given})",
+    ]
+    return [*lines, f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op, {y}, out)" if out else f"return {y}"]
+
+
+def public(*, namespace: Namespace = None, method: bool = False, in_place: bool = False) -> Callable[..., Any]:
+    """Enter a plain function, which makes tensors or reads arguments in its own way, among the public names."""
+
+    def declare(function: Any) -> Any:
+        enter(function, namespace, method, in_place)
+        return function
+
+    return declare

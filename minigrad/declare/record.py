@@ -18,31 +18,31 @@ from typing import Any
 from minigrad.core.op import Op, Rule
 from minigrad.core.roles import role_of
 from minigrad.declare.claims import is_fact
+from minigrad.declare.names import enter
+from minigrad.declare.signature import annotations_of, where_of
 from minigrad.errors import DeclarationError
 from minigrad.runtime.tensor import Tensor
 
 schema: dict[str, Op] = {}
 GRADIENT = re.compile(r"g(\d*)$")
-# A function that calls an op behind another signature has the op's name, and the declaration a longer one: `gather`
-# calls `gather_along`, which declares the op gather.
-INNER = re.compile(r"_(along|with|between|nd|exact)$|^as_(?=view$)")
 Vjp = tuple[Callable[..., Any] | None, ...]
 Function = Callable[..., Tensor]
 
 
 def new_op(
     function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
-    outputs: tuple[str, ...] = ("y",), zeros: bool = False,
+    outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", listed: bool = True,
 ) -> Op:  # fmt: skip
-    """An Op for `function`, checked; `publish` enters it into the schema."""
+    """An Op for `function`, checked; `publish` enters it into the schema.
+
+    name: of the op in the schema, where it is not that of the function.  listed: whether it is to be there.
+    """
     where = where_of(function)
-    name = function.__name__.strip("_")
+    name = name or function.__name__.strip("_")
     ours = (function.__module__ or "").startswith("minigrad.")
-    if ours:
-        name = INNER.sub("", name)
     if not function.__doc__:
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
-    if ours and name in schema:
+    if ours and listed and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
     op = Op(name, kind, operands, params, where)
     op.doc = function.__doc__
@@ -133,12 +133,9 @@ def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
-    """What the annotations of a declaration say of its parameters."""
-    try:
-        found = inspect.get_annotations(function, eval_str=True)
-    except NameError:  # an annotation that only a type checker knows
-        found = inspect.get_annotations(function)
-    roles = {name: role_of(found.get(name)) for name in params}
+    """The roles that the annotations of a declaration give to its parameters."""
+    annotations = annotations_of(function)
+    roles = {name: role_of(annotations.get(name)) for name in params}
     return {name: role for name, role in roles.items() if role is not None}
 
 
@@ -180,16 +177,23 @@ def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
     return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
 
 
-def publish(op: Op, function: FunctionType, public: Function) -> Function:
-    """Give the public function its name, docstring, signature and record, and enter the op, which is whole now, into
-    the schema; its source is the declaration."""
+def publish(
+    op: Op, function: FunctionType, public: Function, namespace: str | tuple[str, ...] | None = None,
+    method: bool = False, in_place: bool = False, listed: bool = True,
+) -> Function:  # fmt: skip
+    """Give the public function its name, docstring and record, and enter the op, which is whole now, into the schema
+    and into the namespaces; its source is the declaration."""
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
-    public.__signature__ = signature_of(op, public)  # type: ignore[attr-defined]
+    public.__signature__ = inspect.signature(public)  # type: ignore[attr-defined]
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
     op.public = public
+    if public.__module__.startswith("minigrad."):
+        enter(public, namespace, method, in_place)
+    if not listed:
+        return public
     # A user may declare another `mul`, to learn from it: it is listed beside ours, under its module's name.
     ours = public.__module__.startswith("minigrad.")
     taken = not ours and op.name in schema and schema[op.name].public.__module__.startswith("minigrad.")
@@ -197,46 +201,11 @@ def publish(op: Op, function: FunctionType, public: Function) -> Function:
     return public
 
 
-def signature_of(op: Op, public: Function) -> inspect.Signature:
-    """What an editor shows: the operands, then the parameters by keyword."""
-    given = inspect.signature(public)
-    if op.kind not in ("view", "kernel"):
-        return given
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter(x, inspect.Parameter.POSITIONAL_ONLY, annotation=Tensor) for x in op.operands]
-    if op.variadic:
-        parameters = [inspect.Parameter(op.operands[0], inspect.Parameter.VAR_POSITIONAL, annotation=Tensor)]
-    for name, default in op.params.items():
-        role = op.roles.get(name)
-        parameters.append(
-            inspect.Parameter(name, keyword, default=default, annotation=role.name if role else inspect.Parameter.empty)
-        )
-    return inspect.Signature(parameters, return_annotation=given.return_annotation)
-
-
-def all_params(op: Op, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a call in the order of the declaration, defaults filled in.  Raises TypeError for others."""
-    found = {**op.params, **given}
-    if len(found) > len(op.params):
-        wrong = ", ".join(sorted(given.keys() - op.params.keys()))
-        raise TypeError(f"{op.label}() has no parameter {wrong}; it takes {', '.join(op.params) or 'none'}")
-    for value in found.values():
-        if value is inspect.Parameter.empty:
-            missing = [name for name, each in found.items() if each is inspect.Parameter.empty]
-            raise TypeError(f"{op.label}() needs {', '.join(missing)}")
-    return found
-
-
 def lookalikes(name: str) -> list[str]:
     """Names of ops that are written nearly so, at most three, the nearest first."""
     import difflib
 
     return difflib.get_close_matches(name, [op.label for op in schema.values()], n=3, cutoff=0.5)
-
-
-def where_of(function: FunctionType) -> str:
-    """File and line of a declaration."""
-    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
 
 
 def keyword_params(function: FunctionType) -> dict[str, Any]:

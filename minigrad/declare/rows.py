@@ -16,11 +16,13 @@ from typing import Any
 
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
+from minigrad.core.roles import role_of
 from minigrad.core.rows import RowFn
 from minigrad.declare.claims import BatchRule
-from minigrad.declare.decorators import kernel
-from minigrad.declare.record import INNER, Function, Vjp, keyword_params, where_of
+from minigrad.declare.decorators import FRONT, kernel
+from minigrad.declare.record import Function, Vjp
 from minigrad.declare.rules import floating, joint, same_shape
+from minigrad.declare.signature import EITHER, KEYWORD, annotations_of, read_signature, where_of
 from minigrad.errors import DeclarationError, ShapeError
 
 NOTHING: Mapping[str, BatchRule] = {}
@@ -30,8 +32,9 @@ Declare = Callable[..., Function]
 
 
 def rows(
-    fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, batches: Mapping[str, BatchRule] = NOTHING, **claims: Any
-) -> Declare:
+    fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, batches: Mapping[str, BatchRule] = NOTHING, name: str = "",
+    **claims: Any,
+) -> Declare:  # fmt: skip
     """Declare an op along rows; the body is its definition as tensor code, where floats come in the compute dtype.
 
     The first operand has the rows, along the parameter `dim` or else the last dim; the others are lines that all rows
@@ -39,7 +42,8 @@ def rows(
     fn: totals and the function of an element, over the operands by name.
     slope: the same of the gradient of the rows, over `g` and operands, with a term for each line: the line's gradient
     is its sum over all rows.
-    claims: `linear=`, `jvp=` and `batch=`, as for `kernel`.
+    name: of the op in the schema, where the function has another.
+    claims: `linear=`, `jvp=`, `batch=` and where users find it, as for `kernel`.
     batches: how the slope's ops take a batch, by the last part of their label, where it is not as the op does.
     vjp: the slope in tensor code, for one over `g` and the result `y`; then no operand is kept, and higher orders go
     through it instead of the definition.
@@ -50,7 +54,7 @@ def rows(
         names = operands_of(function)
         check_names(function, fn, names)
         check_names(function, slope, ("g", "y") if vjp else ("g", *names))
-        lines, label = names[1:], label_of(function)
+        lines, label = names[1:], name or function.__name__
         if len(slope.terms) != len(lines):
             raise DeclarationError(
                 f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its slope "
@@ -63,7 +67,7 @@ def rows(
             return along(function, slope.only(f"{label}_{part}", result, terms), lines, outputs, batch)
 
         back = slopes("backward", True, False, ("dx",))
-        more = {"dtype": floating, "shape": shape_rule(lines, (False,)), "vjp": vjp, **claims}
+        more = {"name": label, "dtype": floating, "shape": shape_rule(lines, (False,)), "vjp": vjp, **claims}
         if not vjp:
             made = tuple(f"d{name}" for name in names)
             sums = slopes("sums", False, True, made[1:]) if lines else None
@@ -86,6 +90,8 @@ def picks(
     back_vjp: Vjp | None = None,
     back_jvp: Body | None = None,
     back_batch: BatchRule = None,
+    name: str = "",
+    namespace: Any = None,
 ) -> Declare:
     """As `rows`, for minus the element of each row (last dim) that a second operand names.
 
@@ -100,16 +106,19 @@ def picks(
         for each in (fn, slope):
             check_names(function, each, names[:1])
         check_params(function, fn, ("ignore", "reduction"))
-        body = posed(function, asking(PickBack, slope), ("g", *names), f"{label_of(function)}_backward")
+        body = posed(function, asking(PickBack, slope), ("g", *names), f"{name or function.__name__}_backward")
         declare = kernel(
             dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"), vjp=back_vjp, jvp=back_jvp,
-            batch=back_batch,
+            batch=back_batch, namespace=(), out=False,
         )  # fmt: skip
         back = at(function, declare(body))
         more = first_order(function, names, chosen(names, back, None, None), names[:1])
         body = posed(function, asking(Pick, fn), names)
         public = with_definition(
-            function, kernel(dtype=dtype, shape=pick_shape, check=check, jvp=jvp, batch=batch, **more)(body)
+            function,
+            kernel(
+                dtype=dtype, shape=pick_shape, check=check, jvp=jvp, batch=batch, name=name, namespace=namespace, **more
+            )(body),
         )
         public.op.joint.smooth = back_vjp is not None  # type: ignore[attr-defined]
         return public
@@ -122,13 +131,17 @@ def picks(
 
 def operands_of(function: FunctionType) -> Names:
     """The operands of a definition."""
-    given = inspect.signature(function).parameters.values()
-    return tuple(p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+    return read_signature(function).operands
 
 
-def label_of(function: FunctionType) -> str:
-    """The name by which users know the op."""
-    return INNER.sub("", function.__name__)
+def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
+    """The parameters of a definition that its op has, too."""
+    signature = read_signature(function)
+    return {
+        p.name: p
+        for p in signature.parameters
+        if p.name not in signature.operands and role_of(p.annotation) not in FRONT
+    }
 
 
 def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
@@ -148,7 +161,7 @@ def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
 
 def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
     """Raise DeclarationError for parameters that are not known but one, which the totals' finishing functions take."""
-    more = [name for name in keyword_params(function) if name not in known]
+    more = [name for name in params_of(function) if name not in known]
     if len(more) > 1:
         raise DeclarationError(
             f"{where_of(function)}: {function.__name__} has the parameters {', '.join(more)}; the totals of {fn.name} "
@@ -157,23 +170,28 @@ def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
 
 
 def posed(function: FunctionType, body: Body, names: Names, name: str = "", results: int = 1) -> FunctionType:
-    """`body`, which takes anything, with the name, operands and parameters by which `kernel` knows it."""
+    """`body`, which takes anything, with the name, operands and parameters by which `kernel` knows it.
+
+    name: of an op of the slope; the op itself has the parameters of its definition, in their order.
+    """
     outs = ("out",) if results == 1 else tuple(f"out_{k}" for k in range(results))
     pose(body, function, ("backend", *outs, *names))
+    signature = read_signature(function)
+    if not name and signature.parameters:
+        head = [inspect.Parameter(each, EITHER) for each in ("backend", *outs)]
+        body.__signature__ = inspect.Signature([*head, *signature.parameters])  # type: ignore[attr-defined]
     body.__name__ = name or function.__name__
-    body.__doc__ = f"The slope of {label_of(function)}: see `declare/rows.py`." if name else function.__doc__
-    body.__annotations__ = {
-        name: found for name, found in inspect.get_annotations(function, eval_str=True).items() if name not in names
-    }
+    body.__doc__ = f"The slope of {function.__name__}: see `declare/rows.py`." if name else function.__doc__
+    found = annotations_of(function)
+    body.__annotations__ = {key: each for key, each in found.items() if not name or key not in signature.operands}
     return body  # type: ignore[return-value]
 
 
 def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> None:
-    """Give a body a signature: positional names, then the keyword parameters of `function` and some more."""
-    place, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    given = [inspect.Parameter(name, place) for name in names]
-    given += [inspect.Parameter(p, keyword, default=value) for p, value in keyword_params(function).items()]
-    given += [inspect.Parameter(name, keyword) for name in more]
+    """Give a body a signature: positional names, then the parameters of `function` by keyword and some more."""
+    given = [inspect.Parameter(name, EITHER) for name in names]
+    given += [p.replace(kind=KEYWORD) for p in params_of(function).values()]
+    given += [inspect.Parameter(name, KEYWORD) for name in more]
     body.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     body.__module__ = function.__module__
 
@@ -226,7 +244,7 @@ def along(function: FunctionType, slope: RowFn, lines: Names, outputs: Names, ba
     kinds = (False,) * (slope.result is not None) + (True,) * len(slope.terms)
     declare = kernel(
         dtype=dtype, shape=shape_rule(lines, kinds), outputs=outputs if count > 1 else ("y",), linear=joint("g"),
-        batch=batch,
+        batch=batch, namespace=(), out=False,
     )  # fmt: skip
     return at(function, declare(posed(function, launcher(slope, lines), slope.operands, slope.name, count)))
 

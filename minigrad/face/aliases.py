@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from minigrad.declare.decorators import public
+from minigrad.declare.names import MG
 from minigrad.face import methods as _methods  # noqa: F401  what gets a second name is attached there first
 from minigrad.face.in_place import copy_, fill_
 from minigrad.ops import compare, creation, views
@@ -32,11 +34,13 @@ ALIASES = {
 ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq ne lt le gt ge".split()}
 
 
+@public(namespace=MG)
 def flatten_to(x: Tensor, end_dim: int) -> Tensor:
     """The dims up to end_dim (included) as one."""
     return views.flatten(x, 0, end_dim)
 
 
+@public(namespace=MG)
 def flatten_from(x: Tensor, start_dim: int) -> Tensor:
     """The dims from start_dim on as one."""
     return views.flatten(x, start_dim, -1)
@@ -47,11 +51,13 @@ def get(x: Tensor, index: int) -> Tensor:
     return views.select(x, dim=0, index=index)
 
 
+@public(namespace=MG)
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
     """candle's order of `where`: the condition first."""
     return compare.where(condition, a, b)
 
 
+@public(namespace=MG)
 def arange_step(start: float, end: float, step: float, *, dtype: Any = None, device: Any = None) -> Tensor:
     """candle's `arange` with a step."""
     return creation.arange(start, end, step, dtype=dtype, device=device)

@@ -22,11 +22,6 @@ from minigrad.runtime.writing import check_writable
 FILL = creation.fill.op  # type: ignore[attr-defined]
 
 
-def has_out(function: Callable[..., Any]) -> bool:
-    """Whether it can write its result into a tensor that is given."""
-    return "out" in inspect.signature(function).parameters
-
-
 def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The `name_` form of a function with `out=`: the result goes into the first argument."""
     name = function.__name__ + "_"

@@ -13,6 +13,8 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
+from minigrad.declare.decorators import public
+from minigrad.declare.names import MG
 from minigrad.errors import DeviceError, GradientError
 from minigrad.ops import casting, creation, views
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -127,11 +129,12 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
     return views.expand(x, shape=other.shape)
 
 
-def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+@public(namespace=MG)
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of all positions along `dim`, which goes."""
-    expect_tensors("unbind", x)
-    d = normalize_dim(dim, x.ndim, "unbind", x)
-    return tuple([views.select(x, dim=d, index=k) for k in range(x.shape[d])])
+    expect_tensors("unbind", input)
+    d = normalize_dim(dim, input.ndim, "unbind", input)
+    return tuple([views.select(input, dim=d, index=k) for k in range(input.shape[d])])
 
 
 # ---- a new one like this --------------------------------------------------------------------------------------------

@@ -11,45 +11,17 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from minigrad.declare.names import FUNCTIONAL, namespaces
 from minigrad.face.absent import absent
 from minigrad.ops import activation
 from minigrad.ops import softmax as normalized
-from minigrad.ops.activation import log_sigmoid as logsigmoid
-from minigrad.ops.activation import sigmoid
-from minigrad.ops.composed import elu, gelu, leaky_relu, softplus
-from minigrad.ops.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from minigrad.ops.embedding import embedding
-from minigrad.ops.linalg import linear
-from minigrad.ops.losses import cross_entropy, nll_loss
-from minigrad.ops.norms import layer_norm, rms_norm
-from minigrad.ops.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-)
-from minigrad.ops.trigonometry import tanh
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-__all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cross_entropy", "elu",
-    "embedding", "gelu", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d",
-    "max_pool2d", "max_pool3d", "nll_loss", "relu", "relu6", "rms_norm", "sigmoid", "silu", "softmax", "softmin",
-    "softplus", "tanh",
-]  # fmt: skip
+logsigmoid = activation.log_sigmoid
+
+# As their declarations entered them; the functions below read arguments that exist here only.
+globals().update(namespaces[FUNCTIONAL])
+__all__ = sorted({*namespaces[FUNCTIONAL], "log_softmax", "logsigmoid", "relu", "relu6", "silu", "softmax", "softmin"})
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 
@@ -73,22 +45,22 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return activation.silu(input, out=input if inplace else None)
 
 
-def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""
-    return _along(normalized.softmax, input, dim, dtype)
+    return _along(normalized.softmax, input, dim, dtype, _stacklevel)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
-    return _along(normalized.log_softmax, input, dim, dtype)
+    return _along(normalized.log_softmax, input, dim, dtype, _stacklevel)
 
 
-def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """softmax(-input); for a dim that is left out, see `softmax`."""
-    return _along(normalized.softmin, input, dim, dtype)
+    return _along(normalized.softmin, input, dim, dtype, _stacklevel)
 
 
-def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any) -> Tensor:
+def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any, level: int) -> Tensor:
     """A function of rows along a dim, or along the one that PyTorch takes when none is given."""
     expect_tensors(function.__name__, input)
     if dim is None:
@@ -96,6 +68,6 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
         warnings.warn(
             f"{function.__name__}: no dim was given for {describe(input)}, and dim={dim} is taken; write it, for it "
             f"says which elements belong to one sum",
-            stacklevel=3,
+            stacklevel=level,
         )
     return function(input, dim, dtype)

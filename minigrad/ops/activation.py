@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from minigrad.declare.decorators import elementwise, scalar
+from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
 from minigrad.ops.creation import zeros_like
 
@@ -29,21 +30,22 @@ def relu6(x):
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x, slope: (x > 0.0).where_cond(g, g * slope),
+@elementwise(dtype=to_float, name="leaky_relu", namespace=(), method=False, vjp=(lambda g, x, slope: (x > 0.0).where_cond(g, g * slope),
                                   lambda g, x: g * x.minimum(0.0)))  # fmt: skip
 def leaky_relu_with(x, slope):
     """x above 0, else slope*x.  Gradient: g above 0, g*slope at 0 and below."""
     return x if x > 0 else slope * x
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x, alpha: g * (x > 0.0).where_cond(1.0, alpha * x.minimum(0.0).exp()),
-                                  lambda g, x: g * x.minimum(0.0).expm1()))  # fmt: skip
+@elementwise(dtype=to_float, name="elu", namespace=(), method=False,
+             vjp=(lambda g, x, alpha: g * (x > 0.0).where_cond(1.0, alpha * x.minimum(0.0).exp()),
+                  lambda g, x: g * x.minimum(0.0).expm1()))  # fmt: skip
 def elu_with(x, alpha):
     """x above 0, else alpha*(exp(x) - 1).  Gradient: g above 0, else g*alpha*exp(x); alpha at 0."""
     return x if x > 0 else alpha * math.expm1(x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, y: g * y * (1.0 - y),))
+@elementwise(dtype=to_float, namespace=(MG, FUNCTIONAL), vjp=(lambda g, y: g * y * (1.0 - y),))
 def sigmoid(x):
     """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
     return logistic(x)
@@ -67,7 +69,7 @@ def silu_rule(g, x):
     return g * s * (x * (1.0 - s) + 1.0)
 
 
-@elementwise(dtype=to_float, vjp=(
+@elementwise(dtype=to_float, name="softplus", namespace=(), method=False, vjp=(
     lambda g, x, beta, threshold: (x * beta > threshold).where_cond(g, g * (x * beta).sigmoid()),
     lambda g, x, beta, threshold, y: (x * beta > threshold).where_cond(0.0, g * (x * (x * beta).sigmoid() - y) / beta),
     lambda g: zeros_like(g)))  # fmt: skip
@@ -80,7 +82,7 @@ def softplus_with(x, beta, threshold):
     return x if t > threshold else ((t if t > 0 else 0) + math.log1p(math.exp(-math.fabs(t)))) / beta
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g * gelu_slope(x),))
+@elementwise(dtype=to_float, name="gelu", namespace=(), method=False, vjp=(lambda g, x: g * gelu_slope(x),))
 def gelu_exact(x):
     """x times the normal distribution function of x, to some ulp also where it is tiny.
 
@@ -95,7 +97,7 @@ def gelu_slope(x):
     return x.ndtr() + x * density
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g * gelu_tanh_slope(x),))
+@elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_slope(x),))
 def gelu_tanh(x):
     """The tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
     return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))

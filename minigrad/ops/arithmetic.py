@@ -109,6 +109,9 @@ def half_at_ties(g, wins, ties):
 
 @elementwise(
     dtype=promote,
+    name="clamp",
+    namespace=(),
+    method=False,
     vjp=(
         lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where_cond(g, 0.0),
         lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where_cond(g, 0.0),

@@ -21,12 +21,12 @@ from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.compare import where
 from minigrad.ops.creation import tensor
-from minigrad.ops.indexing import index_copy_along
+from minigrad.ops.indexing import index_copy
 from minigrad.ops.masks import count_true, fill, mask_over, places_of
 from minigrad.ops.places import Gathers, as_one, order_back, side_by_side
 from minigrad.ops.put import put
 from minigrad.ops.subscript import INDEX, entries_of, plain_view, read_index
-from minigrad.ops.views import as_view, expand, index_with, permute, reshape
+from minigrad.ops.views import as_view, basic_index, expand, permute, reshape
 from minigrad.runtime.data import nested_shape
 from minigrad.runtime.dispatch import number, write
 from minigrad.runtime.levels import Wrapped
@@ -38,7 +38,7 @@ from minigrad.runtime.writing import check_writable
 CAST = cast.op  # type: ignore[attr-defined]
 CLONE: Op = clone.op  # type: ignore[attr-defined]
 COMMON = 1000.0  # numbers below it every float dtype holds, and they come again and again
-COPY_IN: Op = index_copy_along.op  # type: ignore[attr-defined]
+COPY_IN: Op = index_copy.op  # type: ignore[attr-defined]
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
@@ -76,7 +76,7 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
         part = y if shape == y.shape else as_view(y, shape=shape)
         write(COPY_IN, (part, places, source), {"dim": dim}, part)
     else:  # the strides do not show these dims as one
-        whole = index_copy_along(reshape(y, shape), places, source, dim=dim)
+        whole = index_copy(reshape(y, shape), dim, places, source)
         write(CLONE, (reshape(whole, y.shape),), {}, y)
 
 
@@ -139,7 +139,7 @@ def set_wrapped(x: Any, index: Any, value: Any) -> None:
     begin_write("index", x)
     given_tensors("index", value)
     entries, gathers = entries_of(x, index)
-    y = index_with(x, index=entries)
+    y = basic_index(x, index=entries)
     if not gathers:
         expect_room(y, "index", x, value, y.shape)
         part = expand(cast(as_source(value, x), dtype=x.dtype), shape=y.shape)
@@ -148,7 +148,7 @@ def set_wrapped(x: Any, index: Any, value: Any) -> None:
         part = where(mask_over(y, dim, mask), reshape(cast(as_source(value, x), dtype=x.dtype), ()), y)
     else:
         moved, dim, shape, places, source = located(y, gathers, value, x)
-        part = reshape(index_copy_along(reshape(moved, shape), places, source, dim=dim), moved.shape)
+        part = reshape(index_copy(reshape(moved, shape), dim, places, source), moved.shape)
         if moved is not y:
             part = permute(part, dims=order_back(gathers, y.ndim))
     seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]

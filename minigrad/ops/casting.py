@@ -10,10 +10,10 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Target
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import same_shape
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def _given_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
@@ -27,32 +27,35 @@ def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 @kernel(
     dtype=_given_dtype,
     shape=same_shape,
-    vjp=(lambda g, *, x_dtype: cast(g, dtype=x_dtype),),
+    vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),),
     linear=True,
     batch="elementwise",
 )
-def cast(backend, out, x, *, dtype):
+def cast(backend, out, input: Tensor, dtype):
     """The values in another dtype, copied.
 
     DTypes: float to int truncates toward zero, saturates, and sends nan to 0; int to int wraps; anything to bool is
     `!= 0`; floats round to nearest even.
     Gradient: g cast back; none through an integer dtype.
     """
-    return backend.prepare(Copy(), out, x)
+    return backend.prepare(Copy(), out, input)
 
 
-@kernel(dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise")
-def clone(backend, out, x):
+@kernel(
+    dtype=_same_dtype, shape=same_shape, vjp=(lambda g: g,), linear=True, batch="elementwise", method=True, out=False
+)
+def clone(backend, out, input: Tensor):
     """A row-major copy in storage of its own.  Gradient: g."""
-    return backend.prepare(Copy(), out, x)
+    return backend.prepare(Copy(), out, input)
 
 
-def contiguous(x: Tensor) -> Tensor:
-    """x itself if its elements lie row-major without gaps, else a copy that does."""
-    expect_tensors("contiguous", x)
-    return x if x.is_contiguous() else clone(x)
+@composed(out=False)
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+    return input if input.is_contiguous() else clone(input)
 
 
+@public(namespace=(), method=True)
 def to(
     x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
 ) -> Tensor:
@@ -99,10 +102,12 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 @kernel(
     dtype=_same_dtype,
     shape=same_shape,
-    vjp=(lambda g, *, x_device: transfer(g, device=x_device),),
+    vjp=(lambda g, *, input_device: transfer(g, device=input_device),),
     linear=True,
     batch="elementwise",
+    namespace=(),
+    out=False,
 )
-def transfer(backend, out, x, *, device: Target):
+def transfer(backend, out, input: Tensor, device: Target):
     """A copy on another device.  Gradient: g, sent back."""
-    return backend.prepare(Copy(), out, x)
+    return backend.prepare(Copy(), out, input)

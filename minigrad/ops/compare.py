@@ -113,6 +113,7 @@ def bitwise_xor(a, b):
         lambda g, condition: condition.where_cond(0.0, g),
     ),
     linear=joint("a", "b"),
+    method=False,
 )
 def where(condition, a, b):
     """a where the condition holds, else b; the condition must be bool; all three broadcast.

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.core.roles import Along, Int, Ints, Scalar
 from minigrad.core.shape import as_int, normalize_dim
+from minigrad.declare.decorators import composed, public
+from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, softplus_with
 from minigrad.ops.arithmetic import clamp_between, square
@@ -18,11 +21,13 @@ from minigrad.ops.views import narrow
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
-def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x, not below min and not above max; either may be None, a number or a tensor.
+@public(method=True, in_place=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """input, not below min and not above max; either may be None, a number or a tensor.
 
     Gradient: g inside and at the bounds, 0 outside.  Raises ArgumentError without any bound.
     """
+    x = input
     expect_tensors("clamp", x)
     if min is None and max is None:
         raise ArgumentError(f"clamp: {describe(x)} has no bound to keep; give min, max, or both", op="clamp")
@@ -34,6 +39,7 @@ def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = N
     return clamp_between(x, low, high, out=out)
 
 
+@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
 def leaky_relu(
     input: Tensor, negative_slope: float = 0.01, inplace: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -41,16 +47,19 @@ def leaky_relu(
     return leaky_relu_with(input, negative_slope, out=input if inplace else out)
 
 
+@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
     """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
     return elu_with(input, alpha, out=input if inplace else out)
 
 
+@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
     return softplus_with(input, beta, threshold, out=out)
 
 
+@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """x times the normal distribution function of x; approximate="tanh" for the tanh form.
 
@@ -79,33 +88,58 @@ def power(x: Tensor, exponent: Any) -> Tensor:
 SHORT_POWERS = {2: square, 0.5: sqrt, -1: reciprocal}
 
 
-def affine(x: Tensor, mul: float, add: float) -> Tensor:
-    """x * mul + add."""
-    return x * mul + add
+@composed(out=False)
+def affine(input: Tensor, mul: Scalar, add: Scalar) -> Tensor:
+    """input * mul + add."""
+    return input * mul + add
 
 
-def lerp(a: Tensor, b: Tensor, weight: Any) -> Tensor:
-    """a + weight * (b - a)."""
-    expect_tensors("lerp", a, b)
-    return a + (b - a) * weight
+@composed(in_place=True)
+def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
+    """input + weight * (end - input)."""
+    return input + (end - input) * weight
 
 
-def roll(x: Tensor, shifts: int, dims: int) -> Tensor:
-    """x moved by `shifts` along a dim; what falls off one end comes in at the other."""
-    expect_tensors("roll", x)
-    d = normalize_dim(dims, x.ndim, "roll", x)
+@composed(out=False)
+def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
+    """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other.
+
+    Without dims it is moved as one row of all its elements.
+    """
+    if not dims:
+        if len(shifts) != 1:
+            raise ArgumentError(f"roll: {len(shifts)} shifts of {describe(input)} need as many dims", op="roll")
+        return input if input.ndim == 0 else rolled(input.reshape(-1), shifts[0], 0).reshape(input.shape)
+    if len(shifts) != len(dims):
+        raise ArgumentError(f"roll: {len(shifts)} shifts and {len(dims)} dims for {describe(input)}", op="roll")
+    for shift, dim in zip(shifts, dims, strict=True):
+        input = rolled(input, shift, normalize_dim(dim, input.ndim, "roll", input))
+    return input
+
+
+def rolled(x: Tensor, shift: int, d: int) -> Tensor:
+    """A tensor moved along one dim."""
     n = x.shape[d]
-    shift = as_int(shifts, "shifts", "roll")
     k = shift % n if n else 0
     if k == 0:
         return x
     return cat([narrow(x, dim=d, start=n - k, length=k), narrow(x, dim=d, start=0, length=n - k)], d)
 
 
-def slice_scatter(x: Tensor, src: Tensor, dim: int = 0, start: int = 0) -> Tensor:
-    """x with src in place of src.shape[dim] positions from `start` along `dim`; both are differentiated."""
-    expect_tensors("slice_scatter", x, src)
-    d = normalize_dim(dim, x.ndim, "slice_scatter", x)
+@composed()
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: Along = 0, start: int | None = None, end: int | None = None, step: Int = 1
+) -> Tensor:
+    """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated.
+
+    Without an end, src says how many positions there are.
+    """
+    x, d = input, normalize_dim(dim, input.ndim, "slice_scatter", input)
+    if end is not None or step != 1:
+        y = x.clone()
+        y[(*(slice(None),) * d, slice(start, end, step))] = src
+        return y
+    start = 0 if start is None else start
     start = as_int(start, "start", "slice_scatter")
     length = src.shape[d] if src.ndim == x.ndim else -1
     if src.shape != (*x.shape[:d], length, *x.shape[d + 1 :]) or not 0 <= start <= x.shape[d] - length:

@@ -1,7 +1,7 @@
 """Convolution over 1, 2 and 3 dims, and its transpose.
 
-Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv_with`
-gives y from x and w, `conv_input_with` x from y and w, `conv_weight_with` w from y and x.  The derivatives of each are
+Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv`
+gives y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are
 the other two, so every order of derivative follows; a transposed convolution is the second one under another name.
 """
 
@@ -13,14 +13,16 @@ from typing import Any
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
-from minigrad.declare.decorators import kernel
+from minigrad.core.window import Window
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import common, each
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
 from minigrad.ops.reduce import sum
 from minigrad.ops.views import reshape
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 Ints = tuple[int, ...]
 IntOrInts = int | Sequence[int]
@@ -35,21 +37,25 @@ def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return dtype
 
 
-def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, size: Ints, **params: Any) -> Ints:
-    return (x.shape[0], weight.shape[0], *size)
+def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, window: Window) -> Ints:
+    return (x.shape[0], weight.shape[0], *window.size)
 
 
-def _input_shape(op: Op, y: Spec, weight: Spec, *, size: Ints, groups: int, **params: Any) -> Ints:
-    return (y.shape[0], weight.shape[1] * groups, *size)
+def _input_shape(op: Op, y: Spec, weight: Spec, *, window: Window) -> Ints:
+    return (y.shape[0], weight.shape[1] * window.groups, *window.size)
 
 
-def _weight_shape(op: Op, y: Spec, x: Spec, *, size: Ints, groups: int, **params: Any) -> Ints:
-    return (y.shape[1], x.shape[1] // groups, *size)
+def _weight_shape(op: Op, y: Spec, x: Spec, *, window: Window) -> Ints:
+    return (y.shape[1], x.shape[1] // window.groups, *window.size)
 
 
 def over_channels(g: Tensor) -> Tensor:
     """g summed over everything but its channels, dim 1."""
     return sum(g, (0, *range(2, g.ndim)))
+
+
+def _request(part: str, window: Window) -> Convolve:
+    return Convolve(part, window.stride, window.padding, window.dilation, window.groups)
 
 
 # ---- the three ops --------------------------------------------------------------------------------------------------
@@ -59,103 +65,87 @@ def over_channels(g: Tensor) -> Tensor:
     dtype=_dtype,
     shape=_conv_shape,
     vjp=(
-        lambda g, weight, *, x_shape, stride, padding, dilation, groups: conv_input_with(
-            g, weight, size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        lambda g, x, *, weight_shape, stride, padding, dilation, groups: conv_weight_with(
-            g, x, size=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
+        lambda g, weight, *, x_shape, window: conv_input(g, weight, window=window.to(x_shape[2:])),
+        lambda g, x, *, weight_shape, window: conv_weight(g, x, window=window.to(weight_shape[2:])),
         lambda g: over_channels(g),
     ),
     linear=each(("x", "bias"), ("weight", "bias")),
-    batch=lambda x, weight, bias, *, size, stride, padding, dilation, groups, batch, flags: _conv_batch(
-        x, weight, bias, batch, flags, size=size, stride=stride, padding=padding, dilation=dilation, groups=groups
-    ),
+    batch=lambda x, weight, bias, *, window, batch, flags: _conv_batch(x, weight, bias, batch, flags, window),
+    namespace=(),
 )
-def conv_with(backend, out, x, weight, bias, *, size, stride, padding, dilation, groups):
-    """Outputs of a spatial `size` from an image and a weight; `padding` counts zeros in front only, size says the rest.
+def conv(backend, out, x, weight, bias, *, window):
+    """Outputs from an image and a weight; the window's padding counts zeros in front only, its size says the rest.
 
-    Gradient: `conv_input_with`, `conv_weight_with`, and g summed over all but the channels.
+    Gradient: `conv_input`, `conv_weight`, and g summed over all but the channels.
     """
     row = Spec(bias.layout.expand((weight.shape[0],)), bias.dtype)
-    return backend.prepare(Convolve("output", stride, padding, dilation, groups), out, x, weight, row)
+    return backend.prepare(_request("output", window), out, x, weight, row)
 
 
 @kernel(
     dtype=_dtype,
     shape=_input_shape,
     vjp=(
-        lambda g, weight, *, output_shape, stride, padding, dilation, groups: conv_with(
-            g, weight, zero(g), size=output_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        lambda g, output, *, weight_shape, stride, padding, dilation, groups: conv_weight_with(
-            output, g, size=weight_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
+        lambda g, weight, *, output_shape, window: conv(g, weight, zero(g), window=window.to(output_shape[2:])),
+        lambda g, output, *, weight_shape, window: conv_weight(output, g, window=window.to(weight_shape[2:])),
     ),
     linear=each("output", "weight"),
-    batch=lambda output, weight, *, size, stride, padding, dilation, groups, batch, flags: _adjoint_batch(
-        conv_input_with, "ywx", (output, weight), batch, flags, size, stride, padding, dilation, groups
+    batch=lambda output, weight, *, window, batch, flags: _adjoint_batch(
+        conv_input, "ywx", (output, weight), batch, flags, window
     ),
+    namespace=(),
 )
-def conv_input_with(backend, out, output, weight, *, size, stride, padding, dilation, groups):
-    """An image of a spatial `size` from outputs and a weight: the transposed convolution.
-
-    Gradient: `conv_with` and `conv_weight_with`.
-    """
-    return backend.prepare(Convolve("input", stride, padding, dilation, groups), out, output, weight)
+def conv_input(backend, out, output, weight, *, window):
+    """An image from outputs and a weight: the transposed convolution.  Gradient: `conv` and `conv_weight`."""
+    return backend.prepare(_request("input", window), out, output, weight)
 
 
 @kernel(
     dtype=_dtype,
     shape=_weight_shape,
     vjp=(
-        lambda g, x, *, output_shape, stride, padding, dilation, groups: conv_with(
-            x, g, zero(g), size=output_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
-        lambda g, output, *, x_shape, stride, padding, dilation, groups: conv_input_with(
-            output, g, size=x_shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups
-        ),
+        lambda g, x, *, output_shape, window: conv(x, g, zero(g), window=window.to(output_shape[2:])),
+        lambda g, output, *, x_shape, window: conv_input(output, g, window=window.to(x_shape[2:])),
     ),
     linear=each("output", "x"),
-    batch=lambda output, x, *, size, stride, padding, dilation, groups, batch, flags: _adjoint_batch(
-        conv_weight_with, "yxw", (output, x), batch, flags, size, stride, padding, dilation, groups
+    batch=lambda output, x, *, window, batch, flags: _adjoint_batch(
+        conv_weight, "yxw", (output, x), batch, flags, window
     ),
+    namespace=(),
 )
-def conv_weight_with(backend, out, output, x, *, size, stride, padding, dilation, groups):
-    """A weight with taps of `size` from outputs and an image: the sum over all places where a tap joins the two.
+def conv_weight(backend, out, output, x, *, window):
+    """A weight from outputs and an image: the sum over all positions where a tap joins the two.
 
-    Gradient: `conv_with` and `conv_input_with`.
+    Gradient: `conv` and `conv_input`.
     """
-    return backend.prepare(Convolve("weight", stride, padding, dilation, groups), out, output, x)
+    return backend.prepare(_request("weight", window), out, output, x)
 
 
-def _conv_batch(
-    x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, *, groups: int, **params: Any
-) -> Tensor:
-    """`conv_with` for each of a batch; a bias of their own is added apart."""
+def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, window: Window) -> Tensor:
+    """`conv` for each of a batch; a bias of their own is added apart."""
     shared: Any = bias if not flags[2] and not flags[1] else zero(x)
 
-    def conv(x: Tensor, weight: Tensor, **given: Any) -> Tensor:
-        return conv_with(x, weight, shared, **given)
+    def with_shared(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
+        return conv(x, weight, shared, window=window.to(window.size, groups))
 
     if flags[0] or flags[1]:
-        y = batched_conv(conv, "xwy", (x, weight), flags, many, groups, **params)
+        y = batched_conv(with_shared, "xwy", (x, weight), flags, many, window.groups)
     else:
-        y = conv(x, weight, groups=groups, **params)
+        y = with_shared(x, weight, groups=window.groups)
     if shared is bias:
         return y
     row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
     return y + reshape(bias, (*bias.shape[: flags[2]], *row))
 
 
-def _adjoint_batch(
-    adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, size: Ints, stride: Ints, padding: Ints,
-    dilation: Ints, groups: int,
-) -> Tensor:  # fmt: skip
-    """An adjoint of `conv_with` for each of a batch; names: as of `batched_conv`."""
-    return batched_conv(
-        adjoint, names, xs, flags, many, groups, size=size, stride=stride, padding=padding, dilation=dilation
-    )
+def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, window: Window) -> Tensor:
+    """An adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
+
+    def grouped(*given: Tensor, groups: int) -> Tensor:
+        y: Tensor = adjoint(*given, window=window.to(window.size, groups))
+        return y
+
+    return batched_conv(grouped, names, xs, flags, many, window.groups)
 
 
 def zero(like: Tensor) -> Tensor:
@@ -166,6 +156,7 @@ def zero(like: Tensor) -> Tensor:
 # ---- under PyTorch's names ------------------------------------------------------------------------------------------
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -174,6 +165,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -188,6 +180,7 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -196,6 +189,7 @@ def conv3d(
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -204,6 +198,7 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -216,6 +211,7 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -272,7 +268,6 @@ def _conv(
     name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
     groups: Any,
 ) -> Tensor:  # fmt: skip
-    expect_tensors(name, x, weight, *(() if bias is None else (bias,)))
     steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
     groups = _groups(name, groups)
     _check_dims(name, dims, x, weight)
@@ -295,7 +290,7 @@ def _conv(
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     given = zero(weight) if bias is None else bias
-    y = conv_with(image, weight, given, size=size, stride=steps, padding=before, dilation=spread, groups=groups)
+    y = conv(image, weight, given, window=Window(size, (), steps, before, spread, groups))
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
@@ -318,7 +313,6 @@ def _transposed(
     name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
     output_padding: Any, groups: Any, dilation: Any,
 ) -> Tensor:  # fmt: skip
-    expect_tensors(name, x, weight, *(() if bias is None else (bias,)))
     steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
     before, more = per_dim(name, "padding", padding, dims, 0), per_dim(name, "output_padding", output_padding, dims, 0)
     groups = _groups(name, groups)
@@ -343,7 +337,7 @@ def _transposed(
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     output = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    y = conv_input_with(output, weight, size=size, stride=steps, padding=before, dilation=spread, groups=groups)
+    y = conv_input(output, weight, window=Window(size, (), steps, before, spread, groups))
     if bias is not None:
         y = y + bias.reshape(-1, *(1,) * dims)
     return y if x.ndim == dims + 2 else y.squeeze(0)

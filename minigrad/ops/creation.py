@@ -21,7 +21,7 @@ from minigrad.core.requests import Arange, Fill
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.runtime.data import host_numbers, nested_shape, store
 from minigrad.runtime.dispatch import number
@@ -29,6 +29,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
 
 
+@public()
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A copy of numbers, nested lists, an array or a tensor.
 
@@ -42,12 +43,14 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return Var(data, dtype, device)
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+@public()
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor on the CPU that shares the array's memory: a write to either shows in both.
 
     Raises DTypeError for dtypes that minigrad lacks, ShapeError where the memory cannot be shared (read-only,
     unaligned, strides that are no multiple of the element): `mg.tensor(array)` copies those.
     """
+    array = ndarray
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected a numpy array, got {type(array).__name__}; mg.tensor takes lists")
     if isinstance(array, np.ma.MaskedArray):
@@ -82,6 +85,7 @@ def _shifted(first: Any, low: int, count: int) -> Any:
 # ---- filled ---------------------------------------------------------------------------------------------------------
 
 
+@public()
 def full(
     shape: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -114,6 +118,7 @@ def _value_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     shape=lambda op, value, *, shape: shape,
     vjp=(lambda g: g.sum(),),
     linear=True,
+    namespace=(),
     batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
 )
 def fill(backend, out, value, *, shape: Shape):
@@ -136,6 +141,7 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
         raise DTypeError(f"{name}: {error}", op=name) from None
 
 
+@public()
 def empty(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes; read it only after writing it."""
     kind = default_float() if dtype is None else as_dtype(dtype)
@@ -145,46 +151,53 @@ def empty(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, re
     return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
+@public()
 def zeros(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(shape, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
+@public()
 def ones(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
     kind = dtype or default_float()
     return full(as_shape(shape, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
-def empty_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@public()
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`empty` with the shape, dtype and device of x."""
-    expect_tensors("empty_like", x)
-    return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+    expect_tensors("empty_like", input)
+    return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
 
 
-def zeros_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@public()
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros with the shape, dtype and device of x."""
-    return full_like(x, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def ones_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@public()
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones with the shape, dtype and device of x."""
-    return full_like(x, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
+@public()
 def full_like(
-    x: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    input: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """One value with the shape, dtype and device of x."""
-    expect_tensors("full_like", x)
-    kind, where = dtype or x.dtype, device or x.device
-    return full(x.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
+    expect_tensors("full_like", input)
+    kind, where = dtype or input.dtype, device or input.device
+    return full(input.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
 
 
 # ---- counted --------------------------------------------------------------------------------------------------------
 
 
+@public()
 def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
@@ -218,12 +231,17 @@ def arange(
     return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
 
 
-@kernel(dtype=lambda op, specs, *, count, dtype: dtype, shape=lambda op, start, step, *, count, dtype: (count,))
+@kernel(
+    dtype=lambda op, specs, *, count, dtype: dtype,
+    shape=lambda op, start, step, *, count, dtype: (count,),
+    namespace=(),
+)
 def count_up(backend, out, start, step, *, count: Size, dtype):
     """start + i * step for i = 0 .. count - 1: what `arange` calls."""
     return backend.prepare(Arange(), out, start, step)
 
 
+@public()
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -234,6 +252,7 @@ def linspace(
     return tensor(values, dtype or default_float(), device, requires_grad)
 
 
+@public()
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
     rows, columns = as_shape((n, n if m is None else m), "eye")

@@ -11,20 +11,21 @@ from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
 from minigrad.core.shape import as_int
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import FUNCTIONAL
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.assignment import set_item
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
-from minigrad.ops.indexing import index_add_along, index_select_along, out_of_range, watched, zeros_of
+from minigrad.ops.indexing import index_add, index_select, out_of_range, watched, zeros_of
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import amax, amin, sum, wide
 from minigrad.ops.views import reshape, select, unsqueeze
 from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import no_grad
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.tensor import Tensor, describe, host_array
 
 
 def _dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
@@ -39,34 +40,35 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
     dtype=_dtype,
     shape=_shape,
     vjp=(
-        lambda g, index, share, *, in_shape: index_add_along(
-            zeros_of(in_shape, g), index, g * unsqueeze(share, dim=1), dim=0
-        ),
+        lambda g, index, share, *, in_shape: index_add(zeros_of(in_shape, g), 0, index, g * unsqueeze(share, dim=1)),
         None,
         None,
     ),
     # Linear in x, but what a row learns is its share of g, and forward mode agrees with backward.
-    jvp=lambda dx, index, share: index_select_along(dx, index, dim=0) * unsqueeze(share, dim=1),
+    jvp=lambda dx, index, share: index_select(dx, 0, index) * unsqueeze(share, dim=1),
     batch=lambda x, index, share, *, batch, flags: _batch(x, index, share, batch, flags),
+    name="embedding",
+    namespace=(),
 )
-def embedding_with(backend, out, x, index, share):
+def scaled_embedding(backend, out, x, index, share):
     """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
     launch = backend.prepare(Select(0), out, x, index)
-    return watched(embedding_with, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
+    return watched(scaled_embedding, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
 
 
 def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:
     """One table: all numbers at once.  A table for each: wider rows, or with numbers for each, one after the other."""
     if not flags[0]:
         rows, shares = stretched(index, flags[1], size), stretched(share, flags[2], size)
-        return cut(embedding_with(x, reshape(rows, -1), reshape(shares, -1)), 0, rows.shape)
+        return cut(scaled_embedding(x, reshape(rows, -1), reshape(shares, -1)), 0, rows.shape)
     if not flags[1] and not flags[2]:
-        return to_front(cut(embedding_with(merged(x, (1, 0, 2), 1, 2), index, share), 1, (size, x.shape[2])), 1)
+        return to_front(cut(scaled_embedding(merged(x, (1, 0, 2), 1, 2), index, share), 1, (size, x.shape[2])), 1)
     operands = [stretched(*each, size) for each in zip((x, index, share), flags)]
-    found = [embedding_with(*[select(each, dim=0, index=k) for each in operands]) for k in range(size)]
+    found = [scaled_embedding(*[select(each, dim=0, index=k) for each in operands]) for k in range(size)]
     return stack(found) if found else zeros(0, index.shape[-1], x.shape[2], dtype=x.dtype, device=x.device)
 
 
+@composed(of=scaled_embedding, namespace=FUNCTIONAL, method=False, out=False)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -80,7 +82,6 @@ def embedding(
     Gradient: g added to each row that was read.
     Raises IndexOutOfRange for a row that is not there, ArgumentError for sparse=True.
     """
-    expect_tensors("embedding", input, weight)
     if weight.ndim != 2:
         raise ShapeError(f"embedding: the table of rows must have 2 dims, got {describe(weight)}", op="embedding")
     if not input.dtype.is_int:
@@ -96,9 +97,9 @@ def embedding(
         _shrink(weight, rows, max_norm, norm_type)
     try:
         if scale_grad_by_freq and derives(weight):
-            y = embedding_with(weight, rows, _shares(weight, rows))
+            y = scaled_embedding(weight, rows, _shares(weight, rows))
         else:
-            y = index_select_along(weight, rows, dim=0)
+            y = index_select(weight, 0, rows)
     except IndexOutOfRange as error:  # it speaks of the op, and the table, that looked first
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and derives(y):
@@ -128,8 +129,8 @@ def _shares(weight: Tensor, rows: Tensor) -> Tensor:
     """For each number, one over how often its row is named."""
     dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype  # a half cannot count far
     once = ones(rows.shape, dtype=int64, device=rows.device)
-    times = index_add_along(zeros(weight.shape[0], dtype=int64, device=rows.device), rows, once, dim=0)
-    return 1.0 / cast(index_select_along(times, rows, dim=0), dtype=dtype)
+    times = index_add(zeros(weight.shape[0], dtype=int64, device=rows.device), 0, rows, once)
+    return 1.0 / cast(index_select(times, 0, rows), dtype=dtype)
 
 
 def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None:
@@ -144,7 +145,7 @@ def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None
         raise out_of_range("embedding", int(wrong[0]), Spec(weight.layout, weight.dtype), 0)
     named = np.unique(named % n)
     with no_grad():
-        read = wide(index_select_along(weight.detach(), tensor(named, device=weight.device), dim=0))
+        read = wide(index_select(weight.detach(), 0, tensor(named, device=weight.device)))
         norms = _norms(read, float(norm_type))
         large = norms > max_norm
         mask = np.zeros(n, np.bool_)

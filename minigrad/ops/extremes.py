@@ -10,27 +10,30 @@ from typing import Any
 
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import ArgReduce, Extreme
-from minigrad.core.roles import Dim
-from minigrad.core.shape import normalize_dim, normalize_dims, numel
+from minigrad.core.roles import Dim, Flag
+from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_places
 from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import parse
-from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
+from minigrad.ops.arithmetic import maximum, minimum
+from minigrad.ops.indexing import gather, scatter_add, zeros_of
 from minigrad.ops.reduce import amax, amin
-from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.runtime.into import copy_result
+from minigrad.runtime.tensor import Tensor
 
 
-def _arg_shape(op: Op, x: Spec, *, dim: int) -> tuple[int, ...]:
-    if x.shape[dim] == 0:
+def _extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int, ...]:
+    if input.shape[dim] == 0:
         raise ShapeError(
-            f"{op.label}: {x!r} has no element along dim {dim}, so none is the largest or smallest", op=op.label
+            f"{op.label}: {input!r} has no element along dim {dim}, so none is the largest or smallest", op=op.label
         )
-    return (*x.shape[:dim], *x.shape[dim + 1 :])
+    return (*input.shape[:dim], *((1,) if keepdim else ()), *input.shape[dim + 1 :])
 
 
 def _kept(out: Spec, x: Spec, dim: int) -> Spec:
-    return Spec(out.layout.unsqueeze(dim), out.dtype)
+    """A result with length 1 at `dim`."""
+    return out if len(out.shape) == len(x.shape) else Spec(out.layout.unsqueeze(dim), out.dtype)
 
 
 def greater(best, x):
@@ -46,91 +49,85 @@ def less(best, x):
 GREATER, LESS = parse(greater), parse(less)
 
 
-@kernel(dtype=index_dtype, shape=_arg_shape, batch="along")
-def argmax_along(backend, out, x, *, dim: Dim):
-    """Position of the largest element along one dim; ties give the first, nan wins."""
-    return backend.prepare(ArgReduce(GREATER, dim), _kept(out, x, dim), x)
-
-
-@kernel(dtype=index_dtype, shape=_arg_shape, batch="along")
-def argmin_along(backend, out, x, *, dim: Dim):
-    """Position of the smallest element along one dim; ties give the first, nan wins."""
-    return backend.prepare(ArgReduce(LESS, dim), _kept(out, x, dim), x)
-
-
-def _positions(along: Any, name: str, x: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
-    """argmax or argmin over one dim, a set of dims, or all: several dims count as one, row-major."""
-    expect_tensors(name, x)
-    dims = normalize_dims(dim, x.ndim, name, x)
+def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any:
+    """argmax or argmin over all dims, or a set of dims, which count as one, row-major; None for one dim."""
+    if isinstance(dim, int) or not isinstance(input, Tensor):
+        return None
+    dims = normalize_dims(dim, input.ndim, op.op.label, input)
     if len(dims) == 1:
-        result = along(x, dim=dims[0])
-    else:
-        rest = tuple(d for d in range(x.ndim) if d not in dims)
-        flat = x.permute(rest + dims).reshape(*(x.shape[d] for d in rest), numel(tuple(x.shape[d] for d in dims)))
-        result = along(flat, dim=len(rest))
+        return op(input, dims[0], keepdim, out=out)
+    rest = tuple(d for d in range(input.ndim) if d not in dims)
+    flat = input.permute(rest + dims).reshape(
+        *(input.shape[d] for d in rest), numel(tuple(input.shape[d] for d in dims))
+    )
     if not keepdim:
-        return result
-    return result.reshape(tuple(1 if d in dims else n for d, n in enumerate(x.shape)))
+        return op(flat, len(rest), out=out)
+    found = op(flat, len(rest)).reshape(tuple(1 if d in dims else n for d, n in enumerate(input.shape)))
+    return found if out is None else copy_result(op.op, found, out)
 
 
-def argmax(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+@kernel(
+    dtype=index_dtype, shape=_extreme_shape, batch="along", method=True,
+    otherwise=lambda input, dim, keepdim, out: _over_several(argmax, input, dim, keepdim, out),
+)  # fmt: skip
+def argmax(backend, out, input: Tensor, dim: Dim = None, keepdim: Flag = False):
     """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
-    return _positions(argmax_along, "argmax", input, dim, keepdim)
+    return backend.prepare(ArgReduce(GREATER, dim), _kept(out, input, dim), input)
 
 
-def argmin(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+@kernel(
+    dtype=index_dtype, shape=_extreme_shape, batch="along", method=True,
+    otherwise=lambda input, dim, keepdim, out: _over_several(argmin, input, dim, keepdim, out),
+)  # fmt: skip
+def argmin(backend, out, input: Tensor, dim: Dim = None, keepdim: Flag = False):
     """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
-    return _positions(argmin_along, "argmin", input, dim, keepdim)
+    return backend.prepare(ArgReduce(LESS, dim), _kept(out, input, dim), input)
 
 
-def _to_places(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+def _back(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int, keepdim: bool) -> Tensor:
     """g where each value was read, along a dim that went."""
-    return scatter_add_along(zeros_of(shape, g), indices.unsqueeze(dim), g.unsqueeze(dim), dim=dim)
+    if not keepdim:
+        g, indices = g.unsqueeze(dim), indices.unsqueeze(dim)
+    return scatter_add(zeros_of(shape, g), dim, indices, g)
+
+
+def _tangent(dx: Tensor, indices: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, None]:
+    """The tangent where each value was read."""
+    if keepdim:
+        return gather(dx, dim, indices), None
+    return gather(dx, dim, indices.unsqueeze(dim)).squeeze(dim), None
 
 
 EXTREME: dict[str, Any] = {
     "dtype": values_and_places,
-    "shape": twice(_arg_shape),
+    "shape": twice(_extreme_shape),
     "outputs": ("values", "indices"),
-    "vjp": (lambda g, indices, *, in_shape, dim: _to_places(g, indices, in_shape, dim),),
-    "jvp": lambda dx, indices, *, dim: (gather_along(dx, indices.unsqueeze(dim), dim=dim).squeeze(dim), None),
+    "vjp": (lambda g, indices, *, in_shape, dim, keepdim: _back(g, indices, in_shape, dim, keepdim),),
+    "jvp": lambda dinput, indices, *, dim, keepdim: _tangent(dinput, indices, dim, keepdim),
     "batch": "along",
+    "method": True,
 }
 
 
-@kernel(**EXTREME)
-def max_along(backend, values, indices, x, *, dim: Dim):
-    """The largest element along one dim and its position; ties give the first, nan wins."""
-    return backend.prepare(Extreme(GREATER, dim), (_kept(values, x, dim), _kept(indices, x, dim)), x)
+def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> Any:
+    """max or min of all elements, or of two tensors; None for one dim."""
+    if isinstance(dim, Tensor):
+        return of_two(input, dim, out=out)
+    return over_all(input, out=out) if dim is None else None
 
 
-@kernel(**EXTREME)
-def min_along(backend, values, indices, x, *, dim: Dim):
-    """The smallest element along one dim and its position; ties give the first, nan wins."""
-    return backend.prepare(Extreme(LESS, dim), (_kept(values, x, dim), _kept(indices, x, dim)), x)
-
-
-def _extremes(along: Any, x: Tensor, dim: int, keepdim: bool) -> Any:
-    expect_tensors(along.op.label, x)
-    found = along(x, dim=dim)
-    if not keepdim or not x.ndim:
-        return found
-    d = normalize_dim(dim, x.ndim, along.op.label, x)
-    return along.op.result(*[y.unsqueeze(d) for y in found])
-
-
-def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
+@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
+def max(backend, values, indices, input: Tensor, dim: Dim = None, keepdim: Flag = False):
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
     """
-    if isinstance(dim, Tensor):
-        return input.maximum(dim)
-    return amax(input, None, keepdim) if dim is None else _extremes(max_along, input, dim, keepdim)
+    kept = (_kept(values, input, dim), _kept(indices, input, dim))
+    return backend.prepare(Extreme(GREATER, dim), kept, input)
 
 
-def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
+@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
+def min(backend, values, indices, input: Tensor, dim: Dim = None, keepdim: Flag = False):
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
-    if isinstance(dim, Tensor):
-        return input.minimum(dim)
-    return amin(input, None, keepdim) if dim is None else _extremes(min_along, input, dim, keepdim)
+    kept = (_kept(values, input, dim), _kept(indices, input, dim))
+    return backend.prepare(Extreme(LESS, dim), kept, input)

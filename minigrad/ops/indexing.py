@@ -18,7 +18,7 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, Select, SelectAdd, SelectPut
-from minigrad.core.roles import Dim
+from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
 from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
@@ -29,7 +29,7 @@ from minigrad.ops.creation import arange
 from minigrad.ops.views import expand, permute, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import Wrapped
-from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.runtime.tensor import Tensor
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -131,77 +131,105 @@ def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
 @kernel(
     dtype=_dtype,
     shape=_gather_shape,
-    vjp=(lambda g, index, *, in_shape, dim: scatter_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
-    linear=joint("x"),
+    vjp=(lambda g, index, *, in_shape, dim: scatter_add(zeros_of(in_shape, g), dim, index, g), None),
+    linear=joint("input"),
     batch="along",
+    method=True,
 )
-def gather_along(backend, out, x, index, *, dim: Dim):
-    """out[i, j, k] = x[i, index[i, j, k], k] for dim 1.  Gradient: g added where it was read."""
-    return watched(gather_along, backend, backend.prepare(Gather(dim), out, x, index), x, index, dim)
+def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
+    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read.
+
+    sparse_grad: has no effect, since gradients are dense.
+    """
+    return watched(gather, backend, backend.prepare(Gather(dim), out, input, index), input, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_scatter_shape,
-    vjp=(lambda g: g, None, lambda g, index, *, dim: gather_along(g, index, dim=dim)),
-    linear=joint("x", "src"),
+    vjp=(lambda g: g, None, lambda g, index, *, dim: gather(g, dim, index)),
+    linear=joint("input", "src"),
     batch="along",
+    method=True,
+    in_place=True,
 )
-def scatter_add_along(backend, out, x, index, src, *, dim: Dim):
-    """x with src added at the positions of `gather`.  Gradient: g, and g gathered."""
-    return watched(scatter_add_along, backend, backend.prepare(ScatterAdd(dim), out, x, index, src), x, index, dim)
+def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
+    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
+
+    Gradient: g, and g gathered.
+    """
+    launch = backend.prepare(ScatterAdd(dim), out, input, index, src)
+    return watched(scatter_add, backend, launch, input, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_select_shape,
-    vjp=(lambda g, index, *, in_shape, dim: index_add_along(zeros_of(in_shape, g), index, g, dim=dim), None),
-    linear=joint("x"),
-    batch=lambda x, index, *, dim, batch, flags: _select_batch(x, index, dim, flags),
+    vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
+    linear=joint("input"),
+    batch=lambda input, index, *, dim, batch, flags: _select_batch(input, index, dim, flags),
+    method=True,
 )
-def index_select_along(backend, out, x, index, *, dim: Dim):
-    """The slices of x along `dim` that a 1-d index names.  Gradient: g added back slice by slice."""
-    return watched(index_select_along, backend, backend.prepare(Select(dim), out, x, index), x, index, dim)
+def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
+    """The slices of input along `dim` that the 1-d `index` names, in its order.
+
+    Gradient: g added back slice by slice.
+    """
+    return watched(index_select, backend, backend.prepare(Select(dim), out, input, index), input, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_add_shape,
-    vjp=(lambda g: g, None, lambda g, index, *, dim: index_select_along(g, index, dim=dim)),
-    linear=joint("x", "src"),
-    batch=lambda x, index, src, *, dim, batch, flags: _add_batch(x, index, src, dim, flags, batch),
+    vjp=(lambda g: g, None, lambda g, index, *, dim: index_select(g, dim, index)),
+    linear=joint("input", "source"),
+    batch=lambda input, index, source, *, dim, batch, flags: _add_batch(input, index, source, dim, flags, batch),
+    method=True,
+    in_place=True,
+    otherwise=lambda input, dim, index, source, alpha, out: (
+        None if alpha == 1 else index_add(input, dim, index, source * alpha, out=out)
+    ),
 )
-def index_add_along(backend, out, x, index, src, *, dim: Dim):
-    """x with the slices of src added along `dim` where a 1-d index says.  Gradient: g, and g's slices."""
-    return watched(index_add_along, backend, backend.prepare(SelectAdd(dim), out, x, index, src), x, index, dim)
+def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
+    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
+
+    Gradient: g, and g's slices times alpha.
+    """
+    launch = backend.prepare(SelectAdd(dim), out, input, index, source)
+    return watched(index_add, backend, launch, input, index, dim)
 
 
 @kernel(
     dtype=_dtype,
     shape=_add_shape,
     vjp=(
-        lambda g, index, *, src_shape, dim: index_copy_along(g, index, zeros_of(src_shape, g), dim=dim),
+        lambda g, index, *, source_shape, dim: index_copy(g, dim, index, zeros_of(source_shape, g)),
         None,
-        lambda g, index, *, x_shape, dim: _standing(index_select_along(g, index, dim=dim), index, x_shape[dim], dim),
+        lambda g, index, *, input_shape, dim: _standing(index_select(g, dim, index), index, input_shape[dim], dim),
     ),
-    linear=joint("x", "src"),
-    batch=lambda x, index, src, *, dim, batch, flags: _copy_batch(x, index, src, dim, flags, batch),
+    linear=joint("input", "source"),
+    batch=lambda input, index, source, *, dim, batch, flags: _copy_batch(input, index, source, dim, flags, batch),
+    method=True,
+    in_place=True,
 )
-def index_copy_along(backend, out, x, index, src, *, dim: Dim):
-    """x with the slices of src in the place of those along `dim` that a 1-d index names; of equal positions the last
-    stands.  Gradient: g without these slices, and g's slices, of equal positions for the last alone."""
-    copy, put = backend.prepare(Copy(), out, x), backend.prepare(SelectPut(dim), out, index, src)
-    bounds, size, within = bounds_of(backend, index), x.shape[dim], x.layout == out.layout
+def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
+    """input with the slices of source along `dim` instead of those that the 1-d `index` names.
 
-    def launch(first: Any, places: Any, source: Any, result: Any) -> bool:
-        # The result may be x itself, so nothing is written where a position does not exist.
+    Of equal positions the last slice stands.  Gradient: g without these slices for input, and g's slices for source,
+    0 for one that does not stand.
+    """
+    copy, put = backend.prepare(Copy(), out, input), backend.prepare(SelectPut(dim), out, index, source)
+    bounds, size, within = bounds_of(backend, index), input.shape[dim], input.layout == out.layout
+
+    def launch(first: Any, places: Any, values: Any, result: Any) -> bool:
+        # The result may be the input itself, so nothing is written where a position does not exist.
         if not all(-size <= k < size for k in bounds(places)):
             return True
         if first is not result or not within:
             copy(first, result)
-        return bool(put(places, source, result))
+        return bool(put(places, values, result))
 
-    return watched(index_copy_along, backend, launch, x, index, dim)
+    return watched(index_copy, backend, launch, input, index, dim)
 
 
 def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
@@ -210,8 +238,8 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
     if n < 2:
         return g
     order = arange(n, device=g.device)
-    last = index_copy_along(zeros_of((size,), order), index, order, dim=0)
-    stands = eq(index_select_along(last, index, dim=0), order)
+    last = index_copy(zeros_of((size,), order), 0, index, order)
+    stands = eq(index_select(last, 0, index), order)
     return where(reshape(stands, (n, *(1,) * (g.ndim - dim - 1))), g, 0.0)
 
 
@@ -221,12 +249,12 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
 def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
     """Slices for each of a batch: a dim further, or with an index of its own for each all in one, or a gather."""
     if not flags[1]:
-        return index_select_along(x, index, dim=dim + 1)
+        return index_select(x, dim + 1, index)
     if not flags[0]:
-        flat = index_select_along(x, reshape(index, -1), dim=dim)
+        flat = index_select(x, dim, reshape(index, -1))
         return to_front(cut(flat, dim, index.shape), dim)
     shape = (*x.shape[: dim + 1], index.shape[1], *x.shape[dim + 2 :])
-    return gather_along(x, _spread(index, dim, shape), dim=dim + 1)
+    return gather(x, dim + 1, _spread(index, dim, shape))
 
 
 def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
@@ -239,23 +267,21 @@ def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, si
     """Slices added for each of a batch."""
     x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
     if flags[1]:
-        return scatter_add_along(x, _spread(index, dim, src.shape), src, dim=dim + 1)
-    return index_add_along(x, index, src, dim=dim + 1)
+        return scatter_add(x, dim + 1, _spread(index, dim, src.shape), src)
+    return index_add(x, dim + 1, index, src)
 
 
 def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
     """Slices put for each of a batch; with positions of its own for each, the batch and the dim are one."""
     x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
     if not flags[1]:
-        return index_copy_along(x, index, src, dim=dim + 1)
+        return index_copy(x, dim + 1, index, src)
     n = x.shape[dim + 1]
     check_positions("index_copy", index, Spec(x.layout, x.dtype), dim + 1)
     order = (0, dim + 1, *[d for d in range(1, x.ndim) if d != dim + 1])
     x, src = permute(x, dims=order), permute(src, dims=order)
     places = remainder(index, n) + reshape(arange(size, device=index.device) * n, (size, 1))
-    flat = index_copy_along(
-        reshape(x, (size * n, *x.shape[2:])), reshape(places, -1), reshape(src, (-1, *src.shape[2:])), dim=0
-    )
+    flat = index_copy(reshape(x, (size * n, *x.shape[2:])), 0, reshape(places, -1), reshape(src, (-1, *src.shape[2:])))
     return permute(reshape(flat, x.shape), dims=tuple([order.index(d) for d in range(x.ndim)]))
 
 
@@ -267,41 +293,3 @@ def check_positions(label: str, index: Tensor, x: Spec, dim: int) -> None:
     for k in bounds_of(backend, Spec(index.layout, index.dtype))(index.storage.buffer) if index.numel() else ():
         if not -size <= k < size:
             raise out_of_range(label, k, x, dim)
-
-
-# ---- public ---------------------------------------------------------------------------------------------------------
-
-
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others."""
-    expect_tensors("gather", input)
-    return gather_along(input, index, dim=dim)
-
-
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
-    expect_tensors("scatter_add", input)
-    return scatter_add_along(input, index, src, dim=dim)
-
-
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of input along `dim` that the 1-d `index` names, in its order."""
-    expect_tensors("index_select", input)
-    return index_select_along(input, index, dim=dim)
-
-
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
-    expect_tensors("index_add", input, index, source)
-    src = source if alpha == 1 else source * alpha
-    return index_add_along(input, index, src, dim=dim)
-
-
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """input with the slices of source along `dim` in the place of those that the 1-d `index` names.
-
-    Where a position comes again, the last slice stands.  Gradient: g elsewhere for input, and g's slices for source,
-    0 for one that does not stand.
-    """
-    expect_tensors("index_copy", input, index, source)
-    return index_copy_along(input, index, source, dim=dim)

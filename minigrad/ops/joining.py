@@ -8,14 +8,13 @@ from typing import Any
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
-from minigrad.core.roles import Dim, Size
+from minigrad.core.roles import Along, Dim, NewDim, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import common
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.views import narrow, select
-from minigrad.runtime.dispatch import apply
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -51,8 +50,11 @@ def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: i
     linear=True,
     batch="along",
 )
-def cat_along(backend, out, *tensors, dim: Dim):
-    """The operands one after another along `dim`.  Gradient: each gets its part of g."""
+def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
+    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g.
+
+    Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
+    """
     return backend.prepare(Join(dim), out, *tensors)
 
 
@@ -72,46 +74,17 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     shape=_stack_shape,
     vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
     linear=True,
-    batch=lambda *tensors, dim: stack_along(*tensors, dim=dim + 1),
+    batch=lambda *tensors, dim: stack(tensors, dim + 1),
 )
-def stack_along(backend, out, *tensors, dim: Size):
-    """The operands side by side along a new dim.  Gradient: each gets its part of g."""
+def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
+    """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
     return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
 
 
-def as_list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors to join.  Raises ArgumentError for none, and for what is no list or tuple of tensors."""
-    items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
-    several = bool(items) and isinstance(tensors, (list, tuple))
-    if several and (PLAIN.issuperset(map(type, items)) or all(isinstance(x, Tensor) for x in items)):
-        return items
-    shown = ", ".join(describe(x) for x in items) or "nothing"
-    raise ArgumentError(f"{name}: expected one tensor or more in a list, got {shown}", op=name)
-
-
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors joined along an existing dim; their dtypes promote.
-
-    Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
-    """
-    items = as_list("cat", tensors)
-    params = {"dim": normalize_dim(dim, items[0].ndim, "cat", items[0])}
-    joined: Tensor = apply(cat_along.op, tuple(items), params)  # type: ignore[attr-defined]
-    return joined
-
-
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new dim."""
-    items = as_list("stack", tensors)
-    params = {"dim": normalize_dim(dim, items[0].ndim + 1, "stack", items[0])}
-    joined: Tensor = apply(stack_along.op, tuple(items), params)  # type: ignore[attr-defined]
-    return joined
-
-
-def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+@composed(out=False)
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
-    expect_tensors("split", x)
-    d = normalize_dim(dim, x.ndim, "split", x)
+    x, d = tensor, normalize_dim(dim, tensor.ndim, "split", tensor)
     n = x.shape[d]
     if not isinstance(split_size_or_sections, (list, tuple)):
         size = as_int(split_size_or_sections, "the size", "split")
@@ -126,19 +99,20 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
     return tuple(narrow(x, dim=d, start=s, length=length) for s, length in zip(starts, sizes, strict=True))
 
 
-def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+@composed(out=False)
+def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
-    expect_tensors("chunk", x)
+    x = input
     if as_int(chunks, "the number of chunks", "chunk") <= 0:
         raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
     d = normalize_dim(dim, x.ndim, "chunk", x)
     return split(x, -(-x.shape[d] // chunks) or [0] * chunks, d)
 
 
-def repeat(x: Tensor, *sizes: Any) -> Tensor:
-    """x repeated sizes[d] times along each dim; more sizes than dims add dims in front."""
-    expect_tensors("repeat", x)
-    counts = as_shape(sizes, "repeat")
+@composed(out=False)
+def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
+    """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
+    x, counts = input, as_shape((repeats,), "repeat")
     if len(counts) < x.ndim:
         raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")
     shape = (1,) * (len(counts) - x.ndim) + x.shape

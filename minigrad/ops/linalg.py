@@ -6,24 +6,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from minigrad.backends.base import Backend, Launch
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Product
+from minigrad.core.roles import Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.core.strides import stretched_strides
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import common, each
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
 from minigrad.ops.views import reshape
-from minigrad.runtime.dispatch import lane
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 Shape = tuple[int, ...]
 
@@ -105,69 +102,64 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
     dtype=matmul_dtype,
     shape=matmul_shape,
     vjp=(
-        lambda g, b, *, a_shape: left_gradient(g, b, a_shape),
-        lambda g, a, *, b_shape: right_gradient(g, a, b_shape),
+        lambda g, other, *, input_shape: left_gradient(g, other, input_shape),
+        lambda g, input, *, other_shape: right_gradient(g, input, other_shape),
     ),
-    linear=each("a", "b"),
+    linear=each("input", "other"),
     batch="product",
+    method=True,
 )
-def matmul_nd(backend, out, a, b):
-    """The product of matrices and vectors: what `matmul` calls.  Gradient: g @ b.T and a.T @ g."""
-    result, left, right = as_matrices(out, a, b)
+def matmul(backend, out, input: Tensor, other: Tensor):
+    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result.
+
+    Leading dims broadcast.  Gradient: g @ other.T and input.T @ g.
+    Raises ShapeError for scalars and for inner sizes that differ.
+    """
+    result, left, right = as_matrices(out, input, other)
     return backend.prepare(Product(), result, left, right)
 
 
-_multiply = lane(matmul_nd.op)  # type: ignore[attr-defined]
-
-
-def matmul(a: Tensor, b: Tensor) -> Tensor:
-    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result.
-
-    Raises ShapeError for scalars and for inner sizes that differ.
-    """
-    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
-        expect_tensors("matmul", *(x for x in (a, b) if not isinstance(x, np.ndarray)))
-    product: Tensor = _multiply(a, b)
-    return product
-
-
-def dot(a: Tensor, b: Tensor) -> Tensor:
+@composed()
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The inner product of two vectors of one length."""
-    _need("dot", a, b, (1, 1))
-    return matmul(a, b)
+    _need("dot", input, tensor, (1, 1))
+    return matmul(input, tensor)
 
 
-def mv(a: Tensor, b: Tensor) -> Tensor:
+@composed()
+def mv(input: Tensor, vec: Tensor) -> Tensor:
     """Matrix times vector."""
-    _need("mv", a, b, (2, 1))
-    return matmul(a, b)
+    _need("mv", input, vec, (2, 1))
+    return matmul(input, vec)
 
 
-def mm(a: Tensor, b: Tensor) -> Tensor:
+@composed()
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """Matrix times matrix, no batch dims."""
-    _need("mm", a, b, (2, 2))
-    return matmul(a, b)
+    _need("mm", input, mat2, (2, 2))
+    return matmul(input, mat2)
 
 
-def bmm(a: Tensor, b: Tensor) -> Tensor:
+@composed()
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices, one by one; the batch is the first of three dims."""
-    _need("bmm", a, b, (3, 3))
-    if a.shape[0] != b.shape[0]:
+    _need("bmm", input, mat2, (3, 3))
+    if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
-            f"bmm: {describe(a)} @ {describe(b)}: the first dims, {a.shape[0]} and {b.shape[0]}, must be equal",
-            op="bmm",
-        )
-    return matmul(a, b)
+            f"bmm: {describe(input)} @ {describe(mat2)}: the first dims, {input.shape[0]} and {mat2.shape[0]}, must be "
+            f"equal", op="bmm",
+        )  # fmt: skip
+    return matmul(input, mat2)
 
 
-def outer(a: Tensor, b: Tensor) -> Tensor:
+@composed()
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The product of every element of a vector with every element of another."""
-    _need("outer", a, b, (1, 1))
-    return a.unsqueeze(1) * b.unsqueeze(0)
+    _need("outer", input, vec2, (1, 1))
+    return input.unsqueeze(1) * vec2.unsqueeze(0)
 
 
 def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
-    expect_tensors(name, a, b)
     if (a.ndim, b.ndim) != dims:
         raise ShapeError(
             f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}"
@@ -225,9 +217,11 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
     ),
     linear=each(("c", "a"), ("c", "b")),
+    name="addmm",
+    namespace=(),
     batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
 )
-def addmm_nd(backend, out, c, a, b, *, alpha, beta):
+def add_product(backend, out, c, a, b, *, alpha, beta):
     """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
 
     With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
@@ -237,66 +231,57 @@ def addmm_nd(backend, out, c, a, b, *, alpha, beta):
 
 def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, size: int, flags: Flags) -> Tensor:
     """The product for each of a batch, and what is added to it."""
-    product = batched_product(_multiply, a, b, flags[1:], size) if flags[1] or flags[2] else matmul(a, b)
+    product = batched_product(matmul, a, b, flags[1:], size) if flags[1] or flags[2] else matmul(a, b)
     y = product if alpha == 1 else product * alpha
     rank = product.ndim - (flags[1] or flags[2])
     y = y + ranked(c, flags[0], rank, size) * beta if beta else y
     return stretched(y, y.ndim > rank, size)
 
 
-def plain(factor: Any) -> Any:
-    """A NumPy number as Python's, which a plan is kept under."""
-    return factor.item() if isinstance(factor, np.generic) else factor
-
-
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+@composed(of=add_product, in_place=True)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read.
 
     Gradient: beta * g, alpha * g @ mat2.T and alpha * mat1.T @ g.
     Raises ShapeError for factors that are no matrices or do not fit, DTypeError for bool.
     """
-    expect_tensors("addmm", input)
     _need("addmm", mat1, mat2, (2, 2))
-    return addmm_nd(input, mat1, mat2, alpha=plain(alpha), beta=plain(beta))
+    return add_product(input, mat1, mat2, alpha=alpha, beta=beta)
 
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+@composed(in_place=True)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
-    expect_tensors("baddbmm", input)
     _need("baddbmm", batch1, batch2, (3, 3))
-    return addmm_nd(input, batch1, batch2, alpha=plain(alpha), beta=plain(beta))
+    return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
 
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+@composed(in_place=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """beta * input + alpha * mat @ vec: see `addmm`."""
-    expect_tensors("addmv", input)
     _need("addmv", mat, vec, (2, 1))
-    return addmm_nd(input, mat, vec, alpha=plain(alpha), beta=plain(beta))
+    return add_product(input, mat, vec, alpha=alpha, beta=beta)
 
 
 def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    return _addmm_dtype(op, specs, alpha=1, beta=1)
+    return common(specs) if len(specs) == 2 else _addmm_dtype(op, specs, alpha=1, beta=1)
 
 
-def _linear_shape(op: Op, x: Spec, weight: Spec, bias: Spec) -> Shape:
-    _check_linear(repr(x), x.shape, repr(weight), weight.shape)
-    if bias.shape not in ((weight.shape[0],), ()):
+def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape:
+    if len(weight.shape) != 2:
+        raise ShapeError(f"linear: the weight must have 2 dims (out, in), got {weight!r}", op="linear")
+    if not input.shape or input.shape[-1] != weight.shape[1]:
+        raise ShapeError(
+            f"linear: the last dim of the input {input!r} must equal the second dim of the weight {weight!r}, "
+            f"{weight.shape[1]}", op="linear", lhs=input.shape, rhs=weight.shape,
+        )  # fmt: skip
+    if bias is not None and bias.shape not in ((weight.shape[0],), ()):
         raise ShapeError(
             f"linear: the bias {bias!r} must have shape ({weight.shape[0]},), an element for each row of the weight "
             f"{weight!r}",
             op="linear",
         )
-    return (*x.shape[:-1], weight.shape[0])
-
-
-def _check_linear(x: str, shape: Shape, weight: str, matrix: Shape) -> None:
-    if len(matrix) != 2:
-        raise ShapeError(f"linear: the weight must have 2 dims (out, in), got {weight}", op="linear")
-    if not shape or shape[-1] != matrix[1]:
-        raise ShapeError(
-            f"linear: the last dim of the input {x} must equal the second dim of the weight {weight}, {matrix[1]}",
-            op="linear", lhs=shape, rhs=matrix,
-        )  # fmt: skip
+    return (*input.shape[:-1], weight.shape[0])
 
 
 def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
@@ -309,39 +294,36 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
 @kernel(
     dtype=_linear_dtype,
     shape=_linear_shape,
-    vjp=(lambda g, weight: g @ weight, lambda g, x: weight_gradient(g, x), lambda g: g),
-    linear=each(("x", "bias"), ("weight", "bias")),
-    batch=lambda x, weight, bias, *, batch, flags: _linear_batch(x, weight, bias, batch, flags),
+    vjp=(lambda g, weight: g @ weight, lambda g, input: weight_gradient(g, input), lambda g: g),
+    linear=each(("input", "bias"), ("weight", "bias")),
+    batch=lambda input, weight, bias, *, batch, flags: _linear_batch(input, weight, bias, batch, flags),
+    namespace=FUNCTIONAL,
 )
-def linear_with(backend, out, x, weight, bias):
-    """x @ weight.T + bias in one kernel.  Gradient: g @ weight, g.T @ x over all rows, and g summed over all rows."""
-    launch = _added(backend, out, bias, x, Spec(weight.layout.transpose(0, 1), weight.dtype), 1, 1)
+def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = None):
+    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
+
+    Gradient: g @ weight, g.T @ input over all rows, and g summed over all rows.
+    Raises ShapeError for sizes that do not fit.
+    """
+    matrix = Spec(weight.layout.transpose(0, 1), weight.dtype)
+    if bias is None:
+        result, left, right = as_matrices(out, input, matrix)
+        return backend.prepare(Product(), result, left, right)
+    launch = _added(backend, out, bias, input, matrix, 1, 1)
     return lambda a, b, c, buffer: launch(c, a, b, buffer)
 
 
-def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor, size: int, flags: Flags) -> Tensor:
+def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor | None, size: int, flags: Flags) -> Tensor:
     """A batch of inputs is more rows; one of weights or biases is a product, and a sum."""
-    if flags == (True, False, False):
-        return linear_with(x, weight, bias)
+    if not flags[1] and not flags[2]:
+        return linear(x, weight, bias)
     rank = x.ndim - flags[0]
     lead = x.shape[flags[0] : -1]
     if flags[1]:
         rows = reshape(x, (*x.shape[: flags[0]], -1 if x.numel() else 0, x.shape[-1])) if rank != 2 else x
-        product = batched_product(_multiply, rows, weight.mT, flags[:2], size)
+        product = batched_product(matmul, rows, weight.mT, flags[:2], size)
         product = reshape(product, (size, *lead, weight.shape[1]))
     else:
         product = matmul(x, weight.mT)
-    return stretched(product + ranked(bias, flags[2], rank, size), True, size)
-
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
-
-    Gradient: see `matmul`; that of the bias is g summed over all leading dims.
-    Raises ShapeError for sizes that do not fit.
-    """
-    if bias is not None:
-        return linear_with(input, weight, bias)
-    expect_tensors("linear", input, weight)
-    _check_linear(describe(input), input.shape, describe(weight), weight.shape)
-    return matmul(input, weight.mT)
+    y = product if bias is None else product + ranked(bias, flags[2], rank, size)
+    return stretched(y, True, size)

@@ -14,6 +14,8 @@ from minigrad.backends.base import Backend
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.shape import as_int
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.record import schema
 from minigrad.declare.rows import picks
 from minigrad.declare.rules import common, refuse
@@ -27,7 +29,7 @@ from minigrad.ops.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, host_array
+from minigrad.runtime.tensor import Tensor, describe, host_array
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -82,7 +84,7 @@ def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor
 
 def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The loss for each of a batch: rows one by one, then each sum or mean over its own."""
-    loss = cross_entropy_along(x, target, ignore=ignore, reduction="none")
+    loss = cross_entropy_rows(x, target, ignore=ignore, reduction="none")
     own = tuple(range(1, target.ndim))
     if reduction == "none" or (reduction == "sum" and not own):
         return loss
@@ -136,26 +138,29 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
 
 
 @picks(
-    LOG_SOFTMAX, slope=SOFTMAX, dtype=_dtype, check=_in_range,
-    jvp=lambda dx, x, target, *, ignore, reduction: _cross_tangent(dx, x, target, ignore, reduction),
-    batch=lambda x, target, *, ignore, reduction: _cross_batch(x, target, ignore, reduction),
+    LOG_SOFTMAX, slope=SOFTMAX, name="cross_entropy", namespace=(), dtype=_dtype, check=_in_range,
+    jvp=lambda dinput, input, target, *, ignore, reduction: _cross_tangent(dinput, input, target, ignore, reduction),
+    batch=lambda input, target, *, ignore, reduction: _cross_batch(input, target, ignore, reduction),
     back_vjp=(
-        lambda g0, x, target, *, ignore, reduction: _cross_tangent(g0, x, target, ignore, reduction),
-        lambda g0, g, x, target, *, ignore, reduction: _cross_bend(g0, g, x, target, ignore, reduction),
+        lambda g0, input, target, *, ignore, reduction: _cross_tangent(g0, input, target, ignore, reduction),
+        lambda g0, g, input, target, *, ignore, reduction: _cross_bend(g0, g, input, target, ignore, reduction),
         None,
     ),
-    back_jvp=lambda dx, g, x, target, *, ignore, reduction: _cross_bend(dx, g, x, target, ignore, reduction),
-    back_batch=lambda g, x, target, *, ignore, reduction: _cross_back_batch(g, x, target, ignore, reduction),
+    back_jvp=lambda dinput, g, input, target, *, ignore, reduction: _cross_bend(
+        dinput, g, input, target, ignore, reduction
+    ),
+    back_batch=lambda g, input, target, *, ignore, reduction: _cross_back_batch(g, input, target, ignore, reduction),
 )  # fmt: skip
-def cross_entropy_along(x, target, *, ignore, reduction):
-    """-log_softmax(x) at the class of each row of the last dim.  Gradient: softmax(x), minus 1 at the class."""
-    picked, counts, _ = _picked(log_softmax(x, -1), target, ignore, x.ndim - 1)
-    return _reduced(-picked, cast(counts, dtype=x.dtype), reduction)
+def cross_entropy_rows(input, target, *, ignore, reduction):
+    """-log_softmax(input) at the class of each row of the last dim.  Gradient: softmax(input), minus 1 at the class."""
+    picked, counts, _ = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
+    return _reduced(-picked, cast(counts, dtype=input.dtype), reduction)
 
 
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
+@composed(of=cross_entropy_rows, namespace=FUNCTIONAL, method=False, out=False)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -189,7 +194,7 @@ def cross_entropy(
     if weight is None and smooth == 0.0:
         _expect_classes("cross_entropy", x, target, dim)
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
-        return cross_entropy_along(rows, target, ignore=ignore, reduction=reduction)
+        return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
     logs = log_softmax(x, dim)
     loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
     if smooth:
@@ -199,6 +204,7 @@ def cross_entropy(
     return _reduced(loss, share, reduction)
 
 
+@composed(namespace=FUNCTIONAL, method=False, out=False)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -221,13 +227,12 @@ def _named(name: str, size_average: bool | None, reduce: bool | None, reduction:
         return reduction
     mean = size_average is None or size_average
     chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
-    warnings.warn(f"{name}: size_average and reduce are out of use; write reduction={chosen!r}", stacklevel=3)
+    warnings.warn(f"{name}: size_average and reduce are out of use; write reduction={chosen!r}", stacklevel=4)
     return chosen
 
 
 def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, int]:
     """Checks that both losses share; x as a float, and its class dim."""
-    expect_tensors(name, x, target)
     if reduction not in REDUCTIONS:
         raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
     if x.ndim == 0:
@@ -235,10 +240,8 @@ def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None, re
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     dim = 0 if x.ndim == 1 else 1
-    if weight is not None:
-        expect_tensors(name, weight)
-        if weight.shape != (x.shape[dim],):
-            raise ShapeError(f"{name}: {describe(weight)} must have one entry for each class of {describe(x)}", op=name)
+    if weight is not None and weight.shape != (x.shape[dim],):
+        raise ShapeError(f"{name}: {describe(weight)} must have one entry for each class of {describe(x)}", op=name)
     return x, dim
 
 

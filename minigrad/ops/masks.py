@@ -13,15 +13,15 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.dtype import bool_
 from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Tally
-from minigrad.core.roles import Size
+from minigrad.core.roles import Flag, Size
 from minigrad.core.shape import broadcast_shapes, numel
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.compare import ne, where
-from minigrad.ops.indexing import index_select_along
+from minigrad.ops.indexing import index_select
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import sum
 from minigrad.ops.scan import cumsum
@@ -38,13 +38,13 @@ def _parts(mask: Tensor) -> int:
     return pieces(mask.numel(), PART)[1]
 
 
-@kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,))
+@kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,), namespace=())
 def tally(backend, out, mask, *, parts: Size):
     """How many elements of a mask hold before each of equal parts of it, and at the end how many there are."""
     return backend.prepare(Tally(parts), out, mask)
 
 
-@kernel(dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count,))
+@kernel(dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count,), namespace=())
 def locate(backend, out, mask, starts, *, count: Size):
     """Row-major positions of the `count` elements of a mask that hold; `starts` is its tally."""
     return backend.prepare(Locate(), out, mask, starts)
@@ -78,7 +78,7 @@ def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
     """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
-    return index_select_along(flat, places_of(mask), dim=dim)
+    return index_select(flat, dim, places_of(mask))
 
 
 def _ranks(mask: Tensor) -> Tensor:
@@ -118,9 +118,9 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
+@composed()
+def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
-    expect_tensors("nonzero", input)
     mask = input if input.dtype is bool_ else ne(input, 0)
     places = places_of(mask.reshape(1) if mask.ndim == 0 else mask)
     columns = []
@@ -133,6 +133,7 @@ def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     return stack(columns, 1) if columns else places.reshape(places.shape[0], 1)[:, :0]
 
 
+@composed()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
     shape = _expect_mask("masked_select", input, mask)
@@ -141,7 +142,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return choose(wide, 0, whole) if shape else choose(wide.reshape(1), 0, whole.reshape(1))
 
 
-def masked_fill(input: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
+@composed(out=False)
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays.
 
     Gradient: g where the mask does not hold; for a value the sum of the rest.
@@ -150,6 +152,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     return where(mask, _filling("masked_fill", input, value), input)
 
 
+@public(namespace=(), method=True)
 def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     """`masked_fill` in place."""
     if _expect_mask("masked_fill_", x, mask) != x.shape:
@@ -166,6 +169,7 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
     return cast(value, dtype=x.dtype)
 
 
+@composed(out=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the elements of `source`, in their order, where `mask` holds; the two broadcast.
 
@@ -189,4 +193,4 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     wide = expand(input, shape=shape)
     if wanted == 0:  # none of source is used, and its gradient is 0
         return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=input.dtype), wide)
-    return where(whole, index_select_along(source.reshape(-1), _ranks(whole), dim=0).reshape(shape), wide)
+    return where(whole, index_select(source.reshape(-1), 0, _ranks(whole)).reshape(shape), wide)

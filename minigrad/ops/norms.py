@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.shape import as_shape
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.record import schema
 from minigrad.declare.rows import rows
 from minigrad.declare.rules import joint
@@ -25,7 +27,7 @@ from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # from 1 to the next
 
@@ -46,16 +48,16 @@ def _ones(x: Tensor, value: float = 1.0) -> Tensor:
 def _layer_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
     x = stretched(x, flags[0], size)
     if not flags[1] and not flags[2]:
-        return layer_norm_with(x, weight, bias, eps=eps)
-    y = layer_norm_with(x, _ones(x), _ones(x, 0.0), eps=eps)
+        return layer_norm_rows(x, weight, bias, eps=eps)
+    y = layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)
     return y * _beside(weight, flags[1], x, size) + _beside(bias, flags[2], x, size)
 
 
 def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
     x = stretched(x, flags[0], size)
     if not flags[1]:
-        return rms_norm_with(x, weight, eps=eps)
-    return rms_norm_with(x, _ones(x), eps=eps) * _beside(weight, True, x, size)
+        return rms_norm_rows(x, weight, eps=eps)
+    return rms_norm_rows(x, _ones(x), eps=eps) * _beside(weight, True, x, size)
 
 
 def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
@@ -73,7 +75,7 @@ def _columns(x: Tensor) -> Tensor:
 
 
 def _layer_sums_batch(g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    return _columns(g * layer_norm_with(x, _ones(x), _ones(x, 0.0), eps=eps)), _columns(g)
+    return _columns(g * layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)), _columns(g)
 
 
 def _layer_gradients_batch(
@@ -84,7 +86,7 @@ def _layer_gradients_batch(
 
 
 def _rms_sums_batch(g: Tensor, x: Tensor, eps: float) -> Tensor:
-    return _columns(g * rms_norm_with(x, _ones(x), eps=eps))
+    return _columns(g * rms_norm_rows(x, _ones(x), eps=eps))
 
 
 def _rms_gradients_batch(
@@ -113,7 +115,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
 
 
 @rows(
-    LAYER_NORM, slope=LAYER_NORM_SLOPE, linear=joint("weight", "bias"),
+    LAYER_NORM, slope=LAYER_NORM_SLOPE, name="layer_norm", namespace=(), out=False, linear=joint("weight", "bias"),
     jvp=lambda dx, x, weight, *, eps: _tangent("layer_norm", dx, x, eps, True) * weight,
     batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
     batches={
@@ -124,14 +126,14 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
             g, x, weight, eps, batch, flags),
     },
 )  # fmt: skip
-def layer_norm_with(x, weight, bias, *, eps):
+def layer_norm_rows(x, weight, bias, *, eps):
     """Rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
     deviation = x - mean(x, -1, keepdim=True)
     return deviation * (mean(deviation * deviation, -1, keepdim=True) + eps).rsqrt() * weight + bias
 
 
 @rows(
-    RMS_NORM, slope=RMS_NORM_SLOPE, linear=joint("weight"),
+    RMS_NORM, slope=RMS_NORM_SLOPE, name="rms_norm", namespace=(), out=False, linear=joint("weight"),
     jvp=lambda dx, x, weight, *, eps: _tangent("rms_norm", dx, x, eps, False) * weight,
     batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
     batches={
@@ -140,14 +142,13 @@ def layer_norm_with(x, weight, bias, *, eps):
         "gradients": lambda g, x, weight, *, eps, batch, flags: _rms_gradients_batch(g, x, weight, eps, batch, flags),
     },
 )  # fmt: skip
-def rms_norm_with(x, weight, *, eps):
+def rms_norm_rows(x, weight, *, eps):
     """Rows of the last dim over the root of their mean square, times a weight."""
     return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight
 
 
 def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *params: Tensor | None) -> Tensor:
     """x with the normalised dims as one, after the checks that both normalisations share."""
-    expect_tensors(name, x, *(p for p in params if p is not None))
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
         raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
@@ -169,6 +170,7 @@ def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
     return p if p.ndim == 1 else p.reshape(n)
 
 
+@composed(of=layer_norm_rows, namespace=FUNCTIONAL, method=False, out=False)
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int] | int,
@@ -183,10 +185,11 @@ def layer_norm(
     x = _flat_rows("layer_norm", input, normalized_shape, weight, bias)
     expect_numbers("layer_norm", eps=eps)
     kind = next((p for p in (weight, bias) if p is not None), x)
-    result = layer_norm_with(x, _line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x), eps=float(eps))
+    result = layer_norm_rows(x, _line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x), eps=float(eps))
     return result if x is input else result.reshape(input.shape)
 
 
+@composed(of=rms_norm_rows, namespace=FUNCTIONAL, method=False, out=False)
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -197,5 +200,5 @@ def rms_norm(
     x = _flat_rows("rms_norm", input, normalized_shape, weight)
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
     step = STEPS.get(x.dtype.name, 0.0) if eps is None else float(eps)
-    result = rms_norm_with(x, _line(weight, 1.0, x, x), eps=step)
+    result = rms_norm_rows(x, _line(weight, 1.0, x, x), eps=step)
     return result if x is input else result.reshape(input.shape)

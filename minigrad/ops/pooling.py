@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from minigrad.core.shape import pooled_size
+from minigrad.core.window import Window
+from minigrad.declare.decorators import composed
+from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.convolution import IntOrInts, per_dim
 from minigrad.ops.creation import tensor
-from minigrad.ops.indexing import index_select_along
+from minigrad.ops.indexing import index_select
 from minigrad.ops.reduce import sum, wide
-from minigrad.ops.windows import avg_pool_with, max_pool_indices, max_pool_with
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.ops.windows import avg_pool, max_pool, max_pool_indices
+from minigrad.runtime.tensor import Tensor, describe
 
 Ints = tuple[int, ...]
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def max_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -28,6 +33,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -42,6 +48,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def max_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -50,6 +57,7 @@ def max_pool3d(
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def avg_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
@@ -58,6 +66,7 @@ def avg_pool1d(
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@composed(namespace=FUNCTIONAL, out=False, method=False)
 def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -73,6 +82,7 @@ def avg_pool2d(
     )
 
 
+@composed(namespace=FUNCTIONAL, out=False, method=False)
 def avg_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -83,11 +93,13 @@ def avg_pool3d(
     )
 
 
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
     return _adaptive("adaptive_avg_pool1d", 1, input, output_size)
 
 
+@composed(namespace=FUNCTIONAL, out=False, method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m).
 
@@ -96,6 +108,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive("adaptive_avg_pool2d", 2, input, output_size)
 
 
+@composed(namespace=FUNCTIONAL, out=False, method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
     return _adaptive("adaptive_avg_pool3d", 3, input, output_size)
@@ -106,9 +119,8 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 def _check(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> dict[str, Ints]:
-    """The parameters of a pooling op, checked."""
-    expect_tensors(name, x)
+) -> Window:
+    """The windows of a pooling op, checked."""
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
@@ -125,20 +137,20 @@ def _check(
     size = tuple(pooled_size(*part, bool(ceil_mode)) for part in parts)
     if any(n < 1 for n in size):
         raise ShapeError(f"{name}: a window that reaches over {reach} does not fit into {describe(x)}", op=name)
-    return {"size": size, "window": taps, "stride": steps, "padding": pads, "dilation": spread}
+    return Window(size, taps, steps, pads, spread)
 
 
 def _max_pool(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     return_indices: bool,
 ) -> Any:  # fmt: skip
-    params = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
+    windows = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     if return_indices:
-        found: Any = max_pool_indices(image, **params)
+        found: Any = max_pool_indices(image, window=windows)
         values, indices = found
         return (values, indices) if x.ndim == dims + 2 else (values.squeeze(0), indices.squeeze(0))
-    y = max_pool_with(image, **params)
+    y = max_pool(image, window=windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
@@ -146,17 +158,16 @@ def _avg_pool(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, ceil_mode: bool, pad_counts: bool,
     divisor: int | None,
 ) -> Tensor:  # fmt: skip
-    params: dict[str, Any] = _check(name, dims, x, window, stride, padding, 1, ceil_mode)
-    del params["dilation"]
+    windows = _check(name, dims, x, window, stride, padding, 1, ceil_mode)
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
         raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    y = avg_pool_with(image, **params, pad_counts=bool(pad_counts), divisor=divisor)
+    windows = replace(windows, pad_counts=bool(pad_counts), divisor=None if divisor is None else int(divisor))
+    y = avg_pool(image, window=windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
 def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
-    expect_tensors(name, x)
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(given) != dims:
         raise ShapeError(
@@ -187,7 +198,7 @@ def _means(x: Tensor, m: int) -> Tensor:
     counts = -(-np.arange(1, m + 1) * n // m) - first
     steps = np.arange(counts.max())
     places = np.minimum(first[:, None] + steps, n - 1)
-    windows = index_select_along(x, tensor(places.reshape(-1), device=x.device), dim=x.ndim - 1)
+    windows = index_select(x, x.ndim - 1, tensor(places.reshape(-1), device=x.device))
     inside = tensor(steps < counts[:, None], device=x.device)
     total = sum(where(inside, windows.reshape(*x.shape[:-1], *places.shape), 0.0), -1)
     return total / tensor(counts, dtype=x.dtype, device=x.device)

@@ -45,6 +45,7 @@ def _dense(x: Tensor) -> Tensor:
         ),
     ),
     linear=joint("whole", "part"),
+    namespace=(),
     batch=lambda whole, part, *, size, stride, storage_offset, batch: put(
         whole, part, size=(batch, *size), stride=(numel(whole.shape[1:]), *stride), storage_offset=storage_offset
     ),

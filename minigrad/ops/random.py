@@ -25,7 +25,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.requests import Random
 from minigrad.core.roles import Shape
 from minigrad.core.shape import as_int, as_shape, numel
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
 from minigrad.ops.creation import expect_numbers, leaf
@@ -82,6 +82,7 @@ def drawing_from(generator: Generator) -> Iterator[None]:
         _of_thread.generator = before
 
 
+@public()
 def manual_seed(seed: int) -> Generator:
     """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
     return generator_of_thread().manual_seed(seed)
@@ -90,6 +91,7 @@ def manual_seed(seed: int) -> Generator:
 @kernel(
     dtype=lambda op, specs, *, kind, shape, dtype: dtype,
     shape=lambda op, state, limits, *, kind, shape, dtype: shape,
+    namespace=(),
 )
 def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
     """Random numbers of a stream, from the place on that `state` says: see `Random` in core/requests.py."""
@@ -144,6 +146,7 @@ def _expect_room(name: str, kind: DType, **numbers: float) -> None:
             raise ArgumentError(f"{name}: {word} = {value} is more than {kind} holds", op=name)
 
 
+@public()
 def rand(
     *shape: int | Sequence[int],
     generator: Generator | None = None,
@@ -156,6 +159,7 @@ def rand(
     return _drawn("uniform", as_shape(shape, "rand"), kind, device, 0.0, 1.0, generator, requires_grad)
 
 
+@public()
 def randn(
     *shape: int | Sequence[int],
     generator: Generator | None = None,
@@ -168,6 +172,7 @@ def randn(
     return _drawn("normal", as_shape(shape, "randn"), kind, device, 0.0, 1.0, generator, requires_grad)
 
 
+@public()
 def uniform(
     shape: int | Sequence[int], low: float, high: float, *, generator: Generator | None = None,
     dtype: Any = None, device: Any = None,
@@ -182,6 +187,7 @@ def uniform(
     return _drawn("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator, requires_grad)
 
 
+@public()
 def normal(
     shape: int | Sequence[int], mean: float, std: float, *, generator: Generator | None = None,
     dtype: Any = None, device: Any = None,
@@ -196,6 +202,7 @@ def normal(
     return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
 
 
+@public()
 def randint(
     low: int, high: int | None = None, size: int | Sequence[int] = (), *, generator: Generator | None = None,
     dtype: Any = None,
@@ -216,18 +223,21 @@ def randint(
     return _drawn("integer", as_shape((size,), "randint"), kind, device, low, high, generator)
 
 
+@public()
 def rand_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`rand` with the shape, dtype and device of x."""
     expect_tensors("rand_like", x)
     return rand(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
+@public()
 def randn_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """`randn` with the shape, dtype and device of x."""
     expect_tensors("randn_like", x)
     return randn(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
 
 
+@public()
 def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
     """A random order of 0 .. n-1 (int64), by sorting random keys."""
     (n,) = as_shape(n, "randperm")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
-from minigrad.core.dtype import as_dtype, default_float, float32
+from minigrad.core.dtype import float32
+from minigrad.core.roles import Dims, Flag, Scalar
 from minigrad.core.shape import normalize_dims
 from minigrad.core.strides import stretched_strides
-from minigrad.declare.decorators import reduction
+from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.rules import logical, mean_dtype, promote, widen
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops import views
 from minigrad.ops.creation import ones_like
 from minigrad.ops.joining import cat
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
@@ -177,8 +177,10 @@ def prod(acc, x):
     return acc * x
 
 
-def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+@composed(out=False, namespace=())
+def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+    x = input
     if x.shape == tuple(shape):
         return x
     dims = stretched_dims(x.shape, tuple(shape))
@@ -207,34 +209,21 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 # ---- composed -------------------------------------------------------------------------------------------------------
 
 
-def as_float(x: Tensor, dtype: Any, name: str) -> Tensor:
-    """x in `dtype`, or for integers in the default float: differences of unsigned numbers would wrap."""
-    expect_tensors(name, x)
-    if dtype is not None:
-        kind = as_dtype(dtype)
-        if not kind.is_float:
-            raise DTypeError(f"{name}: {describe(x)} needs a floating dtype for its result, got {kind}", op=name)
-        return x.to(kind)
-    return x if x.dtype.is_float else x.to(default_float())
-
-
-def var(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+@composed()
+def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    expect_tensors("var", input)
-    dims = normalize_dims(dim, input.ndim, "var", input)
+    dims = dim
     if not input.dtype.is_float:
         raise DTypeError(f"var: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op="var")
-    if not isinstance(correction, (int, float)):
-        raise ArgumentError(f"var: the correction for {describe(input)} must be a number, got {correction!r}", op="var")
     n = _count(input.shape, dims)
     deviation = wide(input) - mean(wide(input), dims, keepdim=True)
     squares = sum(deviation * deviation, dims, keepdim)
     return (squares / float(n - correction if n > correction else 0)).to(input.dtype)
 
 
-def std(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+@composed()
+def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    expect_tensors("std", input)
     return _root(var(wide(input), dim, correction, keepdim)).to(input.dtype)
 
 
@@ -244,24 +233,22 @@ def _root(squares: Tensor) -> Tensor:
     return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
 
 
-def logsumexp(input: Tensor, dim: int | Sequence[int] | None, keepdim: bool = False) -> Tensor:
+@composed(floats=True)
+def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
     """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
-    expect_tensors("logsumexp", input)
-    dims = normalize_dims(dim, input.ndim, "logsumexp", input)
+    dims = dim
     if _count(input.shape, dims) == 0:
         raise ShapeError(
             f"logsumexp: {describe(input)} has no element along dims {dims}, and the logarithm of nothing is undefined"
         )
-    input = as_float(input, None, "logsumexp")
     top = wide(amax(input.detach(), dims, keepdim=True))
     shift = top.isfinite().where_cond(top, 0.0)
     total = (sum((wide(input) - shift).exp(), dims, keepdim=True).log() + shift).to(input.dtype)
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))
 
 
+@composed(floats=True)
 def norm(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
     """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
-    expect_tensors("norm", input)
     dims = normalize_dims(dim, input.ndim, "norm", input)
-    input = as_float(input, None, "norm")
     return _root(sum(wide(input) * wide(input), dims, keepdim)).to(input.dtype)

@@ -12,21 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import RunningExtreme, Scan
-from minigrad.core.roles import Dim, Flag
+from minigrad.core.roles import Cast, Dim, Flag
 from minigrad.declare.decorators import kernel
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_places, widen
 from minigrad.kernels.scalar import parse
-from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
-from minigrad.ops.indexing import gather_along, scatter_add_along, zeros_of
+from minigrad.ops.indexing import gather, scatter_add, zeros_of
 from minigrad.ops.joining import cat
 from minigrad.ops.views import expand, narrow
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.runtime.tensor import Tensor
 
 
 def _sum_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -82,14 +81,33 @@ LINE = declared(running_line, "zero", order="sequential")
 @kernel(
     dtype=_sum_dtype,
     shape=same_shape,
-    vjp=(lambda g, *, dim, reverse: cumsum_along(g, dim=dim, reverse=not reverse),),
-    linear=joint("x"),
+    vjp=(lambda g, *, dim: reversed_cumsum(g, dim),),
+    linear=joint("input"),
     batch="along",
+    method=True,
+    in_place=True,
 )
-def cumsum_along(backend, out, x, *, dim: Dim, reverse: Flag = False):
-    """Sums of all elements up to each along `dim`, or from each on.  Gradient: the sum of g the other way."""
-    compute = np.dtype(x.dtype.accumulator)
-    return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, reverse), _flipped(x, dim, reverse))
+def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
+    """Sums of all elements up to each along `dim`.
+
+    DTypes: bool and integers give int64; with `dtype` the input is converted first, and the result has it.
+    Gradient: the sums of g from each on.
+    """
+    return backend.prepare(Scan(SUM, np.dtype(input.dtype.accumulator), dim), out, input)
+
+
+@kernel(
+    dtype=_sum_dtype,
+    shape=same_shape,
+    vjp=(lambda g, *, dim: cumsum(g, dim),),
+    linear=joint("input"),
+    batch="along",
+    namespace=(),
+)
+def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
+    """Sums of all elements from each on along `dim`.  Gradient: the sums of g up to each."""
+    compute = np.dtype(input.dtype.accumulator)
+    return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, True), _flipped(input, dim, True))
 
 
 def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
@@ -107,6 +125,7 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
         ),
     ),
     linear=joint("x"),
+    namespace=(),
     jvp=lambda dfactor, factor, y, *, dim, reverse: recurrence(
         dfactor * _moved(y, dim, not reverse, 0.0), factor, dim=dim, reverse=reverse
     ),
@@ -127,13 +146,15 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(
     dtype=_sum_dtype,
     shape=same_shape,
-    vjp=(lambda g, x, y, *, dim: _cumprod_rule(g, x, y, dim),),
-    jvp=lambda dx, x, y, *, dim: recurrence(dx * _moved(y, dim, True, 1.0), x, dim=dim),
+    vjp=(lambda g, input, y, *, dim: _cumprod_rule(g, input, y, dim),),
+    jvp=lambda dinput, input, y, *, dim: recurrence(dinput * _moved(y, dim, True, 1.0), input, dim=dim),
     batch="along",
+    method=True,
+    in_place=True,
 )
-def cumprod_along(backend, out, x, *, dim: Dim):
-    """Products of all elements up to each along `dim`.  Gradient: exact with zeros too."""
-    return backend.prepare(Scan(PRODUCT, np.dtype(x.dtype.accumulator), dim), out, x)
+def cumprod(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
+    """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+    return backend.prepare(Scan(PRODUCT, np.dtype(input.dtype.accumulator), dim), out, input)
 
 
 def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -148,12 +169,13 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
 @kernel(
     dtype=floating,
     shape=same_shape,
-    vjp=(lambda g, x, y, *, dim: _logcumsumexp_rule(g, x, y, dim),),
+    vjp=(lambda g, input, y, *, dim: _logcumsumexp_rule(g, input, y, dim),),
     batch="along",
+    method=True,
 )
-def logcumsumexp_along(backend, out, x, *, dim: Dim):
-    """log(cumsum(exp(x))) along `dim`, without leaving the logarithm."""
-    return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, x)
+def logcumsumexp(backend, out, input: Tensor, dim: Dim):
+    """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+    return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, input)
 
 
 # ---- running extremes -----------------------------------------------------------------------------------------------
@@ -174,7 +196,7 @@ NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
 
 def _to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The gradient of a running extreme: g added where each value was read."""
-    return scatter_add_along(zeros_of(g.shape, g), indices, g, dim=dim)
+    return scatter_add(zeros_of(g.shape, g), dim, indices, g)
 
 
 RUNNING: dict[str, Any] = {
@@ -182,62 +204,25 @@ RUNNING: dict[str, Any] = {
     "shape": twice(same_shape),
     "outputs": ("values", "indices"),
     "vjp": (lambda g, indices, *, dim: _to_places(g, indices, dim),),
-    "jvp": lambda dx, indices, *, dim: (gather_along(dx, indices, dim=dim), None),
+    "jvp": lambda dinput, indices, *, dim: (gather(dinput, dim, indices), None),
     "batch": "along",
+    "method": True,
 }
 
 
 @kernel(**RUNNING)
-def cummax_along(backend, values, indices, x, *, dim: Dim):
-    """The largest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
-    return backend.prepare(RunningExtreme(NOT_LESS, dim), (values, indices), x)
-
-
-@kernel(**RUNNING)
-def cummin_along(backend, values, indices, x, *, dim: Dim):
-    """The smallest of all elements up to each along `dim`, and where it is: the last of ties, nan wins."""
-    return backend.prepare(RunningExtreme(NOT_GREATER, dim), (values, indices), x)
-
-
-# ---- the public forms -----------------------------------------------------------------------------------------------
-
-
-def _in_dtype(name: str, x: Tensor, dtype: Any) -> Tensor:
-    """x, in `dtype` where one is given."""
-    expect_tensors(name, x)
-    return x if dtype is None else cast(x, dtype=as_dtype(dtype))
-
-
-def cumsum(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Sums of all elements up to each along `dim`.
-
-    DTypes: bool and integers give int64; with `dtype` x is converted first, and the
-    result has it.  Gradient: the sums of g from each on.
-    """
-    return _in_dtype("cumsum", cumsum_along(_in_dtype("cumsum", input, dtype), dim=dim), dtype)
-
-
-def cumprod(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
-    return _in_dtype("cumprod", cumprod_along(_in_dtype("cumprod", input, dtype), dim=dim), dtype)
-
-
-def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log(cumsum(exp(x))) along `dim`, without overflow.  Floats only."""
-    expect_tensors("logcumsumexp", input)
-    return logcumsumexp_along(input, dim=dim)
-
-
-def cummax(input: Tensor, dim: int) -> Any:
+def cummax(backend, values, indices, input: Tensor, dim: Dim):
     """The largest of all elements up to each along `dim`, and where it is: (values, indices).
 
     Ties give the last position; nan wins.  Gradient: g added where the value was read.
     """
-    expect_tensors("cummax", input)
-    return cummax_along(input, dim=dim)
+    return backend.prepare(RunningExtreme(NOT_LESS, dim), (values, indices), input)
 
 
-def cummin(input: Tensor, dim: int) -> Any:
-    """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
-    expect_tensors("cummin", input)
-    return cummin_along(input, dim=dim)
+@kernel(**RUNNING)
+def cummin(backend, values, indices, input: Tensor, dim: Dim):
+    """The smallest of all elements up to each along `dim`, and where it is: (values, indices).
+
+    Ties give the last position; nan wins.  Gradient: g added where the value was read.
+    """
+    return backend.prepare(RunningExtreme(NOT_GREATER, dim), (values, indices), input)

@@ -8,25 +8,24 @@ the higher orders.  The compiler may re-order the additions of a row's sums, ali
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from minigrad.core.roles import Dim
+from minigrad.core.roles import Cast, Dim
 from minigrad.core.rows import RowFn, Total
-from minigrad.core.shape import normalize_dim
-from minigrad.declare.decorators import scalar
+from minigrad.declare.decorators import composed, scalar
+from minigrad.declare.names import MG
 from minigrad.declare.rows import rows
-from minigrad.ops.reduce import amax, as_float, sum, wide
-from minigrad.runtime.tensor import Tensor, expect_tensors
+from minigrad.ops.reduce import amax, sum, wide
+from minigrad.runtime.tensor import Tensor
 
 
 @scalar
-def _itself(x):
-    return x
+def _itself(input):
+    return input
 
 
 @scalar
-def _exp_below(x, peak):
-    return math.exp(x - peak)
+def _exp_below(input, peak):
+    return math.exp(input - peak)
 
 
 @scalar
@@ -40,8 +39,8 @@ def _log(total):
 
 
 @scalar
-def _softmax_of(x, peak, scale):
-    return math.exp(x - peak) * scale
+def _softmax_of(input, peak, scale):
+    return math.exp(input - peak) * scale
 
 
 @scalar
@@ -50,8 +49,8 @@ def _softmax_again(kept, scale):
 
 
 @scalar
-def _log_softmax_of(x, peak, log):
-    return (x - peak) - log
+def _log_softmax_of(input, peak, log):
+    return (input - peak) - log
 
 
 @scalar
@@ -75,8 +74,10 @@ def _log_softmax_slope(g, y, total):
 
 
 _PEAK = Total("peak", "max", _itself)
-SOFTMAX = RowFn("softmax", ("x",), (_PEAK, Total("scale", "sum", _exp_below, _inverse)), _softmax_of, _softmax_again)
-LOG_SOFTMAX = RowFn("log_softmax", ("x",), (_PEAK, Total("log", "sum", _exp_below, _log)), _log_softmax_of)
+SOFTMAX = RowFn(
+    "softmax", ("input",), (_PEAK, Total("scale", "sum", _exp_below, _inverse)), _softmax_of, _softmax_again
+)
+LOG_SOFTMAX = RowFn("log_softmax", ("input",), (_PEAK, Total("log", "sum", _exp_below, _log)), _log_softmax_of)
 SOFTMAX_SLOPE = RowFn("softmax_backward", ("g", "y"), (Total("total", "sum", _product),), _softmax_slope)
 LOG_SOFTMAX_SLOPE = RowFn("log_softmax_backward", ("g", "y"), (Total("total", "sum", _gradient),), _log_softmax_slope)
 
@@ -101,12 +102,18 @@ def _log_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
     SOFTMAX,
     slope=SOFTMAX_SLOPE,
     vjp=(lambda g, y, *, dim: softmax_slope(g, y, dim),),
-    jvp=lambda dx, y, *, dim: softmax_slope(dx, y, dim),  # its Jacobian is symmetric
+    jvp=lambda dinput, y, *, dim: softmax_slope(dinput, y, dim),  # its Jacobian is symmetric
     batch="along",
+    method=True,
+    floats=True,
 )
-def softmax_along(x, *, dim: Dim):
-    """exp(x) / sum(exp(x)) along `dim`.  Gradient: y * (g - sum(g * y))."""
-    e = _shifted(x, dim).exp()
+def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
+    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows.
+
+    DTypes: `dtype` if given, else the input's own, integers the default float; halves are computed in float32.
+    Gradient: y * (g - sum(g * y)).  Special values: a row of -inf gives nan.
+    """
+    e = _shifted(input, dim).exp()
     return e / sum(e, dim, keepdim=True)
 
 
@@ -114,40 +121,18 @@ def softmax_along(x, *, dim: Dim):
     LOG_SOFTMAX,
     slope=LOG_SOFTMAX_SLOPE,
     vjp=(lambda g, y, *, dim: _log_slope(g, y, dim),),
-    jvp=lambda dx, y, *, dim: dx - sum(dx * y.exp(), dim, keepdim=True),
+    jvp=lambda dinput, y, *, dim: dinput - sum(dinput * y.exp(), dim, keepdim=True),
     batch="along",
+    method=True,
+    floats=True,
 )
-def log_softmax_along(x, *, dim: Dim):
-    """x - log(sum(exp(x))) along `dim`.  Gradient: g - exp(y) * sum(g)."""
-    shifted = _shifted(x, dim)
+def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
+    """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    shifted = _shifted(input, dim)
     return shifted - sum(shifted.exp(), dim, keepdim=True).log()
 
 
-def _along(function: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
-    """A function of rows along a dim."""
-    name = function.op.label
-    expect_tensors(name, input)
-    if dtype is not None or not input.dtype.is_float:  # checked before a copy is made
-        dim = normalize_dim(dim, input.ndim or 1, name, input)
-    result: Tensor = function(as_float(input, dtype, name), dim=dim)
-    return result
-
-
-def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows.
-
-    DTypes: `dtype` if given, else x's own, integers the default float; halves are computed in float32.
-    Gradient: y * (g - sum(g * y)).  Special values: a row of -inf gives nan.
-    """
-    return _along(softmax_along, input, dim, dtype)
-
-
-def log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """log(softmax(x)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
-    return _along(log_softmax_along, input, dim, dtype)
-
-
-def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """softmax(-x)."""
-    expect_tensors("softmin", input)
-    return softmax(-as_float(input, dtype, "softmin"), dim)
+@composed(namespace=MG, floats=True, out=False, method=False)
+def softmin(input: Tensor, dim: Dim, dtype: Cast = None) -> Tensor:
+    """softmax(-input)."""
+    return softmax(-input, dim)

@@ -20,10 +20,10 @@ from minigrad.errors import (
     ShapeError,
 )
 from minigrad.ops.creation import tensor
-from minigrad.ops.indexing import index_select_along
+from minigrad.ops.indexing import index_select
 from minigrad.ops.masks import choose
 from minigrad.ops.places import as_one, side_by_side
-from minigrad.ops.views import index_with
+from minigrad.ops.views import basic_index
 from minigrad.runtime.data import host_numbers, nested_shape
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.levels import Wrapped, level_of
@@ -32,7 +32,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
 FULL_LIMIT = 1024
 _full: dict[Any, Entries] = {}  # indices of values of transforms in full, by number of dims and as they were written
-INDEX: Op = index_with.op  # type: ignore[attr-defined]
+INDEX: Op = basic_index.op  # type: ignore[attr-defined]
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:
@@ -114,14 +114,14 @@ def in_full(x: Tensor, items: list[Any]) -> Entries:
 
 def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
     """x[..., positions, ...]: the dims of an n-d index tensor take the place of `dim`."""
-    flat = index_select_along(x, positions.reshape(-1), dim=dim)
+    flat = index_select(x, dim, positions.reshape(-1))
     return flat if positions.ndim == 1 else flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
 
 
 def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
     """The view that the basic indices make, and the index tensors with the dim that each stands at."""
     entries, gathers = entries_of(x, index)
-    return (index_with(x, index=entries) if entries.count(WHOLE) < len(entries) else x), gathers
+    return (basic_index(x, index=entries) if entries.count(WHOLE) < len(entries) else x), gathers
 
 
 def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from minigrad.declare.decorators import elementwise
+from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import to_float
 
 
@@ -68,7 +69,7 @@ def cosh(x):
     return math.cosh(x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, y: g * (1.0 - y * y),))
+@elementwise(namespace=(MG, FUNCTIONAL), dtype=to_float, vjp=(lambda g, y: g * (1.0 - y * y),))
 def tanh(x):
     """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
     return math.tanh(x)

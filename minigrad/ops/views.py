@@ -12,9 +12,9 @@ from typing import Any
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
-from minigrad.core.roles import WHOLE, Along, Index, Order, ViewDim, ViewDims, ViewShape
+from minigrad.core.roles import WHOLE, Along, Dim, Index, ManyDims, Order, StretchedShape, ViewDim, ViewDims, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
-from minigrad.declare.decorators import handed_on, kernel, view
+from minigrad.declare.decorators import composed, handed_on, kernel, public, view
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.runtime.dispatch import apply, run_view
@@ -46,6 +46,7 @@ def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params
     shape=_put_back_shape,
     vjp=(lambda g, *, view, params: _look_again(g, view, params),),
     linear=True,
+    namespace=(),
     batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
 )
 def put_back(backend, out, g, *, shape, view, params):
@@ -92,9 +93,9 @@ def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Ten
 
 
 @view(vjp=(lambda g, *, dims: permute(g, dims=inverse_permutation(dims)),))
-def permute(layout, *, dims: Order):
+def permute(input: Layout, dims: Order):
     """The dims in another order.  Gradient: the inverse order."""
-    return layout.permute(dims)
+    return input.permute(dims)
 
 
 PERMUTE: Op = permute.op  # type: ignore[attr-defined]
@@ -119,61 +120,64 @@ def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
-def transpose(layout, *, dim0: ViewDim, dim1: ViewDim):
+def transpose(input: Layout, dim0: ViewDim, dim1: ViewDim):
     """Two dims swapped.  Gradient: swapped back."""
-    return layout.transpose(dim0, dim1)
+    return input.transpose(dim0, dim1)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def squeeze(layout, *, dim: ViewDims = None):
+def squeeze(input: Layout, dim: ViewDims = None):
     """Without dims of length 1: all of them, or those named that have it."""
-    return layout.squeeze(dim)
+    return input.squeeze(dim)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
-def unsqueeze(layout, *, dim: ViewDim):
+def unsqueeze(input: Layout, dim: ViewDim):
     """With a dim of length 1 at position `dim`."""
-    return layout.unsqueeze(dim)
+    return input.unsqueeze(dim)
 
 
 @view(
     vjp=(lambda g, *, in_shape: reshape(g, in_shape),),
-    jvp=lambda dx, *, y_shape: reshape(dx, y_shape),  # the strides of a tangent are its own
-    batch=lambda x, *, shape, batch: reshape(x, (batch, *Layout.contiguous(x.shape[1:]).view(shape).shape)),
+    jvp=lambda dinput, *, y_shape: reshape(dinput, y_shape),  # the strides of a tangent are its own
+    name="view",
+    namespace=(),
+    method=False,
+    batch=lambda input, *, shape, batch: reshape(input, (batch, *Layout.contiguous(input.shape[1:]).view(shape).shape)),
 )
-def as_view(layout, *, shape: ViewShape):
+def as_view(input: Layout, shape: ViewShape):
     """Another shape over the same memory; raises ShapeError when the strides do not allow it."""
-    return layout.view(shape)
+    return input.view(shape)
 
 
 AS_VIEW = as_view.op  # type: ignore[attr-defined]
 
 
 @view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
-def flip(layout, *, dims: ViewDims):
+def flip(input: Layout, dims: ManyDims):
     """Reversed along each of `dims`, by negative strides."""
-    return layout.flip(dims)
+    return input.flip(dims)
 
 
 @view(
     vjp=(lambda g, *, in_shape: g.sum_to(in_shape),),
-    batch=lambda x, *, shape, batch: _expanded_batch(x, shape, batch),
+    batch=lambda input, *, shape, batch: _expanded_batch(input, shape, batch),
 )
-def expand(layout, *, shape: ViewShape):
+def expand(input: Layout, shape: ViewShape):
     """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
-    return layout.expand(shape)
+    return input.expand(shape)
 
 
-@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),))
-def stretch(layout, *, dims: ViewDims, shape: ViewShape):
+@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=(), method=False)
+def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
     """A folded tensor over the shape that it was folded from, by strides of 0 along `dims`.
 
     Gradient: summed over `dims`.
     """
-    if len(layout.shape) < len(shape):
+    if len(input.shape) < len(shape):
         for d in dims:
-            layout = layout.unsqueeze(d)
-    return layout.expand(shape)
+            input = input.unsqueeze(d)
+    return input.expand(shape)
 
 
 def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
@@ -188,72 +192,81 @@ def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
 
 @view(vjp=(lambda g, *, in_shape, dim, start, length: _adjoint(
     g, narrow, in_shape, dim=dim, start=start, length=length),))  # fmt: skip
-def narrow(layout, *, dim: ViewDim, start: Along, length: Along):
+def narrow(input: Layout, dim: ViewDim, start: Along, length: Along):
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
-    return layout.narrow(dim, start, length)
+    return input.narrow(dim, start, length)
 
 
 @view(vjp=(lambda g, *, in_shape, dim, index: _adjoint(g, select, in_shape, dim=dim, index=index),))
-def select(layout, *, dim: ViewDim, index: Along):
+def select(input: Layout, dim: ViewDim, index: Along):
     """One position along `dim`, which goes.  Gradient: zeros around g."""
-    return layout.select(dim, index)
+    return input.select(dim, index)
 
 
-@view(vjp=(lambda g, *, in_shape, index: _adjoint(g, index_with, in_shape, index=index),))
-def index_with(layout, *, index: Index):
+@view(
+    name="index",
+    vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),),
+    namespace=(),
+    method=False,
+)
+def basic_index(input: Layout, index: Index):
     """What ints, slices and None say of the dims, from the first: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
     dim = 0
     for item in index:
         if item.__class__ is int:
-            layout = layout.select(dim, item)
+            input = input.select(dim, item)
             continue
         if item is None:
-            layout = layout.unsqueeze(dim)
+            input = input.unsqueeze(dim)
         elif item != WHOLE:
             start, stop, step = item
-            layout = layout.slice(dim, start, stop, 1 if step is None else step)
+            input = input.slice(dim, start, stop, 1 if step is None else step)
         dim += 1
-    return layout
+    return input
 
 
 @view(vjp=(lambda g, *, in_shape, offset, dim1, dim2: _adjoint(
     g, diagonal, in_shape, offset=offset, dim1=dim1, dim2=dim2),))  # fmt: skip
-def diagonal(layout, *, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
+def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
     """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
-    return layout.diagonal(offset, dim1, dim2)
+    return input.diagonal(offset, dim1, dim2)
 
 
-@view(vjp=(lambda g, *, in_shape, dim, size, step: _adjoint(g, unfold, in_shape, dim=dim, size=size, step=step),))
-def unfold(layout, *, dim: ViewDim, size: Along, step: Along):
+@view(vjp=(lambda g, *, in_shape, dimension, size, step: _adjoint(
+    g, unfold, in_shape, dimension=dimension, size=size, step=step),))  # fmt: skip
+def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
-    return layout.unfold(dim, size, step)
+    return input.unfold(dimension, size, step)
 
 
 @view(
     beyond=True,
+    namespace=(),
+    method=False,
     vjp=(
         lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
             g, as_strided, in_shape, size=size, stride=stride, storage_offset=storage_offset
         ),
     ),
-    jvp=lambda dx, *, size, stride, storage_offset: _look_again(
-        dx, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
+    jvp=lambda dinput, *, size, stride, storage_offset: _look_again(
+        dinput, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
     ),
     # The strides are those of one operand, dense from 0 on, as its gradient takes them.
-    batch=lambda x, *, size, stride, storage_offset, batch: _look_again(
-        x,
+    batch=lambda input, *, size, stride, storage_offset, batch: _look_again(
+        input,
         _strided(),
-        (("size", (batch, *size)), ("stride", (numel(x.shape[1:]), *stride)), ("storage_offset", storage_offset)),
+        (("size", (batch, *size)), ("stride", (numel(input.shape[1:]), *stride)), ("storage_offset", storage_offset)),
     ),
 )
-def as_strided(layout, *, size, stride, storage_offset=0):
+def as_strided(input: Layout, size, stride, storage_offset=0):
     """Any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
-    return layout.as_strided(size, stride, storage_offset)
+    return input.as_strided(size, stride, storage_offset)
 
 
 # ---- reshape: a view if it can be, a copy if not --------------------------------------------------------------------
 
 
+@public(method=True)
 def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
     expect_tensors("reshape", x)
@@ -292,9 +305,10 @@ def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Te
     return run_view(AS_VIEW, plan_for(AS_VIEW, (x,), {"shape": wanted}, (x.layout, x.dtype, x.device, shape)), x)
 
 
-def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+@composed(out=False)
+def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
     """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
-    expect_tensors("flatten", x)
+    x = input
     whole = start_dim.__class__ is end_dim.__class__ is int and start_dim == 0 and end_dim == -1
     if whole and x.numel():
         return reshape(x, -1)
@@ -314,6 +328,21 @@ def _product(sizes: tuple[int, ...]) -> int:
     for n in sizes:
         result *= n
     return result
+
+
+@composed(out=False)
+def movedim(input: Tensor, source: Dim, destination: Dim) -> Tensor:
+    """A view with one dim moved to another position."""
+    order = [d for d in range(input.ndim) if d != source]
+    return permute(input, dims=(*order[:destination], source, *order[destination:]))
+
+
+@composed(out=False)
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+    if input.ndim > 2:
+        raise ShapeError(f"t: expected at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
+    return full_transpose(input)
 
 
 def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:

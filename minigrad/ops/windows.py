@@ -3,7 +3,7 @@
 A window's largest element is the first of equals, in row-major order, and its gradient goes there; nan is larger than
 all.  The padding counts as -inf for the largest, as 0 for the mean.  Every order of derivative follows from pairs of
 ops that are each other's adjoint: `max_pool_back` puts elements where the largest are, `max_pool_pick` takes them from
-there, `avg_pool_with` and `avg_pool_back` are the mean and its spreading.  `pooling.py` is what users call.
+there, `avg_pool` and `avg_pool_back` are the mean and its spreading.  `pooling.py` is what users call.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import AvgPool, MaxPool
+from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
@@ -39,150 +40,97 @@ def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _sized(op: Op, x: Spec, *others: Spec, size: Ints, **params: Any) -> Ints:
-    return (*x.shape[:2], *size)
+def _sized(op: Op, x: Spec, *others: Spec, window: Window) -> Ints:
+    return (*x.shape[:2], *window.size)
 
 
 # ---- the largest ----------------------------------------------------------------------------------------------------
 
 
+def _max_request(part: str, window: Window) -> MaxPool:
+    return MaxPool(part, window.taps, window.stride, window.padding, window.dilation)
+
+
 @kernel(
     dtype=_numbers,
     shape=_sized,
-    vjp=(
-        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
-            g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
-        ),
-    ),
-    jvp=lambda dx, x, *, size, window, stride, padding, dilation: max_pool_pick(
-        dx, x.detach(), size=size, window=window, stride=stride, padding=padding, dilation=dilation
-    ),
-    batch=lambda x, *, size, window, stride, padding, dilation: folded(
-        max_pool_with, (x,), size=size, window=window, stride=stride, padding=padding, dilation=dilation
-    ),
+    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window=window.to(x.shape[2:])),),
+    jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window=window),
+    batch=lambda x, *, window: folded(max_pool, (x,), window=window),
+    namespace=(),
 )
-def max_pool_with(backend, out, x, *, size, window, stride, padding, dilation):
+def max_pool(backend, out, x, *, window):
     """The largest element of each window.  Gradient: g where the first largest is."""
-    return backend.prepare(MaxPool("values", window, stride, padding, dilation), out, x)
+    return backend.prepare(_max_request("values", window), out, x)
 
 
 @kernel(
     dtype=_numbers_and_positions,
     shape=twice(_sized),
     outputs=("values", "indices"),
-    vjp=(
-        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
-            g, x.detach(), size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
-        ),
-    ),
-    batch=lambda x, *, size, window, stride, padding, dilation: folded(
-        max_pool_indices, (x,), size=size, window=window, stride=stride, padding=padding, dilation=dilation
-    ),
+    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window=window.to(x.shape[2:])),),
+    batch=lambda x, *, window: folded(max_pool_indices, (x,), window=window),
+    namespace=(),
 )
-def max_pool_indices(backend, values, indices, x, *, size, window, stride, padding, dilation):
+def max_pool_indices(backend, values, indices, x, *, window):
     """The largest element of each window, and where in its plane, counted row by row, the first such element is."""
-    return backend.prepare(MaxPool("places", window, stride, padding, dilation), (values, indices), x)
+    return backend.prepare(_max_request("places", window), (values, indices), x)
 
 
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(
-        lambda g, x, *, output_shape, window, stride, padding, dilation: max_pool_pick(
-            g, x, size=output_shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
-        ),
-        None,
-    ),
+    vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window=window.to(output_shape[2:])), None),
     linear=joint("output"),
-    batch=lambda output, x, *, size, window, stride, padding, dilation: folded(
-        max_pool_back,
-        (
-            output,
-            x,
-        ),
-        size=size,
-        window=window,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-    ),
+    batch=lambda output, x, *, window: folded(max_pool_back, (output, x), window=window),
+    namespace=(),
 )
-def max_pool_back(backend, out, output, x, *, size, window, stride, padding, dilation):
+def max_pool_back(backend, out, output, x, *, window):
     """Zeros, with each element of `output` added where x has the first largest of its window."""
-    return backend.prepare(MaxPool("back", window, stride, padding, dilation), out, output, x)
+    return backend.prepare(_max_request("back", window), out, output, x)
 
 
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(
-        lambda g, x, *, window, stride, padding, dilation: max_pool_back(
-            g, x, size=x.shape[2:], window=window, stride=stride, padding=padding, dilation=dilation
-        ),
-        None,
-    ),
+    vjp=(lambda g, x, *, window: max_pool_back(g, x, window=window.to(x.shape[2:])), None),
     linear=joint("h"),
-    batch=lambda h, x, *, size, window, stride, padding, dilation: folded(
-        max_pool_pick,
-        (
-            h,
-            x,
-        ),
-        size=size,
-        window=window,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-    ),
+    batch=lambda h, x, *, window: folded(max_pool_pick, (h, x), window=window),
+    namespace=(),
 )
-def max_pool_pick(backend, out, h, x, *, size, window, stride, padding, dilation):
+def max_pool_pick(backend, out, h, x, *, window):
     """The elements of h that lie where x has the first largest of each window."""
-    return backend.prepare(MaxPool("pick", window, stride, padding, dilation), out, h, x)
+    return backend.prepare(_max_request("pick", window), out, h, x)
 
 
 # ---- the mean -------------------------------------------------------------------------------------------------------
 
 
+def _avg_request(part: str, window: Window) -> AvgPool:
+    return AvgPool(part, window.taps, window.stride, window.padding, window.pad_counts, window.divisor)
+
+
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(
-        lambda g, *, x_shape, window, stride, padding, pad_counts, divisor: avg_pool_back(
-            g, size=x_shape[2:], window=window, stride=stride, padding=padding, pad_counts=pad_counts, divisor=divisor
-        ),
-    ),
+    vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window=window.to(x_shape[2:])),),
     linear=True,
-    batch=lambda x, *, size, window, stride, padding, pad_counts, divisor: folded(
-        avg_pool_with,
-        (x,),
-        size=size,
-        window=window,
-        stride=stride,
-        padding=padding,
-        pad_counts=pad_counts,
-        divisor=divisor,
-    ),
+    batch=lambda x, *, window: folded(avg_pool, (x,), window=window),
+    namespace=(),
 )
-def avg_pool_with(backend, out, x, *, size, window, stride, padding, pad_counts, divisor):
+def avg_pool(backend, out, x, *, window):
     """The mean of each window.  Gradient: g, divided likewise, all over its window."""
-    return backend.prepare(AvgPool("values", window, stride, padding, pad_counts, divisor), out, x)
+    return backend.prepare(_avg_request("values", window), out, x)
 
 
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(
-        lambda g, *, output_shape, window, stride, padding, pad_counts, divisor: avg_pool_with(
-            g, size=output_shape[2:], window=window, stride=stride, padding=padding, pad_counts=pad_counts,
-            divisor=divisor,
-        ),
-    ),
+    vjp=(lambda g, *, output_shape, window: avg_pool(g, window=window.to(output_shape[2:])),),
     linear=True,
-    batch=lambda output, *, size, window, stride, padding, pad_counts, divisor: folded(
-        avg_pool_back, (output,), size=size, window=window, stride=stride, padding=padding, pad_counts=pad_counts,
-        divisor=divisor,
-    ),
-)  # fmt: skip
-def avg_pool_back(backend, out, output, *, size, window, stride, padding, pad_counts, divisor):
+    batch=lambda output, *, window: folded(avg_pool_back, (output,), window=window),
+    namespace=(),
+)
+def avg_pool_back(backend, out, output, *, window):
     """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
-    return backend.prepare(AvgPool("back", window, stride, padding, pad_counts, divisor), out, output)
+    return backend.prepare(_avg_request("back", window), out, output)

@@ -20,7 +20,7 @@ from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime import journal, lanes
 from minigrad.runtime.graph import BackpropOp, Output, ids
-from minigrad.runtime.into import run_into
+from minigrad.runtime.into import run_beside, run_into
 from minigrad.runtime.levels import Level, level_of
 from minigrad.runtime.noting import noted
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
@@ -37,7 +37,7 @@ new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 # ---- the road -------------------------------------------------------------------------------------------------------
 
 
-def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Tensor | None = None) -> Any:
+def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
     """Run one op.  Operands are tensors, Python numbers or NumPy arrays, params the op's static arguments.
 
     Gives a tensor, for an op of several results a named tuple of them.  Raises what the op's rules raise; then nothing
@@ -58,10 +58,17 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     plan = plan_of(op, operands, params)
     if plan.check is not None:
         plan.check(*operands)
-    found = run(op, plan, operands) if out is None else run_into(op, plan, operands, out)
+    found = run(op, plan, operands) if out is None else write_result(op, plan, operands, out)
     if began is not None:
         journal.note(op, operands, found, perf_counter() - began)
     return found
+
+
+def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any) -> Any:
+    """Run an op into `out`: at once where its kernel may write into any layout, else by a copy of its result."""
+    if op.kind == "elementwise":
+        return run_into(op, plan, operands, out)
+    return run_beside(op, plan, operands, out, run)
 
 
 def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:

@@ -12,7 +12,7 @@ from minigrad.backends.base import Launch
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
-from minigrad.errors import DeviceError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from minigrad.runtime.noting import check_unsaved
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
@@ -33,7 +33,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     An operand that shares some of the memory of `out`, and does not lie as it does, is read before: it is copied.
     """
     if not isinstance(out, Tensor):
-        raise DTypeError(f"{op.label}: out must be a tensor, got {describe(out)}", op=op.label)
+        expect_result(op.label, plan, out, plan.device)
     storage, layout = out.storage, out.layout
     tracked = storage.tracked
     for x in operands:
@@ -65,26 +65,65 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     return out
 
 
+def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
+    """Run an op whose kernel may not write into any layout, or beside what it reads, and copy its results into `out`.
+
+    Operands in the memory of `out` are copied first where a gradient is recorded: a rule may read their old values.
+    """
+    places = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
+    if len(places) == len(plan.outs):
+        for spec, place in zip(plan.outs, places):
+            expect_result(op.label, spec, place, plan.device)
+            if mode.enabled and place.storage.tracked:
+                own = [x.storage is place.storage for x in operands]
+                operands = tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
+    return copy_result(op, run(op, plan_of(op, operands, plan.params), operands), out)
+
+
+def copy_result(op: Op, found: Any, out: Any) -> Any:
+    """Write what an op gave into `out`, of several results each into one of a tuple, and record the writes.
+
+    Every check comes before anything is written.
+    """
+    if isinstance(found, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(found):
+            raise ArgumentError(f"{op.label}: out must be a tuple of {len(found)} tensors, got {describe(out)}")
+        for y, place in zip(found, out):
+            expect_result(op.label, y, place, y.device)
+        kept = [copy_result(op, y, place) for y, place in zip(found, out)]
+        return type(found)(*kept)
+    expect_result(op.label, found, out, found.device)
+    if found is not out:
+        operands = (found,)
+        run_into(Ops.clone, plan_of(Ops.clone, operands, {}, fresh=False), operands, out)
+    return out
+
+
+def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
+    """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`."""
+    if not isinstance(out, Tensor):
+        raise DTypeError(f"{label}: out must be a tensor, got {describe(out)}", op=label)
+    shown = Spec(result.layout, result.dtype)
+    for what, wrong, error in (
+        ("shapes", out.layout.shape != result.layout.shape, ShapeError),
+        ("dtypes", out.dtype is not result.dtype, DTypeError),
+    ):
+        if wrong:
+            raise error(f"{label}: the result is {shown!r}, out is {describe(out)}; {what} must agree", op=label)
+    if out.device is not device:
+        raise DeviceError(
+            f"{label}: the operands are on {device}, out {describe(out)} on {out.device}; devices must agree",
+            op=label,
+        )
+
+
 def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
     """A launch of `plan` that writes into what exists; the last few are kept.
 
     same: a bit mask of the operands that are `out` itself.
     Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
     """
-    result = Spec(plan.layout, plan.dtype)
-    if out.layout.shape != plan.layout.shape:
-        raise ShapeError(
-            f"{op.label}: the result is {result!r}, out is {describe(out)}; shapes must agree", op=op.label
-        )
-    if out.dtype is not plan.dtype:
-        raise DTypeError(
-            f"{op.label}: the result is {result!r}, out is {describe(out)}; dtypes must agree", op=op.label
-        )
-    if out.device is not plan.device:
-        raise DeviceError(
-            f"{op.label}: the operands are on {plan.device}, out {describe(out)} on {out.device}; devices must agree",
-            op=op.label,
-        )
+    expect_result(op.label, plan, out, plan.device)
     target = Spec(out.layout, out.dtype)
     if op.kind == "elementwise":
         expanded = [

@@ -22,7 +22,7 @@ def call({xs}, *, out=None):
     if plan is None:
         plan = plan_for(op, ({xs},), NO_PARAMS, key)
     if out is not None:
-        return run_into(op, plan, ({xs},), out)
+        return write_result(op, plan, ({xs},), out)
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:

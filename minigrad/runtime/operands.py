@@ -20,6 +20,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
 from minigrad.core.storage import ConstantStorage
+from minigrad.core.window import Window
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.data import store
 from minigrad.runtime.tensor import Tensor, describe
@@ -27,7 +28,7 @@ from minigrad.runtime.tensor import Tensor, describe
 SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
 # One object for equal values, or equal to nothing that means something else: it stands for itself in a key.
-INTERNED = frozenset({DType, Device, Layout, Op, Entries})
+INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 NUMBER_LIMIT = 1024
 _numbers: dict[Any, Tensor] = {}
 _weak: dict[Any, Tensor] = {}
@@ -69,7 +70,18 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
         raise DTypeError(
             f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)", op=op.label
         )
+    if op.kind == "kernel" and op.signature is not None:
+        expect_arrays(op, operands)
     return tuple([x if isinstance(x, Tensor) else weak_number(op, x, dtype, like) for x in operands])
+
+
+def expect_arrays(op: Op, operands: tuple[Any, ...]) -> None:
+    """Raise DTypeError for a number among the operands of an op that declares tensors."""
+    for name, x in zip(op.operands, operands):
+        if not isinstance(x, (Tensor, np.ndarray)) and name not in op.signature.numbers:
+            raise DTypeError(
+                f"{op.label}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=op.label
+            )
 
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:

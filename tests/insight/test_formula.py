@@ -60,9 +60,14 @@ def test_products_transposes_sums_and_views() -> None:
         "sum": ["spread(ȳ, dims=(0,))"],
         "index": ["indexᵀ(ȳ)"],
         "add": ["ȳ", "sum(ȳ, to=(4,))"],
-        "matmul": ["ȳ @ bᵀ", "aᵀ @ ȳ"],
+        "matmul": ["ȳ @ otherᵀ", "inputᵀ @ ȳ"],
     }
-    assert [plain(forward_of(step.node)) for step in steps] == ["sum(x, dims=(0,))", "index(x)", "a + b", "a @ b"]
+    assert [plain(forward_of(step.node)) for step in steps] == [
+        "sum(x, dims=(0,))",
+        "index(input)",
+        "a + b",
+        "input @ other",
+    ]
 
 
 @pytest.mark.parametrize("row", op_table.ROWS, ids=lambda row: row.name)

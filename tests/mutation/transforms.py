@@ -131,5 +131,5 @@ def every_batch() -> None:
         "test_a_rule_is_given_batches_and_what_it_names",
     ))()  # fmt: skip
     for name in ("conv", "conv_input", "conv_weight", "max_pool", "cross_entropy", "layer_norm", "linear", "softmax",
-                 "embedding_with", "matmul", "index_select", "stack_along"):  # fmt: skip
+                 "scaled_embedding", "matmul", "index_select", "stack"):  # fmt: skip
         batches(name)

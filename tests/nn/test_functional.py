@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("float64")
 F = mg.nn.functional
 LN2 = math.log(2)
 
-# PyTorch 2.13's parameters; "_stacklevel" is its own business.
+# PyTorch 2.13's parameters.
 POOL = "input kernel_size stride=None padding=0"
 CONV = "input weight bias=None stride=1 padding=0"
 SIGNATURES = {
@@ -27,7 +27,7 @@ SIGNATURES = {
     "avg_pool1d": f"{POOL} ceil_mode=False count_include_pad=True",
     **{f"avg_pool{d}d": f"{POOL} ceil_mode=False count_include_pad=True divisor_override=None" for d in (2, 3)},
     **{f"adaptive_avg_pool{d}d": "input output_size" for d in (1, 2, 3)},
-    **dict.fromkeys(("softmax", "log_softmax", "softmin"), "input dim=None dtype=None"),
+    **dict.fromkeys(("softmax", "log_softmax", "softmin"), "input dim=None _stacklevel=3 dtype=None"),
     **dict.fromkeys(("relu", "relu6", "silu"), "input inplace=False"),
     **dict.fromkeys(("sigmoid", "tanh", "logsigmoid"), "input"),
     "leaky_relu": "input negative_slope=0.01 inplace=False",

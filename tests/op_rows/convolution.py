@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.window import Window
 from minigrad.nn import functional
 from minigrad.ops import convolution
 
@@ -102,7 +103,7 @@ ROWS = [
     _transposed("conv_transpose2d", (1, 4, 3, 2), (4, 1, 2, 3), (2,), stride=(2, 3), dilation=(1, 2), groups=2),
     _transposed("conv_transpose2d-apart", (1, 2, 3, 2), (2, 2, 2, 1), stride=(3, 2)),
     _transposed("conv_transpose3d", (1, 2, 2, 2, 2), (2, 1, 2, 2, 1), (1,), stride=(1, 2, 1)),
-    Row("conv_weight", lambda y, x: convolution.conv_weight_with(
-            y, x, size=(3, 2), stride=(1, 2), padding=(1, 0), dilation=(1, 1), groups=1),
+    Row("conv_weight", lambda y, x: convolution.conv_weight(
+            y, x, window=Window((3, 2), (), (1, 2), (1, 0), (1, 1))),
         _weight, ("real", "real"), ("conv_weight",), ((2, 3, 3, 2), (2, 2, 3, 5)), dtypes=NUMBERS, tolerance=12),
 ]  # fmt: skip

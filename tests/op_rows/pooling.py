@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.core.window import Window
 from minigrad.nn import functional
 from minigrad.ops.windows import avg_pool_back, max_pool_back, max_pool_pick
 
 from .row import FLOATS, NUMBERS, Row
 
-Window = tuple[tuple[int, ...], tuple[slice, ...], tuple[int, ...]]
+Place = tuple[tuple[int, ...], tuple[slice, ...], tuple[int, ...]]
 
 
 def sizes(x: np.ndarray, window: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> list[int]:
@@ -30,7 +31,7 @@ def sizes(x: np.ndarray, window: Any, stride: Any, padding: Any, dilation: Any, 
     return found
 
 
-def windows(x: np.ndarray, window: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Iterator[Window]:
+def windows(x: np.ndarray, window: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> Iterator[Place]:
     """For each output: its index, the slices of the image, and its size with padding."""
     for place in np.ndindex(*sizes(x, window, stride, padding, dilation, ceil)):
         slices, counts = [], []
@@ -98,14 +99,13 @@ def _avg(name: str, shape: Any, window: Any, stride: Any = None, padding: Any = 
 
 
 WIDE = np.random.default_rng(3).permutation(30).reshape(1, 2, 3, 5) * 0.37
-SPOT = {"window": (2, 2), "stride": (1, 2), "padding": (0, 1), "dilation": (1, 1)}
-HALF = {"window": (2, 2), "stride": (1, 2), "padding": (0, 1), "pad_counts": False, "divisor": None}
+SPOT = ((2, 2), (1, 2), (0, 1), (1, 1))
 
 
 def _found() -> list[tuple[tuple[int, ...], tuple[int, int, int, int]]]:
     """Per output of WIDE under SPOT, where the largest element is."""
     result = []
-    for place, slices, _ in windows(WIDE, *SPOT.values(), False):
+    for place, slices, _ in windows(WIDE, *SPOT, False):
         for c in range(2):
             part = WIDE[(0, c, *slices)]
             i, j = np.unravel_index(part.argmax(), part.shape)
@@ -129,7 +129,7 @@ def _pick(h: np.ndarray) -> np.ndarray:
 
 def _spread(g: np.ndarray) -> np.ndarray:
     out = np.zeros((1, 2, 3, 5), np.float64)
-    for place, slices, _ in windows(out, *SPOT.values(), False):
+    for place, slices, _ in windows(out, *SPOT, False):
         part = out[(..., *slices)]
         part += g[(..., *place)][..., None, None] / (part.shape[-1] * part.shape[-2])
     return out
@@ -164,11 +164,11 @@ ROWS = [
     _avg("avg_pool2d-ceil", (1, 2, 5, 4), (2, 3), (2, 2), (1, 1), ceil=True),
     _avg("avg_pool2d-divisor", (1, 2, 5, 4), (2, 2), divisor=3),
     _avg("avg_pool3d", (1, 2, 3, 4, 3), (2, 2, 2), (1, 2, 1)),
-    Row("max_pool_back", lambda g: max_pool_back(g, _wide(g), size=(3, 5), **SPOT), _put, ("real",),
+    Row("max_pool_back", lambda g: max_pool_back(g, _wide(g), window=Window((3, 5), *SPOT)), _put, ("real",),
         ("max_pool_back",), ((1, 2, 2, 3),), dtypes=FLOATS),
-    Row("max_pool_pick", lambda h: max_pool_pick(h, _wide(h), size=(2, 3), **SPOT), _pick, ("real",),
+    Row("max_pool_pick", lambda h: max_pool_pick(h, _wide(h), window=Window((2, 3), *SPOT)), _pick, ("real",),
         ("max_pool_pick",), ((1, 2, 3, 5),), dtypes=FLOATS),
-    Row("avg_pool_back", lambda g: avg_pool_back(g, size=(3, 5), **HALF), _spread, ("real",),
+    Row("avg_pool_back", lambda g: avg_pool_back(g, window=Window((3, 5), *SPOT, pad_counts=False)), _spread, ("real",),
         ("avg_pool_back",), ((1, 2, 2, 3),), dtypes=FLOATS, tolerance=4),
     Row("max_pool_indices-values", lambda x: functional.max_pool2d(x, 2, return_indices=True)[0],
         lambda x: x.reshape(2, 2, 2, 2, 3, 2).max((3, 5)), ("distinct",), ("max_pool_indices",), ((2, 2, 4, 6),),
@@ -181,6 +181,11 @@ ROWS = [
         ("distinct",), ("max_pool_indices",), ((2, 2, 4, 5),), dtypes=NUMBERS, result="int64", smooth=False),
     Row("adaptive_avg_pool2d", lambda x: functional.adaptive_avg_pool2d(x, (2, 3)), _adaptive, ("real",), (),
         ((1, 2, 5, 4),), dtypes=FLOATS, tolerance=4),
+    Row("adaptive_avg_pool1d", lambda x: functional.adaptive_avg_pool1d(x, 2),
+        lambda x: np.stack([x[..., :3].mean(-1), x[..., 2:].mean(-1)], -1), ("real",), (), ((1, 2, 5),), dtypes=FLOATS,
+        tolerance=4),
+    Row("adaptive_avg_pool3d", lambda x: functional.adaptive_avg_pool3d(x, 1), lambda x: x.mean((2, 3, 4), keepdims=True),
+        ("real",), (), ((1, 2, 2, 3, 2),), dtypes=FLOATS, tolerance=4),
     Row("adaptive_avg_pool2d-even", lambda x: functional.adaptive_avg_pool2d(x, (2, None)),
         lambda x: x.reshape(1, 2, 2, 2, 3).mean(3), ("real",), (), ((1, 2, 4, 3),), dtypes=FLOATS, tolerance=4),
 ]  # fmt: skip

@@ -57,7 +57,7 @@ PLACES = {"dtypes": ALL, "result": "int64", "smooth": False, "domain": "whole"}
 ROWS = [
     _row("cumsum", lambda x: mg.cumsum(x, 1), lambda x: np.cumsum(x, 1), "cumsum", **SUMS),
     _row("cumsum-last", lambda x: x.cumsum(-1), lambda x: np.cumsum(x, -1), "cumsum", **SUMS),
-    _row("cumsum-reverse", lambda x: scan.cumsum_along(x, dim=1, reverse=True), _reversed_sum, "cumsum", **SUMS),
+    _row("cumsum-reverse", lambda x: scan.reversed_cumsum(x, 1), _reversed_sum, "reversed_cumsum", **SUMS),
     _row("cumprod", lambda x: mg.cumprod(x, 1), lambda x: np.cumprod(x, 1), "cumprod", **SUMS),
     _row("cumprod-zeros", lambda x: mg.cumprod(x, -1), lambda x: np.cumprod(x, -1), "cumprod", domain="zeros",
          shape=(4, 6), dtypes=FLOATS, refuses=False),

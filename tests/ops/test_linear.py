@@ -146,7 +146,7 @@ def test_what_a_claim_says_is_in_the_schema() -> None:
     assert mg.schema["add"].linear.groups == (("a", "b"),)
     assert mg.schema["mul"].linear.groups == (("a",), ("b",))
     assert mg.schema["addmm"].linear.groups == (("c", "a"), ("c", "b"))
-    assert mg.schema["transpose"].linear.groups == (("x",),)
+    assert mg.schema["transpose"].linear.groups == (("input",),)
     assert mg.schema["max_pool_back"].linear.groups == (("output",),)
     assert mg.schema["exp"].linear is None
     assert declared(True, operands=1).op.linear.groups == (("x",),)

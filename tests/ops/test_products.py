@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.nn import functional as F
 
 
@@ -53,7 +53,7 @@ BAD = [
     (lambda a, b: mg.addmm(mg.ones(3), a, b), ShapeError, f"addmm: float32(3,) does not broadcast {A} @ {B} (2, 4)"),
     (lambda a, b: mg.addmm(mg.ones(4), b, a), ShapeError, f"addmm: {B} @ {A}: the left, 4, must equal 2"),
     (lambda a, b: mg.addmm(mg.ones(4), a, mg.ones(3)), ShapeError, f"addmm: 2 and 2 dims, got {A} float32(3,)"),
-    (lambda a, b: mg.addmm(mg.ones(4), a, b, alpha="2"), DTypeError, "addmm: alpha is str '2' must be a number"),
+    (lambda a, b: mg.addmm(mg.ones(4), a, b, alpha="2"), ArgumentError, "addmm: alpha is str '2', and must be a number"),
     (lambda a, b: mg.addmm(*(x.to(mg.int32) for x in (mg.ones(4), a, b)), beta=0.5), DTypeError,
      "addmm: beta is float 0.5, and for int32 it must be an int"),
     (lambda a, b: mg.addmm(*(x.to(mg.bool) for x in (mg.ones(4), a, b))), DTypeError, "addmm: bool(4,) numbers"),

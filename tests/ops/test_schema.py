@@ -15,7 +15,7 @@ OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.whe
 
 
 def missing(schema: dict[str, object]) -> set[str]:
-    return set(schema) - {name for row in ROWS for name in row.ops}
+    return set(schema) - {name for row in ROWS for name in (*row.ops, row.name.partition("-")[0])}
 
 
 def test_every_declared_op_has_a_row() -> None:
@@ -34,7 +34,7 @@ def test_row_names_are_unique() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
+@pytest.mark.parametrize("name", sorted(name for name, op in OURS.items() if op.kind != "composed"))
 def test_every_op_with_a_float_result_has_a_rule_for_some_operand(name: str) -> None:
     op = OURS[name]
     without = {

@@ -96,9 +96,9 @@ def test_a_parameter_of_a_users_kernel_may_have_any_name(name: str) -> None:
     body = mg.kernel(**rules)(filled)
     x = mg.zeros(2, device="reference")
     assert body(x, **{name: 3}).tolist() == [3.0, 3.0]
-    with pytest.raises(TypeError, match=rf"filled\(\) needs {name}"):
+    with pytest.raises(TypeError, match=rf"filled\(\) missing .* '{name}'"):
         body(x)
-    with pytest.raises(TypeError, match=r"filled\(\) has no parameter other"):
+    with pytest.raises(TypeError, match=r"filled\(\) got an unexpected keyword argument 'other'"):
         body(x, **{name: 3, "other": 4})
 
 

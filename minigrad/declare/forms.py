@@ -1,0 +1,146 @@
+"""What the public functions of ops share: operands are checked, optional ones left out, results written into `out`.
+
+`signature.py` writes a function for each declaration; the steps that depend on values are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import as_dtype, default_float
+from minigrad.core.op import Op
+from minigrad.declare.variants import variant
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.into import copy_result
+from minigrad.runtime.noting import scope
+from minigrad.runtime.operands import canonical, keyed
+from minigrad.runtime.plans import plan_for
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+
+
+def expect_operands(op: Op, operands: Sequence[Any]) -> None:
+    """Raise DTypeError unless each operand is what its annotation allows: a tensor, an array, a number or None."""
+    signature = op.signature
+    for name, x in zip(op.operands, operands):
+        if isinstance(x, (Tensor, np.ndarray)) or (x is None and name in signature.optional):
+            continue
+        if name not in signature.numbers or not isinstance(x, (bool, int, float, np.generic)):
+            raise DTypeError(
+                f"{op.label}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=op.label
+            )
+
+
+def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
+    """Call an op with a kernel; a scalar along a dim is a row of one element."""
+    if op.along and operands:
+        first = operands[0]
+        if isinstance(first, Tensor) and not first.layout.shape:
+            found = along_a_scalar(op, operands, params)
+            return found if out is None else copy_result(op, found, out)
+    return apply(op, operands, params, out)
+
+
+def call_present(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
+    """`call` for an op with optional operands: where some are None, by its variant without them."""
+    for x in operands:
+        if x is None:
+            op = variant(op, tuple([each is not None for each in operands]))
+            return call(op, tuple([each for each in operands if each is not None]), params, out)
+    return call(op, operands, params, out)
+
+
+def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """An op along a dim of a tensor without dims, which is a row of one element there; so are the results."""
+    params = canonical(op, operands, params)
+    rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
+    found = apply(op, rows, params)
+    if op.result is None:
+        return found.reshape(()) if found.shape == (1,) else found
+    return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
+
+
+def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
+    """The operands that are given as a sequence.  Raises ArgumentError for none, and for others than tensors."""
+    items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
+    several = bool(items) and isinstance(tensors, (list, tuple))
+    if several and (PLAIN.issuperset(map(type, items)) or all(isinstance(x, Tensor) for x in items)):
+        return tuple(items)
+    shown = ", ".join(describe(x) for x in items) or "nothing"
+    raise ArgumentError(f"{op.label}: expected one tensor or more in a list, got {shown}", op=op.label)
+
+
+# ---- dtypes ---------------------------------------------------------------------------------------------------------
+
+
+def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
+    """A tensor in the dtype that a caller names; of several results each."""
+    if isinstance(x, tuple):
+        return type(x)(*[in_dtype(op, y, dtype) for y in x])
+    expect_tensors(op.label, x)
+    wanted = as_dtype(dtype)
+    return x if x.dtype is wanted else x.to(wanted)
+
+
+def as_float(op: Op, x: Any, dtype: Any = None) -> Any:
+    """A tensor of floats: in `dtype`, or integers in the default float dtype."""
+    expect_tensors(op.label, x)
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+        if not wanted.is_float:
+            raise DTypeError(
+                f"{op.label}: {describe(x)} needs a floating dtype for its result, got {wanted}", op=op.label
+            )
+        return x.to(wanted)
+    return x if x.dtype.is_float else x.to(default_float())
+
+
+# ---- views ----------------------------------------------------------------------------------------------------------
+
+
+def call_view(op: Op, x: Any, params: dict[str, Any]) -> Any:
+    """A view whose plan was not found by its arguments as they were written."""
+    if x.__class__ not in PLAIN:
+        expect_tensors(op.label, x)
+        return apply(op, (x,), params)
+    key: tuple[Any, ...]
+    try:
+        key = (x.layout, x.dtype, x.device, *[keyed(v) for v in params.values()])
+    except TypeError:  # an argument that cannot be part of a key
+        return apply(op, (x,), params)
+    if op.plans.get(key) is None:
+        plan_for(op, (x,), params, key)
+    return apply(op, (x,), params)
+
+
+def several(op: Op, name: str, given: tuple[Any, ...], named: Any, missing: Any) -> Any:
+    """A parameter that may be given as several arguments, as one sequence, or by name; given as arguments, a tuple."""
+    if not given:
+        if named is missing:
+            raise TypeError(f"{op.label}() needs {name}")
+        return named
+    if named is not missing:
+        raise TypeError(f"{op.label}() got {name} twice")
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+
+
+def whole(values: Any) -> bool:
+    """Whether a parameter is an int, or a tuple of ints and nothing that is equal to one."""
+    if values.__class__ is tuple:
+        for each in values:  # noqa: SIM110  a generator costs twice as much
+            if each.__class__ is not int:
+                return False
+        return True
+    return values.__class__ is int or values is None
+
+
+# ---- composed ops ---------------------------------------------------------------------------------------------------
+
+
+def scoped(op: Op, definition: Any, arguments: dict[str, Any]) -> Any:
+    """Run the definition of a composed op in a scope of its name, so that pictures draw its parts together."""
+    with scope(op.label):
+        return definition(**arguments)

@@ -1,0 +1,187 @@
+"""The public signature of an op, read from its declaration, and the Python function that users call with it.
+
+Operands are the parameters annotated as tensors, wherever they stand: `Tensor`, `Tensor | None`, `Sequence[Tensor]`,
+and `Tensor | float` where a number will do.  All other parameters are static: their annotations are roles.  The
+function is written as text, so that a call pays for its own parameters only, and an editor shows PyTorch's signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import FunctionType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from minigrad.core.layout import Layout
+from minigrad.core.roles import Role, role_of
+from minigrad.errors import DeclarationError
+from minigrad.runtime.tensor import Tensor
+
+HIDDEN = "_mg_"  # names of the written function that are not the user's begin so
+KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+EMPTY = inspect.Parameter.empty
+OUT = inspect.Parameter("out", KEYWORD, default=None, annotation="Tensor | None")
+_TEXT = re.compile(
+    r"(?:Layout|(?:mg\.)?Tensor)(?P<optional>\s*\|\s*None)?$|Sequence\[(?:mg\.)?Tensor\]$|Tensor \| (float|Any)"
+)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The parameters of a declaration.
+
+    parameters: all of them, in the public order.  operands: those that are tensors, by name; optional: those that may
+    be None; many: the name of the one that is a sequence of tensors, or ""; numbers: those that may be numbers.
+    """
+
+    parameters: tuple[inspect.Parameter, ...]
+    operands: tuple[str, ...]
+    optional: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
+    many: str = ""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The static parameters with their defaults."""
+        return {p.name: p.default for p in self.parameters if p.name not in self.operands}
+
+    def role(self, name: str) -> Role | None:
+        """The role of a parameter."""
+        return next((role_of(p.annotation) for p in self.parameters if p.name == name), None)
+
+
+def read_signature(function: FunctionType, skip: int = 0) -> Signature:
+    """Read a declaration's parameters; the first `skip` are the backend and the Specs of results.
+
+    A declaration without annotated tensors has its operands before the `*`, and its parameters behind it.
+    """
+    annotations = annotations_of(function)
+    parameters, operands, optional, numbers, many = [], [], set(), set(), ""
+    given = list(inspect.signature(function).parameters.values())[skip:]
+    marked = any(kind_of(annotations.get(p.name)) for p in given)
+    for p in given:
+        if p.name.startswith(HIDDEN) or p.kind is p.VAR_KEYWORD:
+            raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
+        annotation = annotations.get(p.name, EMPTY)
+        kind = kind_of(annotation) if marked else "" if p.kind is KEYWORD else "one"
+        if p.kind is p.VAR_POSITIONAL:
+            kind, many = "many", p.name
+        if kind:
+            operands.append(p.name)
+            many = p.name if kind == "many" else many
+            optional |= {p.name} if kind == "optional" else set()
+            numbers |= {p.name} if kind == "number" or not marked else set()
+        shown = annotation if role_of(annotation) is not None or annotation is not EMPTY else EMPTY
+        parameters.append(p.replace(annotation=shown))
+    return Signature(tuple(parameters), tuple(operands), frozenset(optional), frozenset(numbers), many)
+
+
+def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations of a declaration, evaluated where that is possible."""
+    try:
+        return inspect.get_annotations(function, eval_str=True)
+    except NameError:  # an annotation that only a type checker can resolve
+        return inspect.get_annotations(function)
+
+
+def kind_of(annotation: Any) -> str:
+    """Which operand an annotation declares: "one", "optional", "number", "many", or "" for a static parameter."""
+    if isinstance(annotation, str):
+        match = _TEXT.match(annotation.strip())
+        if match is None:
+            return ""
+        return "many" if "[" in annotation else "optional" if match["optional"] else "number" if match[2] else "one"
+    if annotation is Tensor or annotation is Layout:
+        return "one"
+    parts = get_args(annotation)
+    if Tensor not in parts:
+        return ""
+    if get_origin(annotation) in (UnionType, Union):
+        return "optional" if type(None) in parts else "number"
+    return "many" if get_origin(annotation) is Sequence else ""
+
+
+def where_of(function: FunctionType) -> str:
+    """File and line of a declaration."""
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
+# ---- the function that users call -----------------------------------------------------------------------------------
+
+
+def write_function(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
+    """The public function: the parameters of a signature, `out=` where it has one, and a body written with `names`.
+
+    A parameter that may be given as several arguments is read first, from these or by its name.
+    """
+    names: dict[str, Any] = {
+        "__name__": __name__,
+        **{f"{HIDDEN}{key}": value for key, value in names.items()},
+        f"{HIDDEN}missing": EMPTY,
+    }
+    spelled, lines, star = [], [], False
+    for p in [*signature.parameters, *([OUT] if out else ())]:
+        role = role_of(p.annotation)
+        if role is not None and role.several:
+            spelled += [f"*{HIDDEN}{p.name}", f"{p.name}={HIDDEN}missing"]
+            lines.append(
+                f"{p.name} = {HIDDEN}several({HIDDEN}op, {p.name!r}, {HIDDEN}{p.name}, {p.name}, {HIDDEN}missing)"
+            )
+            star = True
+            continue
+        if p.kind is KEYWORD and not star:
+            spelled.append("*")
+        star = star or p.kind in (KEYWORD, p.VAR_POSITIONAL)
+        if p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
+            spelled.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)
+        else:
+            names[f"{HIDDEN}default_{p.name}"] = p.default
+            spelled.append(f"{p.name}={HIDDEN}default_{p.name}")
+    text = f"def {name}({', '.join(spelled)}):\n" + "".join(f"    {line}\n" for line in (*lines, *body))
+    path = f"<minigrad {name}({', '.join(p.name for p in signature.parameters)})>"
+    linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
+    exec(compile(text, path, "exec"), names)
+    function = names[name]
+    function.__signature__ = shown(signature, out)
+    return function
+
+
+def shown(signature: Signature, out: bool) -> inspect.Signature:
+    """The signature as an editor shows it: a role by what Python's type of it is."""
+    found = []
+    for p in signature.parameters:
+        role = role_of(p.annotation)
+        several = role is not None and role.several
+        found.append(p.replace(annotation=plain(p.annotation), kind=p.VAR_POSITIONAL if several else p.kind))
+    return inspect.Signature([*found, *([OUT] if out else ())], return_annotation=EMPTY)
+
+
+def plain(annotation: Any) -> Any:
+    """An annotation without its role."""
+    role = role_of(annotation)
+    if role is not None:
+        return role.type
+    if annotation is EMPTY or isinstance(annotation, str):
+        return annotation
+    if annotation is Layout:
+        return "Tensor"
+    return annotation.__name__ if isinstance(annotation, type) else shorter(annotation)
+
+
+def shorter(annotation: Any) -> str:
+    """A union or a sequence without the modules of its parts."""
+    return re.sub(r"[\w.]+\.(?=\w)", "", str(annotation))
+
+
+def plain_test(signature: Signature) -> str:
+    """The expression that holds where every operand is of a class that calls take as it is."""
+    tests = []
+    for name in signature.operands:
+        if name == signature.many:
+            continue
+        test = f"{name}.__class__ in {HIDDEN}plain"
+        tests.append(f"({name} is None or {test})" if name in signature.optional else test)
+    return " and ".join(tests)

@@ -1,0 +1,118 @@
+"""The variants of an op with optional operands: for each set of operands that is given, an op of these alone.
+
+`linear(input, weight)` is an op of two operands and `linear(input, weight, bias)` one of three, both declared once.
+A variant has the rules of its operands, and calls the functions of the declaration with None for the others.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.core.forward import Jvp, Linear
+from minigrad.core.op import Op, Rule
+from minigrad.declare.record import picks_for, saves_for
+
+Present = tuple[bool, ...]
+
+
+def variant(op: Op, present: Present) -> Op:
+    """The op over the operands that are present."""
+    found = op.variants.get(present)
+    if found is None:
+        found = op.variants[present] = reduced(op, present)
+    return found
+
+
+def reduced(op: Op, present: Present) -> Op:
+    """A new op over some of the operands of another."""
+    names = tuple(name for name, there in zip(op.operands, present) if there)
+    made = Op(op.name, op.kind, names, op.params, op.where)
+    for field in ("doc", "label", "outputs", "zeros", "result", "roles", "target", "public", "along", "signature"):
+        setattr(made, field, getattr(op, field))
+    count = len(op.outputs) + 1  # the backend and the results come first
+    made.dtype_rule = op.dtype_rule
+    made.shape_rule = widened(op.shape_rule, present, 1)
+    made.prepare = widened(op.prepare, present, count)
+    made.composed = widened(op.composed, present, 0)
+    made.check = op.check
+    absent = frozenset(op.operands) - set(names)
+    kept = [rule for rule, there in zip(op.rules, present) if there]
+    made.rules = tuple(None if rule is None else without(rule, absent) for rule in kept)
+    made.joint = None if op.joint is None else joint_without(op.joint, absent, present)
+    made.linear = None if op.linear is None else linear_without(op.linear, names)
+    made.jvp = None if op.jvp is None else jvp_without(op.jvp, present)
+    made.batch = batch_without(op.batch, present)
+    masks = range(1 << len(names))
+    made.saves = tuple(saves_for(made, mask) for mask in masks)
+    made.picks = tuple(picks_for(made, mask) for mask in masks)
+    made.complete = None not in made.rules
+    return made
+
+
+def spread(values: tuple[Any, ...], present: Present, head: int) -> list[Any]:
+    """Values for all operands behind `head` others: None for those that are absent."""
+    rest = iter(values[head:])
+    return [*values[:head], *[next(rest) if there else None for there in present]]
+
+
+def widened(function: Callable[..., Any] | None, present: Present, head: int) -> Any:
+    """A function of all operands as one of those that are present."""
+    if function is None:
+        return None
+    return lambda *given, **params: function(*spread(given, present, head), **params)
+
+
+def without(rule: Rule, absent: frozenset[str]) -> Rule:
+    """A derivative rule that is given None for the operands that are absent."""
+    there = tuple(name not in absent for name in rule.saves)
+    fn = rule.fn if all(there) else widened(rule.fn, there, len(rule.gradients))
+    saves = tuple(name for name in rule.saves if name not in absent)
+    made = Rule(fn, saves, rule.facts, rule.gradients, rule.asked)
+    made.smooth, made.foreign = rule.smooth, rule.foreign
+    return made
+
+
+def joint_without(rule: Rule, absent: frozenset[str], present: Present) -> Rule:
+    """The rule of all operands, which gives the gradients of those that are present."""
+    made = without(rule, absent)
+    inner = made.fn
+
+    def some(*given: Any, **facts: Any) -> Any:
+        if rule.asked:
+            facts["asked"] = tuple([bool(flag) for flag in spread(facts["asked"], present, 0)])
+        return tuple([g for g, there in zip(inner(*given, **facts), present) if there])
+
+    made.fn = some
+    return made
+
+
+def linear_without(linear: Linear, names: tuple[str, ...]) -> Linear:
+    """The claim without the operands that are absent."""
+    groups = [tuple(name for name in group if name in names) for group in linear.groups]
+    return Linear(tuple(group for group in groups if group))
+
+
+def jvp_without(rule: Jvp, present: Present) -> Jvp:
+    """A rule of forward mode that is given None for what is absent."""
+    index = [sum(present[:k]) for k in range(len(present))]
+    there = tuple(kind == "result" or present[k] for kind, k in rule.wants)
+    wants = tuple((kind, k if kind == "result" else index[k]) for (kind, k), kept in zip(rule.wants, there) if kept)
+    made = Jvp(rule.fn if all(there) else widened(rule.fn, there, 0), wants, rule.facts)
+    made.foreign = rule.foreign
+    return made
+
+
+def batch_without(batch: Any, present: Present) -> Any:
+    """A rule of batches that is given None for what is absent."""
+    if batch is None or isinstance(batch, str):
+        return batch
+
+    def some(*operands: Any, **known: Any) -> Any:
+        if "flags" in known:
+            known["flags"] = tuple([bool(flag) for flag in spread(known["flags"], present, 0)])
+        return batch(*spread(operands, present, 0), **known)
+
+    some.__signature__ = inspect.signature(batch)  # type: ignore[attr-defined]
+    return some
