@@ -11,8 +11,9 @@ import ast
 import linecache
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import combinations
 from types import CodeType
 from typing import Any
 
@@ -20,6 +21,7 @@ from minigrad.errors import DeclarationError
 
 HEAD = re.compile(r"^\s*def\s+(\w+)")  # one for all names: importing minigrad looks for a hundred
 IMPORT = ast.parse("import math").body[0]
+ROOTS = 4  # names before a dot that are tried as imported
 CLOSING = 20  # lines of closing brackets that may follow the last line with code
 
 
@@ -78,9 +80,24 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
 
 def is_text(tree: ast.Module, code: CodeType) -> bool:
     """Whether some code comes from the text of a function that stands inside of another."""
-    # Python compiles a call of math.exp otherwise where math is imported in the same file.
-    imported = ast.Module([IMPORT, *tree.body], [])
-    return is_code(imported, code) or is_code(tree, code)
+    # Python compiles a call of math.exp otherwise where math is imported in the same file: so for every module.
+    if is_code(ast.Module([IMPORT, *tree.body], []), code) or is_code(tree, code):
+        return True
+    called = {node.func.value.id for node in ast.walk(tree) if is_call_of_attribute(node)}  # type: ignore[attr-defined]
+    roots = sorted(called)[:ROOTS]
+    chosen = (each for count in range(len(roots), 0, -1) for each in combinations(roots, count))
+    return any(is_code(ast.Module([import_of(names), *tree.body], []), code) for names in chosen)
+
+
+def is_call_of_attribute(node: ast.AST) -> bool:
+    """Whether a node is a call such as `np.sin(x)`."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
+
+
+def import_of(names: Iterable[str]) -> ast.stmt:
+    """The statement that imports some names."""
+    return ast.fix_missing_locations(ast.Import([ast.alias(name) for name in names], lineno=1, col_offset=0))
 
 
 def is_code(tree: ast.Module, code: CodeType) -> bool:
