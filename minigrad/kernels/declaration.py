@@ -16,6 +16,7 @@ from contextlib import suppress
 from itertools import combinations
 from types import CodeType
 from typing import Any
+from unicodedata import normalize
 
 from minigrad.errors import DeclarationError
 
@@ -59,7 +60,7 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
     name, free = code.co_name, code.co_freevars
     first = code.co_firstlineno - 1
-    while first < len(lines) and name not in HEAD.findall(lines[first]):
+    while first < len(lines) and name not in HEAD.findall(normalize("NFKC", lines[first])):
         first += 1
     # The same text gives the same code inside of a function that knows the names of its closure.
     head = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n if True:\n"

@@ -112,11 +112,11 @@ def bitwise_xor(a, b):
         lambda g, condition: condition.where_cond(g, 0.0),
         lambda g, condition: condition.where_cond(0.0, g),
     ),
-    linear=joint("a", "b"),
+    linear=joint("input", "other"),
 )
-def where(condition, a, b):
-    """a where the condition holds, else b; the condition must be bool; all three broadcast.
+def where(condition, input, other):
+    """input where the condition holds, else other; the condition must be bool; all three broadcast.
 
     Gradient: g to the operand that was chosen, 0 to the other.
     """
-    return a if condition else b
+    return input if condition else other

@@ -73,7 +73,7 @@ def integer(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def select(op: Op, specs: Sequence[Spec]) -> Pair:
-    """For where(condition, a, b): the promoted dtype of a and b; the condition must be bool."""
+    """For where(condition, input, other): the promoted dtype of the last two; the condition must be bool."""
     if specs[0].dtype is not bool_:
         raise refuse(op, specs, "the condition must be bool; compare first, as in x > 0")
     dtype = common(specs[1:])
@@ -118,12 +118,12 @@ def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> 
     return Spec(Layout.contiguous(kept, out.layout.offset), out.dtype)
 
 
-def index_dtype(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
+def index_dtype(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
     """Positions are int64."""
     return int64
 
 
-def values_and_places(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+def values_and_places(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> tuple[DType, DType]:
     """The dtypes of elements of the first operand, and of the positions where they stood."""
     return specs[0].dtype, int64
 
@@ -131,7 +131,7 @@ def values_and_places(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[D
 def twice(shape: Callable[..., tuple[int, ...]]) -> Callable[..., tuple[tuple[int, ...], ...]]:
     """The shape rule of two results that both have the shape of a rule."""
 
-    def both(op: Op, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
+    def both(op: Op, /, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
         return (shape(op, *specs, **params),) * 2
 
     return both
@@ -145,7 +145,7 @@ def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def floating(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
+def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
     """The promoted dtype of all operands, floats only."""
     dtype = common(specs)
     if not dtype.is_float:
@@ -153,7 +153,7 @@ def floating(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
     return dtype
 
 
-def same_shape(op: Op, x: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
+def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, ...]:
     """The one shape that all operands have."""
     for other in others:
         if other.shape != x.shape:

@@ -1253,7 +1253,7 @@ class Attached:
         """A view in the shape of other; see `view`."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """x where the condition holds, else other.  `mg.where(condition, a, b)` has the condition first."""
+        """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
 
     def where_cond(self, a: Any, b: Any) -> Tensor:
         """candle's order of `where`: the condition first."""

@@ -6,6 +6,7 @@ pasted once for each, as a kernel's are.  `dispatch.py` has the names that the p
 
 from __future__ import annotations
 
+import builtins
 import linecache
 import re
 from collections.abc import Callable
@@ -102,22 +103,51 @@ if {1}.__class__ not in PLAIN:
             return apply(op, ({0}, {1}), NO_PARAMS, out)
         {0} = weak_number(op, {0}, {1}.dtype, {1})"""
 NAMES = ("a", "b", "c")
-WORDS = set(re.findall(r"\w+", CALL + READ + READ_TWO))
+OUT = """\
+    if out is not None:
+        return run_into(op, plan, ({xs},), out)
+"""
+# A name of a template's own: not an attribute, and not one that stands for operands.
+OWN = re.compile(r"(?<![\w.{])[A-Za-z_]\w*(?![\w}])")
 _records: dict[int, Callable[..., Any]] = {}
 
 
 def parameter_names(op: Any) -> tuple[str, ...]:
-    """What the operands are called in the public signature: `input`, as PyTorch says, or as the op was declared."""
-    if len(op.operands) == 1:
-        return ("input",)
-    return NAMES[: len(op.operands)] if WORDS.intersection(op.operands) else tuple(op.operands)
+    """The operands' names in the public signature: those of the declaration, but `input` of one, as PyTorch has it."""
+    return ("input",) if len(op.operands) == 1 else tuple(op.operands)
+
+
+def others(names: tuple[str, ...]) -> dict[str, str]:
+    """New names for those of the templates that operands have, each unlike every name there is."""
+    own = {*OWN.findall(CALL + RECORD + READ + READ_TWO), *names}
+    found = {}
+    for name in names:
+        other = f"{name}_"
+        while other in own:
+            other += "_"
+        own.add(other)
+        found[name] = other
+    return found
+
+
+def apart(template: str, names: tuple[str, ...]) -> str:
+    """A template whose own names differ from the operands'; an operand called `out` takes the place of `out=`."""
+    if "out" in names:
+        template = template.replace(", *, out=None", "").replace(OUT, "").replace("NO_PARAMS, out)", "NO_PARAMS)")
+    new = others(names)
+    lines = [
+        line if line.lstrip().startswith("#") else OWN.sub(lambda match: new.get(match[0], match[0]), line)
+        for line in template.splitlines()
+    ]
+    return "\n".join(lines)
 
 
 def write(template: str, names: tuple[str, ...]) -> str:
     """The source of a template for operands of these names."""
     count, xs = len(names), ", ".join(names)
-    plain = " and ".join(f"{x}.__class__ in PLAIN" for x in names)
-    read = READ_TWO.format(*names) if count == 2 else READ.format(xs=xs, plain=plain)
+    known = others(names).get("PLAIN", "PLAIN")
+    plain = " and ".join(f"{x}.__class__ in {known}" for x in names)
+    read = apart(READ_TWO if count == 2 else READ, names).format(*names, xs=xs, plain=plain)
     joined = {
         "xs": xs,
         "read": read,
@@ -131,7 +161,7 @@ def write(template: str, names: tuple[str, ...]) -> str:
     }
     lines: list[str] = []
     block: list[str] = []
-    for line in [*template.splitlines(), ""]:
+    for line in [*apart(template, names).splitlines(), ""]:
         if "{x}" in line or "{bit}" in line:
             block.append(line)
             continue
@@ -155,6 +185,8 @@ def compiled(template: str, operands: tuple[str, ...]) -> tuple[str, CodeType]:
 def build(template: str, operands: tuple[str, ...], names: dict[str, Any]) -> Callable[..., Any]:
     """The function that a template makes for some operands, in a module's names."""
     kind, code = compiled(template, operands)
+    there = vars(builtins) | names
+    names |= {other: there[name] for name, other in others(operands).items() if name in there}
     exec(code, names)
     function: Callable[..., Any] = names[kind]
     return function
