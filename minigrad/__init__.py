@@ -153,6 +153,7 @@ from minigrad.ops.explog import erf, erfc, exp, exp2, expm1, log, log1p, log2, l
 from minigrad.ops.extremes import argmax, argmin, max, min
 from minigrad.ops.indexing import gather, index_add, index_copy, index_select, scatter_add
 from minigrad.ops.joining import cat, chunk, repeat, split, stack
+from minigrad.ops.lengths import norm
 from minigrad.ops.linalg import addmm, addmv, baddbmm, bmm, dot, matmul, mm, mv, outer
 from minigrad.ops.masks import masked_fill, masked_scatter, masked_select, nonzero
 from minigrad.ops.pooling import adaptive_avg_pool1d, avg_pool1d, max_pool1d, max_pool2d, max_pool3d
@@ -177,7 +178,6 @@ from minigrad.ops.reduce import (
     any,
     logsumexp,
     mean,
-    norm,
     prod,
     std,
     sum,

@@ -162,6 +162,16 @@ FOLDS = [
         ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),
     Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), (), ((2, 3, 4),), dtypes=ALL,
         result="float", tolerance=4),
+    Row("norm-1", lambda x: mg.norm(x, 1, (0, 2)), lambda x: np.abs(x).sum((0, 2)), ("real",), (), ((2, 3, 4),),
+        dtypes=ALL, result="float", order2=False),
+    Row("norm-3", lambda x: mg.norm(x, 3, -1, True), lambda x: (np.abs(x) ** 3).sum(-1, keepdims=True) ** (1 / 3),
+        ("real",), (), ((2, 3, 4),), dtypes=ALL, result="float", tolerance=4),
+    Row("norm-half", lambda x: x.norm(0.5, dim=1), lambda x: np.sqrt(np.abs(x)).sum(1) ** 2, ("real",), (),
+        ((2, 3, 4),), dtypes=ALL, result="float", tolerance=8),
+    Row("norm-inf", lambda x: x.norm(float("inf"), 2), lambda x: np.abs(x).max(2), ("distinct",), (), ((2, 3, 4),),
+        dtypes=ALL, result="float", order2=False),
+    Row("norm-count", lambda x: x.norm(0, 2), lambda x: (x != 0).sum(2).astype(float), ("zeros",), (), ((2, 3, 4),),
+        dtypes=ALL, result="float", smooth=False),
 ]  # fmt: skip
 
 

@@ -67,7 +67,7 @@ METHODS: dict[Any, str] = {
     trigonometry: "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
     rounding: "floor ceil trunc round",
     activation: "relu relu6 sigmoid log_sigmoid silu",
-    reduce: "sum mean amax amin any all prod var std logsumexp norm sum_to",
+    reduce: "sum mean amax amin any all prod var std logsumexp sum_to",
     extremes: "argmax argmin max min",
     softmax: "softmax log_softmax",
     sorting: "sort argsort msort topk kthvalue median",

@@ -9,6 +9,7 @@ from minigrad.ops.declare import elementwise, scalar
 from minigrad.ops.rules import number, to_float
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
+FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too
 
 
 @scalar
@@ -103,7 +104,7 @@ def gelu_tanh(x):
 
 def gelu_tanh_slope(x):
     """The derivative of gelu_tanh."""
-    square = x * x
+    square = (x * x).minimum(FLAT)  # beyond, t is 1 or -1, and 0 times an infinite square would be nan
     t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()
     inner = SQRT_2_OVER_PI * (square * (3 * 0.044715) + 1.0)
     return (t + 1.0) * 0.5 + x * (1.0 - t * t) * inner * 0.5

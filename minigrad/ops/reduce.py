@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from minigrad.core.dtype import as_dtype, default_float, float32
+from minigrad.core.dtype import as_dtype, default_float, float32, float64
 from minigrad.core.shape import normalize_dims
 from minigrad.core.strides import stretched_strides
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
@@ -38,6 +38,11 @@ def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
 def wide(x: Tensor) -> Tensor:
     """x in float32 if it is a half: squares, sums and counts overflow there long before the results made of them."""
     return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
+
+
+def roomy(x: Tensor) -> Tensor:
+    """x in a dtype in which squares of its elements neither overflow nor vanish, but for float64."""
+    return x.to(float64 if x.dtype is float32 else float32) if x.dtype.is_float and x.dtype.itemsize < 8 else x
 
 
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -235,10 +240,10 @@ def var(input: Tensor, dim: int | Sequence[int] | None = None, correction: int =
 def std(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
     expect_tensors("std", input)
-    return _root(var(wide(input), dim, correction, keepdim)).to(input.dtype)
+    return root(var(roomy(input), dim, correction, keepdim)).to(input.dtype)
 
 
-def _root(squares: Tensor) -> Tensor:
+def root(squares: Tensor) -> Tensor:
     """The square root of a sum of squares, with gradient 0 at 0: there the infinite slope meets elements of 0."""
     nothing = squares == 0.0
     return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
@@ -257,11 +262,3 @@ def logsumexp(input: Tensor, dim: int | Sequence[int] | None, keepdim: bool = Fa
     shift = top.isfinite().where_cond(top, 0.0)
     total = (sum((wide(input) - shift).exp(), dims, keepdim=True).log() + shift).to(input.dtype)
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))
-
-
-def norm(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
-    expect_tensors("norm", input)
-    dims = normalize_dims(dim, input.ndim, "norm", input)
-    input = as_float(input, None, "norm")
-    return _root(sum(wide(input) * wide(input), dims, keepdim)).to(input.dtype)

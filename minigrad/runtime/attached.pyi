@@ -257,7 +257,7 @@ class Attached:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def arcsinh(self, *, out: Any = ...) -> Tensor:
-        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def arctan(self, *, out: Any = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
@@ -293,7 +293,7 @@ class Attached:
         """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Any = ...) -> Tensor:
-        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def asinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -944,8 +944,8 @@ class Attached:
     def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
         """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
 
-    def norm(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
+    def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
+        """Return the norm of order `p` over `dim`: see `mg.norm`."""
 
     def not_equal(self, b: Any, *, out: Any = ...) -> Tensor:
         """a != b."""
