@@ -13,7 +13,7 @@ from minigrad.core.dtype import DTypeLike
 from minigrad.core.shape import normalize_dims
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.arithmetic import abs as magnitude
-from minigrad.ops.reduce import amax, amin, as_float, roomy, root, sum, wide
+from minigrad.ops.reduce import amax, amin, as_float, root, sum, sum_of_squares, wide
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 Dims = int | Sequence[int] | None
@@ -60,8 +60,7 @@ def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> T
             raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
         return (amax if order > 0 else amin)(x.abs(), dims, keepdim)
     if order == 2:
-        squares = roomy(x)
-        return root(sum(squares * squares, dims, keepdim))
+        return root(sum_of_squares(x, dims, keepdim))
     x = wide(x)
     if order == 1:
         return sum(x.abs(), dims, keepdim)

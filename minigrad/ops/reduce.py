@@ -18,7 +18,7 @@ from minigrad.ops import views
 from minigrad.ops.creation import ones_like
 from minigrad.ops.declare import reduction
 from minigrad.ops.joining import cat
-from minigrad.ops.rules import logical, mean_dtype, promote, widen
+from minigrad.ops.rules import logical, mean_dtype, promote, squares, widen
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
@@ -41,8 +41,8 @@ def wide(x: Tensor) -> Tensor:
 
 
 def roomy(x: Tensor) -> Tensor:
-    """x in a dtype in which squares of its elements neither overflow nor vanish, but for float64."""
-    return x.to(float64 if x.dtype is float32 else float32) if x.dtype.is_float and x.dtype.itemsize < 8 else x
+    """x in the dtype of `squares`."""
+    return x.to(float32 if x.dtype.itemsize == 2 else float64)
 
 
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -182,6 +182,23 @@ def prod(acc, x):
     return acc * x
 
 
+def added(acc, x):
+    """Two sums of squares as one."""
+    return acc + x
+
+
+@reduction(
+    dtype=squares,
+    identity="zero",
+    combine=added,
+    vjp=(lambda g, x, *, in_shape, dims: restore(g * 2.0, dims, in_shape) * x,),
+    jvp=lambda dx, x, *, dims, keepdim: sum(roomy(dx) * roomy(x), dims, keepdim) * 2.0,
+)
+def sum_of_squares(acc, x):
+    """Sum of squares over `dim` in a wider dtype: float64 of float32, float32 of halves.  Gradient: 2*g*x."""
+    return acc + x * x
+
+
 def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
     if x.shape == tuple(shape):
@@ -225,22 +242,28 @@ def as_float(x: Tensor, dtype: Any, name: str) -> Tensor:
 
 def var(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    expect_tensors("var", input)
-    dims = normalize_dims(dim, input.ndim, "var", input)
-    if not input.dtype.is_float:
-        raise DTypeError(f"var: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op="var")
-    if not isinstance(correction, (int, float)):
-        raise ArgumentError(f"var: the correction for {describe(input)} must be a number, got {correction!r}", op="var")
-    n = _count(input.shape, dims)
-    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
-    squares = sum(deviation * deviation, dims, keepdim)
-    return (squares / float(n - correction if n > correction else 0)).to(input.dtype)
+    return _spread("var", input, dim, correction, keepdim)
 
 
 def std(input: Tensor, dim: int | Sequence[int] | None = None, correction: int = 1, keepdim: bool = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    expect_tensors("std", input)
-    return root(var(roomy(input), dim, correction, keepdim)).to(input.dtype)
+    return _spread("std", input, dim, correction, keepdim)
+
+
+def _spread(name: str, input: Tensor, dim: int | Sequence[int] | None, correction: int, keepdim: bool) -> Tensor:
+    """The variance, or its root, which is taken before the variance is rounded."""
+    expect_tensors(name, input)
+    dims = normalize_dims(dim, input.ndim, name, input)
+    if not input.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op=name)
+    if not isinstance(correction, (int, float)):
+        raise ArgumentError(
+            f"{name}: the correction for {describe(input)} must be a number, got {correction!r}", op=name
+        )
+    n = _count(input.shape, dims)
+    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
+    total = sum_of_squares(deviation, dims, keepdim) / float(n - correction if n > correction else 0)
+    return (root(total) if name == "std" else total).to(input.dtype)
 
 
 def root(squares: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, bool_, default_float, int64
+from minigrad.core.dtype import DType, bool_, default_float, float32, float64, int64
 from minigrad.core.dtype import promote as promote_dtypes
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
@@ -88,6 +88,13 @@ def widen(op: Op, specs: Sequence[Spec]) -> Pair:
     float32 in float64."""
     dtype = specs[0].dtype
     return np.dtype(dtype.accumulator), dtype.sum_dtype
+
+
+def squares(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Store in the dtype of the sum, in which squares neither overflow nor vanish: float32 for float16 and bfloat16,
+    float64 for the others."""
+    dtype = float32 if specs[0].dtype.is_float and specs[0].dtype.itemsize == 2 else float64
+    return dtype.compute, dtype
 
 
 def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
