@@ -13,11 +13,11 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.backends.base import Backend, serves
-from minigrad.backends.reference.scalars import KINDS, first_accumulator, names
+from minigrad.backends.reference.scalars import first_accumulator, names
 from minigrad.core import requests
 from minigrad.core.dtype import as_dtype, cast_array, to_logical
 from minigrad.core.storage import Storage
-from minigrad.kernels.scalar import fresh, render, settle
+from minigrad.kernels.rendering import fresh, render, settle
 
 quiet = np.errstate(all="ignore")  # infinities, nan and wrapping are results
 ONE = np.int8(1)  # times it, a truth value is 0 or 1, and every other number stays
@@ -48,7 +48,7 @@ def on_arrays(scalar, compute):
     """The inner line of a loop as a function of arrays: `render` writes it as Python, `names` says what words mean."""
     used = set()
     args = [fresh(name, used) for name in scalar.args]
-    lines, result = render(scalar, [ast.Name(name) for name in args], KINDS[compute.kind], used)
+    lines, result = render(scalar, [ast.Name(name) for name in args], compute, used)
     body = "".join(f"    {line}\n" for line in [*lines, f"return T({ast.unparse(result)})"])
     tree = OnArrays().visit(ast.parse(settle(f"def function({', '.join(args)}):\n{body}", ("_power",))))
     words = names(compute) | WORDS | {"T": lambda x: np.asarray(x).astype(compute)}

@@ -43,7 +43,7 @@ def differences(function: Any, overloads: list[Signature]) -> list[str]:
 def positional(mine: Any, overload: Signature) -> list[str]:
     """How the parameters that may be given by position differ from those of one overload."""
     many = [p.name for p in mine.values() if p.kind is p.VAR_POSITIONAL]
-    names = [p.name for p in mine.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
+    names = [p.name for p in mine.values() if p.kind is not p.KEYWORD_ONLY and p.name not in ABSENT]
     theirs = [p for p in overload if p[1] != "keyword" and p[0] not in ABSENT]
     if [p[1] for p in theirs] == ["many"] or many:
         return [] if many and theirs and names[: len(theirs)] == [p[0] for p in theirs] else [f"takes *{many}"]
@@ -65,6 +65,8 @@ def same_default(mine: Any, theirs: str) -> bool:
         value = ast.literal_eval(theirs)
     except ValueError:
         return True  # a name of PyTorch's own
+    if value is ...:
+        return mine is not inspect.Parameter.empty
     return bool(mine == value) or (value in (None, (), [], ...) and mine in (None, (), []))
 
 

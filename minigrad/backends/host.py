@@ -19,7 +19,7 @@ class HostMemory(Backend):
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         allocator = get_allocator(device.kind)
-        return Storage(allocator.allocate(numel, dtype), dtype, device, allocator)
+        return Storage(allocator.allocate(numel, dtype), dtype, device, allocator, numel)
 
     def maker(self, numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
         return Storage.maker(numel, dtype, device, get_allocator(device.kind))

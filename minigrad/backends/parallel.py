@@ -117,13 +117,15 @@ def get_num_threads() -> int:
     return int(whole_numba().get_num_threads())
 
 
-def set_num_threads(n: int) -> None:
-    """Share kernels between n threads from this Python thread on.  Raises ArgumentError out of range."""
+def set_num_threads(num: int) -> None:
+    """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
     numba = whole_numba()
     limit = int(numba.config.NUMBA_NUM_THREADS)
-    if not isinstance(n, int) or not 1 <= n <= limit:
-        raise ArgumentError(f"set_num_threads: {n!r} is not between 1 and {limit}, the threads of this process", n=n)
-    numba.set_num_threads(n)
+    if not isinstance(num, int) or not 1 <= num <= limit:
+        raise ArgumentError(
+            f"set_num_threads: {num!r} is not between 1 and {limit}, the threads of this process", n=num
+        )
+    numba.set_num_threads(num)
 
 
 def whole_numba() -> Any:

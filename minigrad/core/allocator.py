@@ -104,6 +104,19 @@ _UNSHARED = _Probe(object()).release()
 _UNSHARED_INSIDE = _Probe(object()).release_inside()
 
 
+class Key(int):
+    """How `CpuAllocator` knows the size of a block, with the number of elements that were asked for."""
+
+    numel: int
+
+    @classmethod
+    def of(cls, value: int, numel: int) -> Key:
+        """A key of this value."""
+        key = cls(value)
+        key.numel = numel
+        return key
+
+
 class Block:
     """A buffer that goes back to its allocator with its last user: what `Storage` adds a dtype and a device to.
 
@@ -219,7 +232,7 @@ class CpuAllocator(Allocator):
         `allocate` and `Storage.__init__` in one frame, without what is known beforehand: they are a third of the cost
         of a small op.
         """
-        key = self.key(numel, dtype)
+        key = Key.of(self.key(numel, dtype), numel)
         nbytes = key & -64
         pop = self._free.get(key, []).pop
         new: Any = kind.__new__

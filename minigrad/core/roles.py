@@ -41,6 +41,12 @@ class Role:
         return f"Role({self.name})"
 
 
+def beside(operands: Sequence[Any]) -> str:
+    """The operand that a parameter belongs to, for messages."""
+    x = operands[0] if operands else None
+    return f" for {x.dtype}{x.shape}" if hasattr(x, "shape") and hasattr(x, "dtype") else ""
+
+
 def _dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     # A scalar is a row of one, as in PyTorch: dim 0 and -1.
     return normalize_dim(value, operands[0].ndim or 1, op, operands[0])
@@ -66,7 +72,7 @@ def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int
 
 def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     if isinstance(value, bool):
-        raise ArgumentError(f"{op}: {name} must be an int, not {value!r}", op=op, value=value)
+        raise ArgumentError(f"{op}: {name}{beside(operands)} must be an int, not {value!r}", op=op, value=value)
     return as_int(value, name, op)
 
 
@@ -86,13 +92,15 @@ def _scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | fl
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, (bool, int, float)):
         return plain
-    raise ArgumentError(f"{op}: {name} is {type(value).__name__} {value!r}, and must be a number", op=op, value=value)
+    raise ArgumentError(
+        f"{op}: {name}{beside(operands)} is {type(value).__name__} {value!r}, and must be a number", op=op, value=value
+    )
 
 
 def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
         return bool(value)
-    raise ArgumentError(f"{op}: {name} must be True or False, not {value!r}", op=op, value=value)
+    raise ArgumentError(f"{op}: {name}{beside(operands)} must be True or False, not {value!r}", op=op, value=value)
 
 
 def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.allocator import ALIGNMENT, Allocator, Block, CpuAllocator
+from minigrad.core.allocator import ALIGNMENT, Allocator, Block, CpuAllocator, Key
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import (
     DType,
@@ -38,13 +38,16 @@ class Storage(Block):
     tracked: whether a gradient may flow through a tensor on it; never taken back, so those that are detached ask too.
     SEATED: only through a stand-in of a transform.
 
-    The buffer may have room for more elements than were asked for; `numel` counts the room.
+    The buffer may have room for more elements than were asked for: no tensor may see those, since they are memory of
+    tensors that are gone.  `numel` does not count them.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "tracked", "version")
 
-    def __init__(self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None) -> None:
-        self.key = 0
+    def __init__(
+        self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None, numel: int | None = None
+    ) -> None:
+        self.key = 0 if numel is None else Key.of(0, numel)
         self.allocator = allocator
         self.buffer = buffer
         self.dtype = dtype
@@ -56,7 +59,7 @@ class Storage(Block):
     def maker(numel: int, dtype: DType, device: Device, allocator: Allocator) -> Callable[[], Storage]:
         """A function that makes one uninitialised storage of this size after another: what a call plan keeps."""
         if not isinstance(allocator, CpuAllocator) or numel <= 0:
-            return lambda: Storage(allocator.allocate(numel, dtype), dtype, device, allocator)
+            return lambda: Storage(allocator.allocate(numel, dtype), dtype, device, allocator, numel)
         return allocator.storages(numel, dtype, device, Storage)
 
     @staticmethod
@@ -120,12 +123,13 @@ class Storage(Block):
 
     @property
     def numel(self) -> int:
-        """How many elements there is room for."""
-        return int(self.buffer.size)
+        """How many elements it was made for; the room behind them belongs to no tensor."""
+        key = self.key
+        return key.numel if isinstance(key, Key) else int(self.buffer.size)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the buffer has."""
+        """How many bytes the buffer has, with the room behind its elements."""
         return int(self.buffer.nbytes)
 
     def data_ptr(self) -> int:

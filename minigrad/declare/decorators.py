@@ -6,8 +6,9 @@ what it says.  Functions, methods, in-place forms, op tests and gradient checks 
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -19,6 +20,7 @@ from minigrad.core.roles import AS_IT_COMES, Cast, Dims, Flag, Front, role_of
 from minigrad.declare import rules
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.forms import (
+    apart,
     as_float,
     call,
     call_present,
@@ -34,8 +36,10 @@ from minigrad.declare.names import enter
 from minigrad.declare.partials import declared
 from minigrad.declare.record import Function, Vjp, check_rule, new_op, publish, read_joint
 from minigrad.declare.signature import (
+    EMPTY,
     HIDDEN,
     KEYWORD,
+    OUT,
     Signature,
     plain_test,
     read_signature,
@@ -46,6 +50,8 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
+from minigrad.runtime.lanes import NOTHING
+from minigrad.runtime.operands import canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -63,7 +69,8 @@ def scalar(function: Callable[..., Any]) -> Any:
 
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Linear | bool = False,
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
-                method: bool = True, name: str = "") -> Callable[..., Function]:  # fmt: skip
+                method: bool = True, name: str = "", front: str = "",
+                otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over one to three operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
@@ -72,25 +79,31 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule of forward
     mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
     namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
+    front: parameters after the operands, such as "*, alpha=1"; a call with other values of these is answered by
+    `otherwise`, a function of the operands, these parameters and `out`, in terms of other calls.
+    An operand may have a number as its default.
     """
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
-        body = parse(function)
+        body = parse(function, defaults=True)
         if not 1 <= len(body.args) <= 3:
             raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
         op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
         op.scalar, op.dtype_rule = body, dtype
         claim(op, linear, jvp, batch)
-        return publish(op, function, public_function(op), namespace, method, method)
+        given = inspect.signature(function).parameters.values()
+        defaults = {p.name: p.default for p in given if p.default is not p.empty}
+        public = public_function(op, defaults, front, otherwise)
+        return publish(op, function, public, namespace, method, method)
 
     return declare
 
 
-def public_function(op: Op) -> Function:
+def public_function(op: Op, defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None) -> Function:
     """The function that calls an elementwise op."""
     if len(op.operands) <= 3:
-        return lane(op)
+        return lane(op, defaults, front, otherwise)
 
     def public(*operands: Any) -> Tensor:
         result: Tensor = apply(op, operands)
@@ -189,6 +202,11 @@ def view(
         if signature.operands == ("layout",):  # not annotated; what the body has for the operand is its layout
             first = signature.parameters[0].replace(name="x", annotation="Tensor")
             signature = Signature((first, *signature.parameters[1:]), ("x",))
+        if len(signature.parameters) > len({p.name for p in signature.parameters}):
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has an operand and a parameter 'x'; rename the parameter",
+                op=function.__name__,
+            )
         op = new_op(function, "view", signature.operands, signature.params, vjp, name=name)
         op.signature = signature
         op.prepare = function if beyond else within(op, function)
@@ -281,7 +299,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "call": call_present if signature.optional else call, "check": expect_operands,
-             "in_dtype": in_dtype, "float": as_float, "list": tensor_list, "several": several, "otherwise": otherwise},
+             "in_dtype": in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list, "several": several, "otherwise": otherwise},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)
@@ -315,13 +333,15 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
     elif op.operands:
         lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
     first = op.operands[0] if op.operands else ""
-    for key in casts:
+    if floats:  # after a look at the other parameters, so that nothing is made before an error
+        tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
         lines += [
-            f"if {key} is not None:",
-            f"    {first} = {HIDDEN}{'float' if floats else 'in_dtype'}({HIDDEN}op, {first}, {key})",
+            f"if {' or '.join(tests)}:",
+            f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {dict_text(list(op.params))})",
+            f"    {first} = {HIDDEN}float({HIDDEN}op, {first}{''.join(f', {key}' for key in casts)})",
         ]
-    if floats:
-        lines += [f"if not {first}.dtype.is_float:", f"    {first} = {HIDDEN}float({HIDDEN}op, {first})"]
+    for key in () if floats else casts:
+        lines += [f"if {key} is not None:", f"    {first} = {HIDDEN}in_dtype({HIDDEN}op, {first}, {key})"]
     target = ", out" if out else ""
     result = f"{HIDDEN}call({HIDDEN}op, ({operands}), {dict_text(list(op.params))}{target})"
     for key in casts if not floats else ():
@@ -332,11 +352,8 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
 def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
     """The body of a declaration, called with the Specs of results and then of operands, and parameters by name."""
     parameters, operands = signature.parameters, signature.operands
-    if (
-        any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        or tuple(p.name for p in parameters[: len(operands)]) == operands
-        and not signature.many
-    ):
+    first = tuple(p.name for p in parameters[: len(operands)]) == operands and not signature.many
+    if first or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return function
     if signature.many:
         return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
@@ -357,14 +374,17 @@ def composed(
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function)
+        passes = "out" in signature.params  # the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, function
         names = {"op": op, "plain": PLAIN, "check": expect_operands, "list": tensor_list, "several": several,
                  "definition": function, "settings": settings, "scoped": scoped, "copy": copy_result,
-                 "float": as_float}  # fmt: skip
+                 "float": as_float, "apart": apart}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
-        body = composed_body(op, out, floats)
-        public = write_function(function.__name__, signature, body, names, out)
+        body = composed_body(op, out and not passes, floats)
+        public = write_function(
+            function.__name__, signature, body, names, out and not passes, function.__annotations__.get("return", EMPTY)
+        )
         public = publish(op, function, public, namespace, method, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]
@@ -382,14 +402,16 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         operands = f"*{signature.many}, "
     elif op.operands:
         lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    for key, role in op.roles.items():
+        if role.read is not AS_IT_COMES:
+            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:
         x, dtype = op.operands[0], casts[0] if casts else "None"
         test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
         lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
-    for key, role in op.roles.items():
-        if role.read is not AS_IT_COMES:
-            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
+    if out and op.operands and not signature.many:
+        lines += ["if out is not None:", f"    {operands.rstrip(', ')}, = {HIDDEN}apart(({operands}), out)"]
     y = f"{HIDDEN}y"
     named = dict_text([p.name for p in signature.parameters])
     given = ", ".join(p.name if p.kind is not KEYWORD else f"{p.name}={p.name}" for p in signature.parameters)
@@ -399,14 +421,41 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         "else:",
         f"    {y} = {HIDDEN}definition({given})",
     ]
-    return [*lines, f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op, {y}, out)" if out else f"return {y}"]
+    return [
+        *lines,
+        f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out)" if out else f"return {y}",
+    ]
 
 
-def public(*, namespace: Namespace = None, method: bool = False, in_place: bool = False) -> Callable[..., Any]:
-    """Enter a plain function, which makes tensors or reads arguments in its own way, among the public names."""
+def public(
+    *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
+) -> Callable[..., Any]:
+    """Enter a plain function, which makes tensors or reads arguments in its own way, among the public names.
+
+    out: it gets `out=`, into which its result is copied.
+    """
 
     def declare(function: Any) -> Any:
-        enter(function, namespace, method, in_place)
-        return function
+        found = writing(function) if out else function
+        enter(found, namespace, method, in_place)
+        return found
 
     return declare
+
+
+def writing(function: Any) -> Any:
+    """A function that makes a tensor, with `out=` for one that exists; its dtype and device are then the default."""
+    given = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        if out is None:
+            return function(*args, **named)
+        for name in ("dtype", "device"):
+            if named.get(name) is None:
+                named[name] = getattr(out, name, None)
+        return copy_result(function.__name__, function(*args, **named), out)
+
+    parameters = list(given.parameters.values())
+    call.__signature__ = given.replace(parameters=[*parameters, OUT])  # type: ignore[attr-defined]
+    return call

@@ -17,8 +17,10 @@ from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import canonical, keyed
+from minigrad.runtime.operands import canonical, keyed, no_tensor
 from minigrad.runtime.plans import plan_for
+from minigrad.runtime.rebasing import Ops
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
@@ -26,12 +28,19 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> None:
     """Raise DTypeError unless each operand is what its annotation allows: a tensor, an array, a number or None."""
     signature = op.signature
     for name, x in zip(op.operands, operands):
-        if isinstance(x, (Tensor, np.ndarray)) or (x is None and name in signature.optional):
-            continue
-        if name not in signature.numbers or not isinstance(x, (bool, int, float, np.generic)):
-            raise DTypeError(
-                f"{op.label}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=op.label
-            )
+        number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic))
+        if not (isinstance(x, (Tensor, np.ndarray)) or number or (x is None and name in signature.optional)):
+            raise no_tensor(op, x, operands)
+
+
+def apart(operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+    """The operands, those in the memory of `out` copied if a gradient is recorded: a rule may read their old values."""
+    if not mode.enabled or not isinstance(out, Tensor):
+        return operands
+    return tuple([
+        Ops.clone.public(x) if isinstance(x, Tensor) and x.storage is out.storage and x.storage.tracked else x  # type: ignore[misc]
+        for x in operands
+    ])  # fmt: skip
 
 
 def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
@@ -40,7 +49,7 @@ def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = N
         first = operands[0]
         if isinstance(first, Tensor) and not first.layout.shape:
             found = along_a_scalar(op, operands, params)
-            return found if out is None else copy_result(op, found, out)
+            return found if out is None else copy_result(op.label, found, out)
     return apply(op, operands, params, out)
 
 
@@ -85,15 +94,14 @@ def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
     return x if x.dtype is wanted else x.to(wanted)
 
 
-def as_float(op: Op, x: Any, dtype: Any = None) -> Any:
-    """A tensor of floats: in `dtype`, or integers in the default float dtype."""
-    expect_tensors(op.label, x)
+def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
+    """A tensor of floats: in `dtype`, or integers in the default float dtype.  op: the op, or its name."""
+    label = op if isinstance(op, str) else op.label
+    expect_tensors(label, x)
     if dtype is not None:
         wanted = as_dtype(dtype)
         if not wanted.is_float:
-            raise DTypeError(
-                f"{op.label}: {describe(x)} needs a floating dtype for its result, got {wanted}", op=op.label
-            )
+            raise DTypeError(f"{label}: {describe(x)} needs a floating dtype for its result, got {wanted}", op=label)
         return x.to(wanted)
     return x if x.dtype.is_float else x.to(default_float())
 

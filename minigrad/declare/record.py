@@ -12,6 +12,7 @@ import inspect
 import re
 from collections import namedtuple
 from collections.abc import Callable
+from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
@@ -44,6 +45,11 @@ def new_op(
         raise DeclarationError(f"{where}: the op {name} has no docstring", op=name)
     if ours and listed and name in schema:
         raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
+    both = [param for param in params if param in operands]
+    if both:
+        raise DeclarationError(
+            f"{where}: {name} has an operand and a parameter {both[0]!r}; rename the parameter", op=name
+        )
     op = Op(name, kind, operands, params, where)
     op.doc = function.__doc__
     op.roles = roles_of(function, params)
@@ -123,13 +129,18 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
 def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
     """The names of several results.  Raises DeclarationError where rules could not tell them from other names."""
     taken = {"g", *op.operands, *op.params}
-    wrong = [name for name in outputs if not name.isidentifier() or name in taken or GRADIENT.match(name)]
+    wrong = [name for name in outputs if not is_result(name) or name in taken]
     if wrong or len(set(outputs)) < len(outputs) or len(outputs) < 2:
         raise DeclarationError(
             f"{op.where}: {op.name} names its results {outputs!r}; give two or more names, each its own and none that "
             f"of an operand or a parameter", op=op.name,
         )  # fmt: skip
     return outputs
+
+
+def is_result(name: str) -> bool:
+    """Whether a result may have this name: a field of a named tuple, and not the name of a gradient."""
+    return name.isidentifier() and not iskeyword(name) and name[0] != "_" and not GRADIENT.match(name)
 
 
 def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, bool_, default_float, int64
+from minigrad.core.dtype import DType, bool_, default_float, float32, float64, int64
 from minigrad.core.dtype import promote as promote_dtypes
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
@@ -73,7 +73,7 @@ def integer(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def select(op: Op, specs: Sequence[Spec]) -> Pair:
-    """For where(condition, a, b): the promoted dtype of a and b; the condition must be bool."""
+    """For where(condition, input, other): the promoted dtype of the last two; the condition must be bool."""
     if specs[0].dtype is not bool_:
         raise refuse(op, specs, "the condition must be bool; compare first, as in x > 0")
     dtype = common(specs[1:])
@@ -88,6 +88,13 @@ def widen(op: Op, specs: Sequence[Spec]) -> Pair:
     float32 in float64."""
     dtype = specs[0].dtype
     return np.dtype(dtype.accumulator), dtype.sum_dtype
+
+
+def squares(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Store in the dtype of the sum, in which squares neither overflow nor vanish: float32 for float16 and bfloat16,
+    float64 for the others."""
+    dtype = float32 if specs[0].dtype.is_float and specs[0].dtype.itemsize == 2 else float64
+    return dtype.compute, dtype
 
 
 def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
@@ -118,12 +125,12 @@ def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> 
     return Spec(Layout.contiguous(kept, out.layout.offset), out.dtype)
 
 
-def index_dtype(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
+def index_dtype(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
     """Positions are int64."""
     return int64
 
 
-def values_and_places(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
+def values_and_places(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> tuple[DType, DType]:
     """The dtypes of elements of the first operand, and of the positions where they stood."""
     return specs[0].dtype, int64
 
@@ -131,7 +138,7 @@ def values_and_places(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[D
 def twice(shape: Callable[..., tuple[int, ...]]) -> Callable[..., tuple[tuple[int, ...], ...]]:
     """The shape rule of two results that both have the shape of a rule."""
 
-    def both(op: Op, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
+    def both(op: Op, /, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
         return (shape(op, *specs, **params),) * 2
 
     return both
@@ -145,7 +152,7 @@ def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def floating(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
+def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
     """The promoted dtype of all operands, floats only."""
     dtype = common(specs)
     if not dtype.is_float:
@@ -153,7 +160,7 @@ def floating(op: Op, specs: Sequence[Spec], **params: Any) -> DType:
     return dtype
 
 
-def same_shape(op: Op, x: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
+def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, ...]:
     """The one shape that all operands have."""
     for other in others:
         if other.shape != x.shape:

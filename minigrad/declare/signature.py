@@ -67,6 +67,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
         kind = kind_of(annotation) if marked else "" if p.kind is KEYWORD else "one"
+        kind = "" if p.name == "out" and marked else kind
         if p.kind is p.VAR_POSITIONAL:
             kind, many = "many", p.name
         if kind:
@@ -112,7 +113,9 @@ def where_of(function: FunctionType) -> str:
 # ---- the function that users call -----------------------------------------------------------------------------------
 
 
-def write_function(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
+def write_function(
+    name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool, returned: Any = EMPTY
+) -> Any:
     """The public function: the parameters of a signature, `out=` where it has one, and a body written with `names`.
 
     A parameter that may be given as several arguments is read first, from these or by its name.
@@ -145,18 +148,18 @@ def write_function(name: str, signature: Signature, body: Sequence[str], names: 
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
     exec(compile(text, path, "exec"), names)
     function = names[name]
-    function.__signature__ = shown(signature, out)
+    function.__signature__ = shown(signature, out, returned)
     return function
 
 
-def shown(signature: Signature, out: bool) -> inspect.Signature:
+def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Signature:
     """The signature as an editor shows it: a role by what Python's type of it is."""
     found = []
     for p in signature.parameters:
         role = role_of(p.annotation)
         several = role is not None and role.several
         found.append(p.replace(annotation=plain(p.annotation), kind=p.VAR_POSITIONAL if several else p.kind))
-    return inspect.Signature([*found, *([OUT] if out else ())], return_annotation=EMPTY)
+    return inspect.Signature([*found, *([OUT] if out else ())], return_annotation=returned)
 
 
 def plain(annotation: Any) -> Any:

@@ -38,7 +38,7 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
     storage = memo.get(id(x.storage))
     if storage is None:
         backend = backend_of(x.device)
-        storage = backend.from_host(backend.to_host(x.storage), x.dtype, x.device)
+        storage = backend.from_host(backend.to_host(x.storage)[: x.storage.numel], x.dtype, x.device)
         memo[id(x.storage)] = storage
     twin = twin_on(x, storage, None)
     if isinstance(x, Var):

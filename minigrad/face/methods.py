@@ -76,7 +76,7 @@ def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
 
 
 def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """x where the condition holds, else other.  `mg.where(condition, a, b)` has the condition first."""
+    """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
     return compare.where(condition, x, other)
 
 

@@ -16,7 +16,7 @@ from minigrad.core.shape import as_shape, normalize_dim
 from minigrad.declare.decorators import public
 from minigrad.declare.names import MG
 from minigrad.errors import DeviceError, GradientError
-from minigrad.ops import casting, creation, views
+from minigrad.ops import casting, creation, lengths, views
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 # ---- what it is -----------------------------------------------------------------------------------------------------
@@ -176,8 +176,20 @@ def new_full(
     )
 
 
+# ---- how long it is -------------------------------------------------------------------------------------------------
+
+
+def norm(
+    x: Tensor, p: float | str | None = "fro", dim: int | Sequence[int] | None = None, keepdim: bool = False,
+    dtype: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return the norm of order `p` over `dim`: see `mg.norm`."""
+    return lengths.norm(x, p, dim, keepdim, dtype=dtype)
+
+
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
     is_pinned, view_as, reshape_as, expand_as, unbind, new_tensor, new_empty, new_zeros, new_ones, new_full,
+    norm,
 )  # fmt: skip
 PROPERTIES = (nbytes, is_cuda)

@@ -11,15 +11,18 @@ import ast
 import linecache
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import combinations
 from types import CodeType
 from typing import Any
+from unicodedata import normalize
 
 from minigrad.errors import DeclarationError
 
 HEAD = re.compile(r"^\s*def\s+(\w+)")  # one for all names: importing minigrad looks for a hundred
 IMPORT = ast.parse("import math").body[0]
+ROOTS = 4  # names before a dot that are tried as imported
 CLOSING = 20  # lines of closing brackets that may follow the last line with code
 
 
@@ -57,7 +60,7 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
     # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
     name, free = code.co_name, code.co_freevars
     first = code.co_firstlineno - 1
-    while first < len(lines) and name not in HEAD.findall(lines[first]):
+    while first < len(lines) and name not in HEAD.findall(normalize("NFKC", lines[first])):
         first += 1
     # The same text gives the same code inside of a function that knows the names of its closure.
     head = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n if True:\n"
@@ -78,9 +81,24 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
 
 def is_text(tree: ast.Module, code: CodeType) -> bool:
     """Whether some code comes from the text of a function that stands inside of another."""
-    # Python compiles a call of math.exp otherwise where math is imported in the same file.
-    imported = ast.Module([IMPORT, *tree.body], [])
-    return is_code(imported, code) or is_code(tree, code)
+    # Python compiles a call of math.exp otherwise where math is imported in the same file: so for every module.
+    if is_code(ast.Module([IMPORT, *tree.body], []), code) or is_code(tree, code):
+        return True
+    called = {node.func.value.id for node in ast.walk(tree) if is_call_of_attribute(node)}  # type: ignore[attr-defined]
+    roots = sorted(called)[:ROOTS]
+    chosen = (each for count in range(len(roots), 0, -1) for each in combinations(roots, count))
+    return any(is_code(ast.Module([import_of(names), *tree.body], []), code) for names in chosen)
+
+
+def is_call_of_attribute(node: ast.AST) -> bool:
+    """Whether a node is a call such as `np.sin(x)`."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
+
+
+def import_of(names: Iterable[str]) -> ast.stmt:
+    """The statement that imports some names."""
+    return ast.fix_missing_locations(ast.Import([ast.alias(name) for name in names], lineno=1, col_offset=0))
 
 
 def is_code(tree: ast.Module, code: CodeType) -> bool:

@@ -23,13 +23,12 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels import vecmath
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.scalar import fresh, render, settle
+from minigrad.kernels.rendering import fresh, render, settle
 from minigrad.kernels.target import Target, Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
-KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}
@@ -259,11 +258,11 @@ def expression_macro(text: str) -> Expand:
     return expand
 
 
-def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """The macro `F`: the op's scalar function, written into the loop body."""
+def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU, condition: bool = False) -> Expand:
+    """The macro `F`: the op's scalar function, written into the loop body.  condition: a comparison may stay one."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        calls = target.calls(compute) if compute.kind == "f" else {}
-        return render(scalar, args, KINDS[compute.kind], used, calls=calls)
+        calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
+        return render(scalar, args, compute, used, calls, condition)
 
     return expand

@@ -1,18 +1,16 @@
-"""The scalar dialect: which Python may stand in the innermost line of a loop, and how it is written into one.
+"""The scalar dialect: which Python may stand in the innermost line of a loop.
 
 A declaration's body is parsed from its text, which `declaration.py` finds, checked at import, and kept as a
-`ScalarFn`.  `render` turns it into statements and one expression for a given compute dtype: literals take that dtype,
-`math.*` becomes what Numba compiles well, helper functions are expanded in place.  The CPU kernels, the CUDA kernels
-and the reference backend all render from here, so there is one meaning of an op.
+`ScalarFn`.  `rendering.py` turns it into statements and one expression for a given compute dtype.  The CPU kernels, the
+CUDA kernels and the reference backend all render from there, so there is one meaning of an op.
 """
 
 from __future__ import annotations
 
 import ast
-import re
+import sys
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -32,11 +30,18 @@ CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf",
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow")
 BUILTINS = ("abs", "round")
+OF_TWO = ("atan2", "hypot", "copysign", "fmod", "pow")  # functions of two arguments; the others have one
+# Remedies for functions and constants of other names: those of NumPy, PyTorch and Python.
+INSTEAD = {name: f"math.{name.replace('arc', 'a')}" for name in (
+    "arcsin arccos arctan arctan2 arcsinh arccosh arctanh").split()}  # fmt: skip
+INSTEAD |= {"absolute": "abs", "fabs": "abs", "power": "a ** b", "float_power": "a ** b", "sigmoid": "math.logistic"}
+INSTEAD |= {"round_": "round", "fix": "math.trunc", "remainder": "a % b", "mod": "a % b", "square": "x * x"}
+INSTEAD |= dict.fromkeys(("max", "maximum", "fmax"), "a if a > b else b")
+INSTEAD |= dict.fromkeys(("min", "minimum", "fmin"), "a if a < b else b") | {"where": "a if condition else b"}
+INSTEAD |= {"sign": "(x > 0) - (x < 0)", "int": "math.trunc", "bool": "x != 0", "floor_divide": "a // b"}
+INSTEAD |= {"float": "the operand itself, which has the compute dtype", "negative": "-x", "neg": "-x"}
+INSTEAD |= {"logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "tau": "2 * math.pi"}
 CONSTANTS = ("pi", "e", "inf", "nan")
-# The ending of a pasted name while the words around it are not all known yet.
-MARK = "__pasted"
-PASTED = re.compile(rf"\w+{MARK}\b")
-VECTORISED = re.compile(r"_(32|64)$")  # `exp_32`, `sin_any_64`: see `vecmath`
 # What these operators become for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
 # The names in `calls` of what these operators become for floats.
@@ -47,10 +52,15 @@ BINARY = (
 )  # fmt: skip
 
 
-def parse(function: Callable[..., Any]) -> ScalarFn:
-    """Check a function against the dialect and keep it.  Raises DeclarationError with file and line."""
+def parse(function: Callable[..., Any], defaults: bool = False) -> ScalarFn:
+    """Check a function against the dialect and keep it.  Raises DeclarationError with file and line.
+
+    defaults: its arguments may have defaults, which the function that users call fills in.
+    """
     node, where = definition(function)
     spec = node.args
+    if defaults:
+        spec.defaults = []
     if spec.kwonlyargs or spec.vararg or spec.kwarg or spec.defaults:
         raise DeclarationError(
             f"{where}: the scalar function {node.name} takes plain positional arguments only; "
@@ -70,11 +80,12 @@ class _Check:
         self.scalar, self.names = scalar, names
         self.locals = set(scalar.args)
 
-    def fail(self, node: ast.AST, message: str) -> None:
+    def fail(self, node: ast.AST, message: str, remedy: str = "") -> None:
         path, _, _ = self.scalar.where.rpartition(":")
         line = getattr(node, "lineno", self.scalar.node.lineno)
         raise DeclarationError(
-            f"{path}:{line}: {message} in the scalar function {self.scalar.name}", op=self.scalar.name
+            f"{path}:{line}: {message} in the scalar function {self.scalar.name}{remedy and f'; {remedy}'}",
+            op=self.scalar.name,
         )
 
     def body(self) -> None:
@@ -98,7 +109,8 @@ class _Check:
     def expression(self, node: ast.expr) -> None:
         match node:
             case ast.Constant(value=value) if isinstance(value, (bool, int, float)):
-                pass
+                if abs(value) > sys.float_info.max and isinstance(value, int):
+                    self.fail(node, f"the literal of {len(str(value))} digits is beyond every dtype")
             case ast.Name(id=name):
                 if name not in self.locals:
                     self.fail(node, f"the name {name!r} is neither an operand nor assigned before")
@@ -118,9 +130,16 @@ class _Check:
                 self.not_local(node, "math")
                 if attr not in CONSTANTS:
                     self.fail(node, f"math.{attr} is no constant of the dialect ({', '.join(CONSTANTS)})")
-            case ast.Call(func=func, args=args, keywords=[]):
-                self.callee(func)
+            case ast.Attribute():
+                self.refuse_attribute(node)
+            case ast.Call(func=func, args=args, keywords=[]) if not any(isinstance(a, ast.Starred) for a in args):
+                count = self.callee(func, args)
+                if len(args) != count:
+                    takes = f"takes {count} argument{'s' * (count != 1)}, got {len(args)}"
+                    self.fail(node, f"{ast.unparse(func)} {takes}")
                 self.expressions(args)
+            case ast.Call(func=func):
+                self.fail(node, f"{ast.unparse(func)} takes arguments by position only")
             case _:
                 self.fail(node, f"{kind_of(node)} is outside the scalar dialect")
 
@@ -132,13 +151,16 @@ class _Check:
         if name in self.locals:
             self.fail(node, f"{name} is an operand or a local name, which cannot be called or asked,")
 
-    def callee(self, func: ast.expr) -> None:
+    def callee(self, func: ast.expr, args: list[ast.expr]) -> int:
+        """Check a called function, and return how many arguments it takes."""
         match func:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 self.not_local(func, "math")
                 if attr not in MATH:
-                    self.fail(func, f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})")
+                    listed = f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})"
+                    self.fail(func, listed, self.remedy(attr, args))
                 self.scalar.cost += 0 if attr in CHEAP else SLOW_COST if attr in SLOW else CALL_COST
+                return 2 if attr in OF_TWO else 1
             case ast.Name(id=name):
                 self.not_local(func, name)
                 helper = self.names.get(name)
@@ -148,10 +170,39 @@ class _Check:
                         self.fail(func, f"{name} calls itself, and its text would not end,")
                     self.scalar.helpers[name] = helper
                     self.scalar.cost += helper.cost - 1
-                elif name not in BUILTINS:
-                    self.fail(func, f"{name} is not a scalar function (declare it with @scalar)")
+                    return len(helper.args)
+                if name not in BUILTINS:
+                    remedy = self.remedy(name, args) or "declare it with @mg.scalar"
+                    self.fail(func, f"{name} is not a scalar function", remedy)
+            case ast.Attribute(value=root, attr=attr):
+                method = self.is_local(root)
+                remedy = self.remedy(attr, [root, *args] if method else args) or (
+                    f"call a function of math ({', '.join(sorted(MATH))}) or one declared with @mg.scalar"
+                )
+                self.fail(func, f"{ast.unparse(func)} is not a scalar function", remedy)
             case _:
                 self.fail(func, f"a call of {kind_of(func)} is outside the scalar dialect")
+        return 1
+
+    def is_local(self, node: ast.expr) -> bool:
+        """Whether an expression is made of operands and local names, so that an attribute of it is a method."""
+        return any(isinstance(part, ast.Name) and part.id in self.locals for part in ast.walk(node))
+
+    def remedy(self, name: str, args: list[ast.expr]) -> str:
+        """The sentence for a function of another library that the dialect has under another name, or ""."""
+        function = INSTEAD.get(name) or (f"math.{name}" if name in MATH else name if name in BUILTINS else "")
+        if not function:
+            return ""
+        call = function.startswith("math.") or function in BUILTINS
+        return f"write {function}({', '.join(map(ast.unparse, args))})" if call else f"write {function}"
+
+    def refuse_attribute(self, node: ast.Attribute) -> None:
+        """Raise for an attribute, with its remedy."""
+        if self.is_local(node):
+            self.fail(node, f"{ast.unparse(node)} is an attribute, and an operand is one number", "make it an operand")
+        known = f"math.{node.attr}" if node.attr in CONSTANTS else INSTEAD.get(node.attr)
+        some = known or f"a number, or one of {', '.join(f'math.{name}' for name in CONSTANTS)}"
+        self.fail(node, f"{ast.unparse(node)} is not a constant of the dialect", f"write {some}")
 
 
 def kind_of(node: ast.AST) -> str:
@@ -165,163 +216,3 @@ def strip_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return body[1:]
     return body
-
-
-class _Render(ast.NodeTransformer):
-    """Rewrites one expression: names, literals, math calls; statements of helpers go to `out`."""
-
-    def __init__(
-        self,
-        scalar: ScalarFn,
-        names: dict[str, ast.expr],
-        kind: str,
-        out: list[str],
-        used: set[str],
-        calls: Mapping[str, str],
-    ) -> None:
-        self.scalar, self.names, self.kind, self.out, self.used, self.calls = scalar, names, kind, out, used, calls
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        # A bare 0.5 would make Numba compute in float64, a bare 2 in int64.
-        if isinstance(node.value, bool) or self.kind == "bool":
-            return node
-        return ast.Call(ast.Name("T"), [node], [])
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.names.get(node.id, node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return ast.Call(ast.Name("T"), [ast.parse(f"np.{node.attr}", mode="eval").body], [])
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        name = INTEGER.get(type(node.op)) if self.kind == "int" else None
-        if self.kind == "float":
-            name = self.calls.get(OPERATORS.get(type(node.op), ""))
-        return self.narrow(node if name is None else ast.Call(ast.Name(name), [node.left, node.right], []))
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and self.kind != "bool":
-            return ast.Call(ast.Name("T"), [node], [])
-        self.generic_visit(node)
-        return node if isinstance(node.op, ast.Not) else self.narrow(node)
-
-    def narrow(self, node: ast.expr) -> ast.expr:
-        # Numba widens every integer result to int64; a later comparison must see the wrapped value.
-        return ast.Call(ast.Name("T"), [node], []) if self.kind == "int" else node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        args = [self.visit(a) for a in node.args]
-        match node.func:
-            case ast.Name(id=name) if name in self.scalar.helpers:
-                lines, expr = render(
-                    self.scalar.helpers[name], args, self.kind, self.used, f"{name.strip('_')}_", self.calls
-                )
-                self.out.extend(lines)
-                return expr
-            case ast.Attribute(attr="floor" | "ceil" | "trunc" | "rint") | ast.Name(id="round") if self.kind != "float":
-                return args[0]  # whole already, and float64 would not hold all of them
-            case ast.Attribute(attr=attr):
-                return ast.Call(ast.parse(self.calls.get(attr, MATH[attr]), mode="eval").body, args, [])
-            case ast.Name(id="abs"):
-                return self.narrow(ast.Call(ast.Name("abs"), args, []))
-            case ast.Name(id="round"):
-                return ast.Call(ast.parse(self.calls.get("rint", MATH["rint"]), mode="eval").body, args, [])
-        raise AssertionError(ast.dump(node))
-
-
-def fresh(wish: str, used: set[str]) -> str:
-    """A name for a pasted value, unlike those in `used`; it carries MARK until `settle` has seen the whole text."""
-    while wish in used:
-        wish += "_"
-    used |= {wish, wish + MARK}
-    return wish + MARK
-
-
-def settle(text: str, taken: Iterable[str] = ()) -> str:
-    """The text of one function whose pasted names lose their MARK: each differs from every other word of the text, from
-    the words in `taken`, which stand there later, and from the vectorised functions."""
-    pasted = dict.fromkeys(PASTED.findall(text))
-    if not pasted:
-        return text
-    words = {*re.findall(r"\w+", re.sub(r'"""[\s\S]*?"""|#.*', "", text)), *taken}
-    for marked in pasted:
-        name = marked.removesuffix(MARK)
-        while name in words or VECTORISED.search(name):
-            name += "_"
-        words.add(name)
-        pasted[marked] = name
-    return PASTED.sub(lambda match: pasted[match[0]] or "", text)
-
-
-def render(
-    scalar: ScalarFn,
-    args: list[ast.expr],
-    kind: str,
-    used: set[str],
-    prefix: str = "",
-    calls: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[list[str], ast.expr]:
-    """Write a scalar function as statements and a result expression.
-
-    args: what stands for each operand.  kind: "float", "int" or "bool", the kind of the compute dtype `T`.
-    used: names that are taken in the kernel; new ones are added, for `settle`.  prefix: for the names of a helper.
-    calls: what stands for math.NAME (and for the operators in `OPERATORS`) where it is not the text in `MATH`.
-    """
-    lines: list[str] = []
-    names: dict[str, ast.expr] = {}
-
-    def bind(name: str, value: ast.expr) -> None:
-        if isinstance(value, ast.Name) and value.id in used:
-            names[name] = value
-            return
-        pasted = fresh(prefix + name, used)
-        lines.append(f"{pasted} = {ast.unparse(value)}")
-        names[name] = ast.Name(pasted)
-
-    for name, value in zip(scalar.args, args, strict=True):
-        bind(name, value)
-
-    def rewrite(node: ast.expr) -> ast.expr:
-        return _Render(scalar, names, kind, lines, used, calls).visit(ast.parse(ast.unparse(node), mode="eval").body)
-
-    for statement in strip_docstring(scalar.node.body):
-        if isinstance(statement, ast.Assign):
-            target = statement.targets[0]
-            assert isinstance(target, ast.Name)
-            bind(target.id, rewrite(statement.value))
-        else:
-            assert isinstance(statement, ast.Return) and statement.value is not None
-            return lines, rewrite(statement.value)
-    raise AssertionError(f"{scalar.name} does not return")
-
-
-class _Powers(ast.NodeTransformer):
-    """a ** b -> _power(a, b): NumPy's integers refuse negative exponents."""
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.Pow):
-            return node
-        return ast.Call(ast.Name("_power", ast.Load()), [node.left, node.right], [])
-
-
-def as_python(
-    scalar: ScalarFn, kind: str, namespace: dict[str, Any], loads: list[str], store: str
-) -> Callable[..., Any]:
-    """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
-
-    namespace: what the text calls: T, np, math, _power (for `**` of floats) and the names of `INTEGER`.
-    loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.
-    """
-    used: set[str] = set()
-    args = [fresh(a, used) for a in scalar.args]
-    lines = [f"{a} = {load.format(a)}" for a, load in zip(args, loads, strict=True)]
-    more, expr = render(scalar, [ast.Name(a) for a in args], kind, used)
-    # Not named after the op: a function called `abs` would hide the builtin that its own body calls.
-    text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
-    text = settle(f"{text}    return {store.format(ast.unparse(expr))}\n", ("_power",))
-    tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))
-    exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
-    result: Callable[..., Any] = namespace["scalar_function"]
-    return result

@@ -134,6 +134,9 @@ def write_kernel(
     above = [paste(function, len(operands), all_macros, names, fields, target.walk) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
+    if compute.kind in "iu" and "saturate(" in pasted:
+        dtypes[str(compute)] = as_dtype(compute)
+        conversions[f"saturate:{compute}"] = None
     if not conversions.keys().isdisjoint(HALVES):
         imports += target.halves()
     parts = [

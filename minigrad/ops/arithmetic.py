@@ -13,37 +13,70 @@ from __future__ import annotations
 
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import each, joint, number, promote, to_float
+from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
 
 
-@elementwise(dtype=promote, vjp=(lambda g: g, lambda g: g), linear=joint("a", "b"))
-def add(a, b):
-    """Sum, element by element; shapes broadcast.  For bool it is `or`.
+@elementwise(
+    dtype=promote,
+    vjp=(lambda g: g, lambda g: g),
+    linear=joint("input", "other"),
+    front="*, alpha=1",
+    otherwise=lambda input, other, alpha, out: add(input, other * alpha, out=out),
+)
+def add(input, other):
+    """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
 
     Gradient: g for both (the engine sums broadcast axes back).
     """
-    return a + b
+    return input + other
 
 
-@elementwise(dtype=number, vjp=(lambda g: g, lambda g: -g), linear=joint("a", "b"))
-def sub(a, b):
-    """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
-    return a - b
+@elementwise(
+    dtype=number,
+    vjp=(lambda g: g, lambda g: -g),
+    linear=joint("input", "other"),
+    front="*, alpha=1",
+    otherwise=lambda input, other, alpha, out: sub(input, other * alpha, out=out),
+)
+def sub(input, other):
+    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    return input - other
 
 
-@elementwise(dtype=promote, vjp=(lambda g, b: g * b, lambda g, a: g * a), linear=each("a", "b"))
-def mul(a, b):
-    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
-    return a * b
+@elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), linear=each("input", "other"))
+def mul(input, other):
+    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    return input * other
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, b: g / b, lambda g, b, y: -(g * y) / b), linear=joint("a"))
-def div(a, b):
-    """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says.
+@elementwise(
+    dtype=to_float,
+    vjp=(lambda g, other: g / other, lambda g, other, y: -(g * y) / other),
+    linear=joint("input"),
+    front="*, rounding_mode=None",
+    otherwise=lambda input, other, rounding_mode, out: rounded_div(input, other, rounding_mode, out),
+)
+def div(input, other):
+    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float.
 
-    Gradient: g/b and -g*y/b, which stays in range where b**2 would not.
+    x/0 is inf or nan, as IEEE 754 says.
+    Gradient: g/other and -g*y/other, which stays in range where other**2 would not.
     """
-    return a / b
+    return input / other
+
+
+def rounded_div(input, other, mode, out):
+    """A quotient that is rounded down, or towards zero.  Integers keep their dtype."""
+    if mode == "floor":
+        return floor_divide(input, other, out=out)
+    if mode != "trunc":
+        raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {mode!r}", op="div")
+    quotient = floor_divide(input, other)
+    if quotient.dtype.is_float:
+        return div(input, other).trunc(out=out)
+    down = (remainder(input, other) != 0) & (quotient < 0)
+    return add(quotient, down.to(quotient.dtype), out=out)
 
 
 @elementwise(dtype=number, vjp=(lambda g: -g,), linear=True)
@@ -71,32 +104,32 @@ def square(x):
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
-def floor_divide(a, b):
-    """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
-    return a // b
+def floor_divide(input, other):
+    """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    return input // other
 
 
-@elementwise(dtype=number, vjp=(lambda g: g, lambda g, a, b: -(g * a.floor_divide(b))))
-def remainder(a, b):
-    """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0.
+@elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * input.floor_divide(other))))
+def remainder(input, other):
+    """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0.
 
-    Gradient: g for a, -g*floor(a/b) for b.
+    Gradient: g for input, -g*floor(input/other) for other.
     """
-    return a % b
+    return input % other
 
 
-@elementwise(dtype=promote, vjp=(lambda g, a, b: half_at_ties(g, a > b, a == b),
-                                 lambda g, a, b: half_at_ties(g, b > a, a == b)))  # fmt: skip
-def maximum(a, b):
+@elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
+                                 lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
+def maximum(input, other):
     """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
-    return a if a > b or a != a else b
+    return input if input > other or input != input else other
 
 
-@elementwise(dtype=promote, vjp=(lambda g, a, b: half_at_ties(g, a < b, a == b),
-                                 lambda g, a, b: half_at_ties(g, b < a, a == b)))  # fmt: skip
-def minimum(a, b):
+@elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
+                                 lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
+def minimum(input, other):
     """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
-    return a if a < b or a != a else b
+    return input if input < other or input != input else other
 
 
 def half_at_ties(g, wins, ties):

@@ -10,39 +10,39 @@ from minigrad.declare.rules import compare, integer, joint, logical_values, sele
 
 
 @elementwise(dtype=compare)
-def eq(a, b):
-    """a == b."""
-    return a == b
+def eq(input, other):
+    """input == other."""
+    return input == other
 
 
 @elementwise(dtype=compare)
-def ne(a, b):
-    """a != b."""
-    return a != b
+def ne(input, other):
+    """input != other."""
+    return input != other
 
 
 @elementwise(dtype=compare)
-def lt(a, b):
-    """a < b."""
-    return a < b
+def lt(input, other):
+    """input < other."""
+    return input < other
 
 
 @elementwise(dtype=compare)
-def le(a, b):
-    """a <= b."""
-    return a <= b
+def le(input, other):
+    """input <= other."""
+    return input <= other
 
 
 @elementwise(dtype=compare)
-def gt(a, b):
-    """a > b."""
-    return a > b
+def gt(input, other):
+    """input > other."""
+    return input > other
 
 
 @elementwise(dtype=compare)
-def ge(a, b):
-    """a >= b."""
-    return a >= b
+def ge(input, other):
+    """input >= other."""
+    return input >= other
 
 
 @elementwise(dtype=compare)
@@ -64,21 +64,21 @@ def isfinite(x):
 
 
 @elementwise(dtype=logical_values)
-def logical_and(a, b):
+def logical_and(input, other):
     """Whether both are not zero."""
-    return a != 0 and b != 0
+    return input != 0 and other != 0
 
 
 @elementwise(dtype=logical_values)
-def logical_or(a, b):
+def logical_or(input, other):
     """Whether one is not zero."""
-    return a != 0 or b != 0
+    return input != 0 or other != 0
 
 
 @elementwise(dtype=logical_values)
-def logical_xor(a, b):
+def logical_xor(input, other):
     """Whether exactly one is not zero."""
-    return (a != 0) != (b != 0)
+    return (input != 0) != (other != 0)
 
 
 @elementwise(dtype=logical_values)
@@ -88,21 +88,21 @@ def logical_not(x):
 
 
 @elementwise(dtype=integer)
-def bitwise_and(a, b):
+def bitwise_and(input, other):
     """Bits in both; for bool `and`."""
-    return a & b
+    return input & other
 
 
 @elementwise(dtype=integer)
-def bitwise_or(a, b):
+def bitwise_or(input, other):
     """Bits in either; for bool `or`."""
-    return a | b
+    return input | other
 
 
 @elementwise(dtype=integer)
-def bitwise_xor(a, b):
+def bitwise_xor(input, other):
     """Bits in exactly one; for bool `!=`."""
-    return a ^ b
+    return input ^ other
 
 
 @elementwise(
@@ -112,12 +112,12 @@ def bitwise_xor(a, b):
         lambda g, condition: condition.where_cond(g, 0.0),
         lambda g, condition: condition.where_cond(0.0, g),
     ),
-    linear=joint("a", "b"),
+    linear=joint("input", "other"),
     method=False,
 )
-def where(condition, a, b):
-    """a where the condition holds, else b; the condition must be bool; all three broadcast.
+def where(condition, input, other):
+    """input where the condition holds, else other; the condition must be bool; all three broadcast.
 
     Gradient: g to the operand that was chosen, 0 to the other.
     """
-    return a if condition else b
+    return input if condition else other

@@ -9,67 +9,29 @@ from typing import Any
 
 from minigrad.core.roles import Along, Int, Ints, Scalar
 from minigrad.core.shape import as_int, normalize_dim
-from minigrad.declare.decorators import composed, public
-from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.activation import elu_with, gelu_exact, gelu_tanh, leaky_relu_with, softplus_with
 from minigrad.ops.arithmetic import clamp_between, square
 from minigrad.ops.joining import cat
 from minigrad.ops.powers import pow as pow_
 from minigrad.ops.powers import reciprocal, sqrt
 from minigrad.ops.views import narrow
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 
-@public(method=True, in_place=True)
+@composed(of=clamp_between, in_place=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input, not below min and not above max; either may be None, a number or a tensor.
 
-    Gradient: g inside and at the bounds, 0 outside.  Raises ArgumentError without any bound.
+    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    Raises ArgumentError without any bound.
     """
-    x = input
-    expect_tensors("clamp", x)
     if min is None and max is None:
-        raise ArgumentError(f"clamp: {describe(x)} has no bound to keep; give min, max, or both", op="clamp")
-    low = float("-inf") if min is None else min
-    high = float("inf") if max is None else max
-    if not x.dtype.is_float:
-        low = x.dtype.lowest if min is None else min
-        high = x.dtype.highest if max is None else max
-    return clamp_between(x, low, high, out=out)
-
-
-@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
-def leaky_relu(
-    input: Tensor, negative_slope: float = 0.01, inplace: bool = False, *, out: Tensor | None = None
-) -> Tensor:
-    """x above 0, else negative_slope * x.  inplace: in input's own memory, which is returned."""
-    return leaky_relu_with(input, negative_slope, out=input if inplace else out)
-
-
-@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
-    return elu_with(input, alpha, out=input if inplace else out)
-
-
-@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
-    """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
-    return softplus_with(input, beta, threshold, out=out)
-
-
-@public(namespace=(MG, FUNCTIONAL), method=True, in_place=True)
-def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
-    """x times the normal distribution function of x; approximate="tanh" for the tanh form.
-
-    Raises ArgumentError for another `approximate`.
-    """
-    if approximate not in ("none", "tanh"):
-        raise ArgumentError(
-            f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
-        )
-    return gelu_exact(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
+        raise ArgumentError(f"clamp: {describe(input)} has no bound to keep; give min, max, or both", op="clamp")
+    whole = not input.dtype.is_float
+    low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
+    high = (input.dtype.highest if whole else float("inf")) if max is None else max
+    return clamp_between(input, low, high, out=out)
 
 
 def power(x: Tensor, exponent: Any) -> Tensor:

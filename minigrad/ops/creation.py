@@ -85,9 +85,9 @@ def _shifted(first: Any, low: int, count: int) -> Any:
 # ---- filled ---------------------------------------------------------------------------------------------------------
 
 
-@public()
+@public(out=True)
 def full(
-    shape: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of one value; the dtype follows the value when omitted."""
     expect_numbers("full", fill_value=fill_value)
@@ -95,7 +95,7 @@ def full(
     expect_fit("full", fill_value, kind)
     expect_float(kind, requires_grad)
     where = default_device() if device is None else as_device(device)
-    return leaf(fill(number(fill_value, kind, where), shape=as_shape((shape,), "full")), requires_grad)
+    return leaf(fill(number(fill_value, kind, where), shape=as_shape((size,), "full")), requires_grad)
 
 
 def leaf(x: Tensor, requires_grad: bool) -> Tensor:
@@ -141,28 +141,28 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
         raise DTypeError(f"{name}: {error}", op=name) from None
 
 
-@public()
-def empty(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@public(out=True)
+def empty(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Memory as it comes; read it only after writing it."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
-    layout = Layout.contiguous(as_shape(shape, "empty"))
+    layout = Layout.contiguous(as_shape(size, "empty"))
     expect_float(kind, requires_grad)
     return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
-@public()
-def zeros(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@public(out=True)
+def zeros(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros, of the default float unless a dtype is given."""
     kind = dtype or default_float()
-    return full(as_shape(shape, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
+    return full(as_shape(size, "zeros"), 0.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
-@public()
-def ones(*shape: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@public(out=True)
+def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones, of the default float unless a dtype is given."""
     kind = dtype or default_float()
-    return full(as_shape(shape, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
+    return full(as_shape(size, "ones"), 1.0, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 @public()
@@ -197,7 +197,7 @@ def full_like(
 # ---- counted --------------------------------------------------------------------------------------------------------
 
 
-@public()
+@public(out=True)
 def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
@@ -241,7 +241,7 @@ def count_up(backend, out, start, step, *, count: Size, dtype):
     return backend.prepare(Arange(), out, start, step)
 
 
-@public()
+@public(out=True)
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -252,7 +252,7 @@ def linspace(
     return tensor(values, dtype or default_float(), device, requires_grad)
 
 
-@public()
+@public(out=True)
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
     rows, columns = as_shape((n, n if m is None else m), "eye")

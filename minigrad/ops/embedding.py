@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
 from minigrad.ops.indexing import index_add, index_select, out_of_range, watched, zeros_of
 from minigrad.ops.joining import stack
-from minigrad.ops.reduce import amax, amin, sum, wide
+from minigrad.ops.lengths import norm
+from minigrad.ops.reduce import wide
 from minigrad.ops.views import reshape, select, unsqueeze
 from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import no_grad
@@ -146,7 +146,7 @@ def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None
     named = np.unique(named % n)
     with no_grad():
         read = wide(index_select(weight.detach(), 0, tensor(named, device=weight.device)))
-        norms = _norms(read, float(norm_type))
+        norms = norm(read, float(norm_type), 1)
         large = norms > max_norm
         mask = np.zeros(n, np.bool_)
         mask[named[host_array(large)]] = True
@@ -154,10 +154,3 @@ def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None
             # A little is added to the norm, as PyTorch does, so that the new one is not above max_norm.
             scaled = read * unsqueeze(max_norm / (norms + 1e-7), dim=1)
             set_item(weight, tensor(mask, device=weight.device), scaled[large])
-
-
-def _norms(x: Tensor, order: float) -> Tensor:
-    """The norm of each row: the sum of |x|**order to the power 1/order, and what that tends to for infinities and 0."""
-    if math.isinf(order):
-        return (amax if order > 0 else amin)(x.abs(), 1)
-    return cast(sum(x != 0, 1), dtype=x.dtype) if order == 0 else sum(x.abs() ** order, 1) ** (1.0 / order)

@@ -74,9 +74,12 @@ def ndtr(x):
     return math.normal_cdf(x)  # type: ignore[attr-defined]
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, a, b: g * (a - b).sigmoid(), lambda g, a, b: g * (b - a).sigmoid()))
-def logaddexp(a, b):
-    """log(exp(a) + exp(b)) without overflow.  Gradient: g times each operand's share."""
-    top = a if a > b or a != a else b
-    gap = -math.fabs(a - b)
-    return top if a == b and a - a != 0 else top + math.log1p(math.exp(gap))
+@elementwise(
+    dtype=to_float,
+    vjp=(lambda g, input, other: g * (input - other).sigmoid(), lambda g, input, other: g * (other - input).sigmoid()),
+)
+def logaddexp(input, other):
+    """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+    top = input if input > other or input != input else other
+    gap = -math.fabs(input - other)
+    return top if input == other and input - input != 0 else top + math.log1p(math.exp(gap))

@@ -63,7 +63,7 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
     if not keepdim:
         return op(flat, len(rest), out=out)
     found = op(flat, len(rest)).reshape(tuple(1 if d in dims else n for d, n in enumerate(input.shape)))
-    return found if out is None else copy_result(op.op, found, out)
+    return found if out is None else copy_result(op.op.label, found, out)
 
 
 @kernel(

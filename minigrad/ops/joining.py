@@ -23,6 +23,8 @@ def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     first = specs[0].shape
+    if not first:
+        raise ShapeError(f"cat: {specs[0]!r} has no dim to join along; stack makes one", op="cat")
     for k, spec in enumerate(specs[1:], 1):
         if len(spec.shape) != len(first) or any(
             n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim

@@ -29,36 +29,40 @@ def rsqrt(x):
 @elementwise(
     dtype=to_float,
     vjp=(
-        lambda g, a, y: g * (a / (y == 0.0).where_cond(1.0, y)),
-        lambda g, b, y: g * (b / (y == 0.0).where_cond(1.0, y)),
+        lambda g, input, y: g * (input / (y == 0.0).where_cond(1.0, y)),
+        lambda g, other, y: g * (other / (y == 0.0).where_cond(1.0, y)),
     ),
 )
-def hypot(a, b):
-    """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is.
+def hypot(input, other):
+    """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is.
 
-    Gradient: g*a/y and g*b/y; 0 at the origin, nan where both are infinite.
+    Gradient: g*input/y and g*other/y; 0 at the origin, nan where both are infinite.
     """
-    return math.hypot(a, b)
+    return math.hypot(input, other)
 
 
 @elementwise(
     dtype=number,
-    vjp=(lambda g, a, b: pow_base_rule(g, a, b), lambda g, a, b, y: pow_exponent_rule(g, a, b, y)),
+    vjp=(
+        lambda g, input, exponent: pow_base_rule(g, input, exponent),
+        lambda g, input, exponent, y: pow_exponent_rule(g, input, exponent, y),
+    ),
 )
-def pow(a, b):
-    """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap.
+def pow(input, exponent):
+    """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap.
 
-    Gradient: g*b*a**(b-1) for a (0 where b is 0), g*a**b*log(a) for b (0 where a is 0 and b >= 0; nan where a < 0).
+    Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
+    where a is 0 and b >= 0; nan where a < 0).
     """
-    return a**b
+    return input**exponent
 
 
-def pow_base_rule(g, a, b):
+def pow_base_rule(g, input, exponent):
     """d(a**b)/da: the product with b is cut at b = 0, where a**(b-1) may be infinite."""
-    return (b == 0.0).where_cond(0.0, g * b * a ** (b == 0.0).where_cond(1.0, b - 1.0))
+    return (exponent == 0.0).where_cond(0.0, g * exponent * input ** (exponent == 0.0).where_cond(1.0, exponent - 1.0))
 
 
-def pow_exponent_rule(g, a, b, y):
+def pow_exponent_rule(g, input, exponent, y):
     """d(a**b)/db: 0 at a = 0 for b >= 0, the limit of a**b * log(a)."""
-    flat = (a == 0.0) & (b >= 0.0)
-    return flat.where_cond(0.0, g * y * flat.where_cond(1.0, a).log())
+    flat = (input == 0.0) & (exponent >= 0.0)
+    return flat.where_cond(0.0, g * y * flat.where_cond(1.0, input).log())

@@ -28,7 +28,8 @@ from minigrad.core.shape import as_int, as_shape, numel
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
-from minigrad.ops.creation import expect_numbers, leaf
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, leaf
 from minigrad.ops.sorting import argsort
 from minigrad.runtime.levels import stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -146,9 +147,9 @@ def _expect_room(name: str, kind: DType, **numbers: float) -> None:
             raise ArgumentError(f"{name}: {word} = {value} is more than {kind} holds", op=name)
 
 
-@public()
+@public(out=True)
 def rand(
-    *shape: int | Sequence[int],
+    *size: int | Sequence[int],
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -156,12 +157,12 @@ def rand(
 ) -> Tensor:
     """Uniform in [0, 1)."""
     kind = _floating("rand", dtype, generator)
-    return _drawn("uniform", as_shape(shape, "rand"), kind, device, 0.0, 1.0, generator, requires_grad)
+    return _drawn("uniform", as_shape(size, "rand"), kind, device, 0.0, 1.0, generator, requires_grad)
 
 
-@public()
+@public(out=True)
 def randn(
-    *shape: int | Sequence[int],
+    *size: int | Sequence[int],
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -169,7 +170,7 @@ def randn(
 ) -> Tensor:
     """Normal with mean 0 and deviation 1."""
     kind = _floating("randn", dtype, generator)
-    return _drawn("normal", as_shape(shape, "randn"), kind, device, 0.0, 1.0, generator, requires_grad)
+    return _drawn("normal", as_shape(size, "randn"), kind, device, 0.0, 1.0, generator, requires_grad)
 
 
 @public()
@@ -187,7 +188,7 @@ def uniform(
     return _drawn("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator, requires_grad)
 
 
-@public()
+@public(out=True)
 def normal(
     shape: int | Sequence[int], mean: float, std: float, *, generator: Generator | None = None,
     dtype: Any = None, device: Any = None,
@@ -202,11 +203,12 @@ def normal(
     return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
 
 
-@public()
+@public(out=True)
 def randint(
     low: int, high: int | None = None, size: int | Sequence[int] = (), *, generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Integers in [low, high), all as likely; randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
     if isinstance(high, (tuple, list)):
@@ -218,27 +220,46 @@ def randint(
     kind = int64 if dtype is None else as_dtype(dtype)
     if high <= low:
         raise ArgumentError(f"randint: no integer lies in [{low}, {high}); low < high must hold", op="randint")
+    expect_float(kind, requires_grad)
     if not kind.is_int or low < kind.lowest or high - 1 > kind.highest:
         raise DTypeError(f"randint: {kind} does not hold the integers of [{low}, {high})", op="randint")
     return _drawn("integer", as_shape((size,), "randint"), kind, device, low, high, generator)
 
 
 @public()
-def rand_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`rand` with the shape, dtype and device of x."""
-    expect_tensors("rand_like", x)
-    return rand(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+def rand_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`rand` with the shape, dtype and device of the input."""
+    expect_tensors("rand_like", input)
+    return rand(
+        input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+        requires_grad=requires_grad,
+    )  # fmt: skip
 
 
 @public()
-def randn_like(x: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """`randn` with the shape, dtype and device of x."""
-    expect_tensors("randn_like", x)
-    return randn(x.shape, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+def randn_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`randn` with the shape, dtype and device of the input."""
+    expect_tensors("randn_like", input)
+    return randn(
+        input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+        requires_grad=requires_grad,
+    )  # fmt: skip
 
 
-@public()
-def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
-    """A random order of 0 .. n-1 (int64), by sorting random keys."""
+@public(out=True)
+def randperm(
+    n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
     (n,) = as_shape(n, "randperm")
-    return argsort(rand(n, generator=generator, dtype="float64", device=device))
+    kind = int64 if dtype is None else as_dtype(dtype)
+    expect_float(kind, requires_grad)
+    expect_fit("randperm", max(n - 1, 0), kind)
+    found = argsort(rand(n, generator=generator, dtype="float64", device=device))
+    return leaf(found if kind is int64 else cast(found, dtype=kind), requires_grad)

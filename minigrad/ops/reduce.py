@@ -6,15 +6,13 @@ shape ().  Sums accumulate wider than they store and in an order that depends on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
-from minigrad.core.dtype import float32
+from minigrad.core.dtype import float32, float64
 from minigrad.core.roles import Dims, Flag, Scalar
-from minigrad.core.shape import normalize_dims
 from minigrad.core.strides import stretched_strides
 from minigrad.declare.decorators import composed, reduction
-from minigrad.declare.rules import logical, mean_dtype, promote, widen
+from minigrad.declare.rules import logical, mean_dtype, promote, squares, widen
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops import views
 from minigrad.ops.creation import ones_like
@@ -38,6 +36,11 @@ def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
 def wide(x: Tensor) -> Tensor:
     """x in float32 if it is a half: squares, sums and counts overflow there long before the results made of them."""
     return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
+
+
+def roomy(x: Tensor) -> Tensor:
+    """x in the dtype of `squares`."""
+    return x.to(float32 if x.dtype.itemsize == 2 else float64)
 
 
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -177,6 +180,25 @@ def prod(acc, x):
     return acc * x
 
 
+def added(acc, x):
+    """Two sums of squares as one."""
+    return acc + x
+
+
+@reduction(
+    dtype=squares,
+    identity="zero",
+    combine=added,
+    vjp=(lambda g, x, *, in_shape, dims: restore(g * 2.0, dims, in_shape) * x,),
+    jvp=lambda dx, x, *, dims, keepdim: sum(roomy(dx) * roomy(x), dims, keepdim) * 2.0,
+    namespace=(),
+    method=False,
+)
+def sum_of_squares(acc, x):
+    """Sum of squares over `dim` in a wider dtype: float64 of float32, float32 of halves.  Gradient: 2*g*x."""
+    return acc + x * x
+
+
 @composed(out=False, namespace=())
 def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
@@ -212,22 +234,26 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 @composed()
 def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    dims = dim
-    if not input.dtype.is_float:
-        raise DTypeError(f"var: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op="var")
-    n = _count(input.shape, dims)
-    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
-    squares = sum(deviation * deviation, dims, keepdim)
-    return (squares / float(n - correction if n > correction else 0)).to(input.dtype)
+    return _spread("var", input, dim, correction, keepdim)
 
 
 @composed()
 def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    return _root(var(wide(input), dim, correction, keepdim)).to(input.dtype)
+    return _spread("std", input, dim, correction, keepdim)
 
 
-def _root(squares: Tensor) -> Tensor:
+def _spread(name: str, input: Tensor, dims: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
+    """The variance, or its root, which is taken before the variance is rounded."""
+    if not input.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op=name)
+    n = _count(input.shape, dims)
+    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
+    total = sum_of_squares(deviation, dims, keepdim) / float(n - correction if n > correction else 0)
+    return (root(total) if name == "std" else total).to(input.dtype)
+
+
+def root(squares: Tensor) -> Tensor:
     """The square root of a sum of squares, with gradient 0 at 0: there the infinite slope meets elements of 0."""
     nothing = squares == 0.0
     return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
@@ -245,10 +271,3 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
     shift = top.isfinite().where_cond(top, 0.0)
     total = (sum((wide(input) - shift).exp(), dims, keepdim=True).log() + shift).to(input.dtype)
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))
-
-
-@composed(floats=True)
-def norm(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
-    """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
-    dims = normalize_dims(dim, input.ndim, "norm", input)
-    return _root(sum(wide(input) * wide(input), dims, keepdim)).to(input.dtype)

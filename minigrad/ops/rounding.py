@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 
+from minigrad.core.shape import as_int
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import number
 from minigrad.ops.creation import zeros_like
+from minigrad.runtime.into import copy_result
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
@@ -30,7 +32,22 @@ def trunc(x):
     return math.trunc(x)
 
 
-@elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
+@elementwise(
+    dtype=number,
+    vjp=(lambda g: zeros_like(g),),
+    front="*, decimals=0",
+    otherwise=lambda x, decimals, out: rounded(x, decimals, out),
+)
 def round(x):
-    """The nearest whole number, halves to even: round(0.5) = 0, round(1.5) = 2.  Gradient: 0."""
+    """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals.
+
+    Gradient: 0.
+    """
     return round(x)
+
+
+def rounded(x, decimals, out):
+    """A tensor rounded to a number of decimals, which may be negative."""
+    power = 10.0 ** abs(as_int(decimals, "decimals", "round"))
+    found = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
+    return found if out is None else copy_result("round", found, out)

@@ -47,14 +47,22 @@ def atan(x):
 
 @elementwise(
     dtype=to_float,
-    vjp=(lambda g, a, b: g * b / (a * a + b * b), lambda g, a, b: -(g * a) / (a * a + b * b)),
+    vjp=(
+        lambda g, input, other: share(g, other, input.hypot(other)),
+        lambda g, input, other: -share(g, input, input.hypot(other)),
+    ),
 )
-def atan2(a, b):
-    """The angle of the point (b, a), in (-pi, pi].
+def atan2(input, other):
+    """The angle of the point (other, input), in (-pi, pi].
 
     Gradient: g*b/(a**2+b**2) and -g*a/(a**2+b**2); nan at the origin.
     """
-    return math.atan2(a, b)
+    return math.atan2(input, other)
+
+
+def share(g, side, radius):
+    """g * side / radius**2, where the square may overflow or vanish."""
+    return g * (side / radius) / radius
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cosh(),))
@@ -75,13 +83,13 @@ def tanh(x):
     return math.tanh(x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x + 1.0).sqrt(),))
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / x.hypot(1.0),))
 def asinh(x):
-    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
     return math.asinh(x)
 
 
-@elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x - 1.0).sqrt(),))
+@elementwise(dtype=to_float, vjp=(lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()),))
 def acosh(x):
     """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
     return math.acosh(x)

@@ -267,8 +267,9 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
 
 
 @public(method=True)
-def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
+def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+    x = input
     expect_tensors("reshape", x)
     if len(shape) == 1 and shape[0].__class__ is tuple:
         shape = shape[0]

@@ -15,10 +15,10 @@ class Attached:
     def __abs__(self) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 
-    def __add__(self, b: Any) -> Tensor:
-        """Sum, element by element; shapes broadcast.  For bool it is `or`."""
+    def __add__(self, other: Any) -> Tensor:
+        """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
-    def __and__(self, b: Any) -> Tensor:
+    def __and__(self, other: Any) -> Tensor:
         """Bits in both; for bool `and`."""
 
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
@@ -52,34 +52,34 @@ class Attached:
     def __float__(self) -> builtins.float:
         """float(x) for one element."""
 
-    def __floordiv__(self, b: Any) -> Tensor:
-        """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    def __floordiv__(self, other: Any) -> Tensor:
+        """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
         """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
 
-    def __ge__(self, b: Any) -> Tensor:
-        """a >= b."""
+    def __ge__(self, other: Any) -> Tensor:
+        """input >= other."""
 
     def __getitem__(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
-    def __gt__(self, b: Any) -> Tensor:
-        """a > b."""
+    def __gt__(self, other: Any) -> Tensor:
+        """input > other."""
 
-    def __iadd__(self, b: Any) -> Tensor:
+    def __iadd__(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __iand__(self, b: Any) -> Tensor:
+    def __iand__(self, other: Any) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __ifloordiv__(self, b: Any) -> Tensor:
+    def __ifloordiv__(self, other: Any) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __imod__(self, b: Any) -> Tensor:
+    def __imod__(self, other: Any) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __imul__(self, b: Any) -> Tensor:
+    def __imul__(self, other: Any) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __index__(self) -> builtins.int:
@@ -91,41 +91,41 @@ class Attached:
     def __invert__(self) -> Tensor:
         """~x: `not` for bool, all bits for integers."""
 
-    def __ior__(self, b: Any) -> Tensor:
+    def __ior__(self, other: Any) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __ipow__(self, b: Any) -> Tensor:
+    def __ipow__(self, exponent: Any) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __isub__(self, b: Any) -> Tensor:
+    def __isub__(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __iter__(self) -> Iterator[Tensor]:
         """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
 
-    def __itruediv__(self, b: Any) -> Tensor:
+    def __itruediv__(self, other: Any, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __ixor__(self, b: Any) -> Tensor:
+    def __ixor__(self, other: Any) -> Tensor:
         """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __le__(self, b: Any) -> Tensor:
-        """a <= b."""
+    def __le__(self, other: Any) -> Tensor:
+        """input <= other."""
 
     def __len__(self) -> builtins.int:
         """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
 
-    def __lt__(self, b: Any) -> Tensor:
-        """a < b."""
+    def __lt__(self, other: Any) -> Tensor:
+        """input < other."""
 
-    def __matmul__(self, b: Tensor) -> Tensor:
+    def __matmul__(self, other: Any) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def __mod__(self, b: Any) -> Tensor:
-        """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0."""
+    def __mod__(self, other: Any) -> Tensor:
+        """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
-    def __mul__(self, b: Any) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+    def __mul__(self, other: Any) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def __ne__(self, other: Any) -> Any:
         """x != other.  What is no number falls back to Python's identity, as for `==`."""
@@ -133,7 +133,7 @@ class Attached:
     def __neg__(self) -> Tensor:
         """-x; unsigned integers wrap."""
 
-    def __or__(self, b: Any) -> Tensor:
+    def __or__(self, other: Any) -> Tensor:
         """Bits in either; for bool `or`."""
 
     def __pow__(self, exponent: Any) -> Tensor:
@@ -184,16 +184,16 @@ class Attached:
     def __setitem__(self, index: Any, value: Any) -> None:
         """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds."""
 
-    def __sub__(self, b: Any) -> Tensor:
-        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+    def __sub__(self, other: Any) -> Tensor:
+        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
-    def __truediv__(self, b: Any) -> Tensor:
-        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+    def __truediv__(self, other: Any) -> Tensor:
+        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def __trunc__(self) -> builtins.int:
         """int(x) for one element, towards zero."""
 
-    def __xor__(self, b: Any) -> Tensor:
+    def __xor__(self, other: Any) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
     def _repr_html_(self) -> builtins.str:
@@ -220,31 +220,37 @@ class Attached:
     def acosh_(self) -> Tensor:
         """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def add(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Sum, element by element; shapes broadcast.  For bool it is `or`."""
+    def add(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
-    def add_(self, b: Any) -> Tensor:
+    def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
 
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """`addmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """beta * input + alpha * mat @ vec: see `addmm`."""
 
-    def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
-        """x * mul + add."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """`addmv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
+        """input * mul + add."""
+
+    def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Whether every element over `dim` is not zero; True of nothing."""
 
-    def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
-    def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
-    def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Whether some element over `dim` is not zero; False of nothing."""
 
     def arccos(self, *, out: Any = ...) -> Tensor:
@@ -257,31 +263,31 @@ class Attached:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def arcsinh(self, *, out: Any = ...) -> Tensor:
-        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def arctan(self, *, out: Any = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-    def arctan2(self, b: Any, *, out: Any = ...) -> Tensor:
-        """The angle of the point (b, a), in (-pi, pi]."""
+    def arctan2(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The angle of the point (other, input), in (-pi, pi]."""
 
     def arctanh(self, *, out: Any = ...) -> Tensor:
         """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
-    def argmax(self, dim: builtins.int | builtins.tuple[builtins.int, ...] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def argmax(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
         """`argmax` with the folded dims kept as length 1."""
 
-    def argmin(self, dim: builtins.int | builtins.tuple[builtins.int, ...] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def argmin(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
         """`argmin` with the folded dims kept as length 1."""
 
-    def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Tensor:
-        """Positions of the elements along `dim` in their order; stable, nan last."""
+    def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Positions of the elements along `dim` in their order; always stable, nan last."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
@@ -293,7 +299,7 @@ class Attached:
         """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Any = ...) -> Tensor:
-        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1)."""
+        """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def asinh_(self) -> Tensor:
         """`asinh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -304,10 +310,10 @@ class Attached:
     def atan(self, *, out: Any = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-    def atan2(self, b: Any, *, out: Any = ...) -> Tensor:
-        """The angle of the point (b, a), in (-pi, pi]."""
+    def atan2(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The angle of the point (other, input), in (-pi, pi]."""
 
-    def atan2_(self, b: Any) -> Tensor:
+    def atan2_(self, other: Any) -> Tensor:
         """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def atan_(self) -> Tensor:
@@ -322,83 +328,86 @@ class Attached:
     def backward(self, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
         """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
 
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
+        """`baddbmm` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bfloat16(self) -> Tensor:
         """x as bfloat16."""
 
-    def bitwise_and(self, b: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
         """Bits in both; for bool `and`."""
 
-    def bitwise_and_(self, b: Any) -> Tensor:
+    def bitwise_and_(self, other: Any) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bitwise_or(self, b: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_or(self, other: Any, *, out: Any = ...) -> Tensor:
         """Bits in either; for bool `or`."""
 
-    def bitwise_or_(self, b: Any) -> Tensor:
+    def bitwise_or_(self, other: Any) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bitwise_xor(self, b: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_xor(self, other: Any, *, out: Any = ...) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
-    def bitwise_xor_(self, b: Any) -> Tensor:
+    def bitwise_xor_(self, other: Any) -> Tensor:
         """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bmm(self, b: Tensor) -> Tensor:
+    def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The products of two batches of matrices, one by one; the batch is the first of three dims."""
 
     def bool(self) -> Tensor:
         """x as bool."""
 
-    def broadcast_add(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Sum, element by element; shapes broadcast.  For bool it is `or`."""
+    def broadcast_add(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
+        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
-    def broadcast_div(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+    def broadcast_div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def broadcast_eq(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a == b."""
+    def broadcast_eq(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input == other."""
 
-    def broadcast_ge(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a >= b."""
+    def broadcast_ge(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input >= other."""
 
-    def broadcast_gt(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a > b."""
+    def broadcast_gt(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input > other."""
 
-    def broadcast_le(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a <= b."""
+    def broadcast_le(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input <= other."""
 
-    def broadcast_lt(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a < b."""
+    def broadcast_lt(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input < other."""
 
-    def broadcast_matmul(self, b: Tensor) -> Tensor:
+    def broadcast_matmul(self, other: Any, *, out: Any = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def broadcast_maximum(self, b: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_maximum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
-    def broadcast_minimum(self, b: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_minimum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
-    def broadcast_mul(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+    def broadcast_mul(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def broadcast_ne(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a != b."""
+    def broadcast_ne(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input != other."""
 
-    def broadcast_pow(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+    def broadcast_pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
+        """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
-    def broadcast_sub(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+    def broadcast_sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
+        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
     def byte(self) -> Tensor:
         """x as uint8."""
@@ -416,24 +425,24 @@ class Attached:
         """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
 
     def clamp(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x, not below min and not above max; either may be None, a number or a tensor."""
+        """input, not below min and not above max; either may be None, a number or a tensor."""
 
     def clamp_(self, min: Any = ..., max: Any = ...) -> Tensor:
         """`clamp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def clip(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x, not below min and not above max; either may be None, a number or a tensor."""
+        """input, not below min and not above max; either may be None, a number or a tensor."""
 
-    def clone(self) -> Any:
+    def clone(self) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def const_set(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
 
     def contiguous(self) -> Tensor:
-        """x itself if its elements lie row-major without gaps, else a copy that does."""
+        """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
 
-    def copy(self) -> Any:
+    def copy(self) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
@@ -457,17 +466,23 @@ class Attached:
     def cuda(self, device: Any = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
 
-    def cummax(self, dim: builtins.int) -> Any:
+    def cummax(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
         """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
 
-    def cummin(self, dim: builtins.int) -> Any:
+    def cummin(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
         """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
 
-    def cumprod(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
+    def cumprod(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
 
-    def cumsum(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
+    def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
+        """`cumprod` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def cumsum(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Sums of all elements up to each along `dim`."""
+
+    def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
+        """`cumsum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     @property
     def data(self) -> Tensor:
@@ -477,7 +492,7 @@ class Attached:
         """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x."""
 
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """A view of the diagonal of two dims, as the last dim."""
+        """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
         """The number of dims; with an argument, as in candle, the length of that dim."""
@@ -486,16 +501,16 @@ class Attached:
     def dims(self) -> builtins.tuple[builtins.int, ...]:
         """Lengths of the dims; `()` for a scalar."""
 
-    def div(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+    def div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def div_(self, b: Any) -> Tensor:
+    def div_(self, other: Any, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def divide(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+    def divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def dot(self, b: Tensor) -> Tensor:
+    def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The inner product of two vectors of one length."""
 
     def double(self) -> Tensor:
@@ -507,16 +522,16 @@ class Attached:
     def element_size(self) -> builtins.int:
         """Bytes of an element."""
 
-    def elu(self, alpha: builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x above 0, else alpha * (exp(x) - 1).  inplace: in input's own memory, which is returned."""
+    def elu(self, alpha: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+        """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
-    def elu_(self, alpha: builtins.float = ...) -> Tensor:
+    def elu_(self, alpha: Any = ...) -> Tensor:
         """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def eq(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a == b."""
+    def eq(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input == other."""
 
-    def eq_(self, b: Any) -> Tensor:
+    def eq_(self, other: Any) -> Tensor:
         """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def erf(self, *, out: Any = ...) -> Tensor:
@@ -544,7 +559,7 @@ class Attached:
         """`exp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with dims of length 1 stretched to `shape`; -1 keeps a length."""
+        """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
     def expand_as(self, other: Tensor) -> Tensor:
         """A view stretched to the shape of other; see `expand`."""
@@ -577,7 +592,7 @@ class Attached:
         """The dims up to end_dim (included) as one."""
 
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view reversed along `dims`."""
+        """Reversed along each of `dims`, by negative strides."""
 
     def float(self) -> Tensor:
         """x as float32."""
@@ -588,38 +603,38 @@ class Attached:
     def floor_(self) -> Tensor:
         """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def floor_divide(self, b: Any, *, out: Any = ...) -> Tensor:
-        """The largest whole number not above a/b, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+    def floor_divide(self, other: Any, *, out: Any = ...) -> Tensor:
+        """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
-    def floor_divide_(self, b: Any) -> Tensor:
+    def floor_divide_(self, other: Any) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def force_contiguous(self) -> Any:
+    def force_contiguous(self) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
-    def gather(self, dim: builtins.int, index: Tensor) -> Tensor:
-        """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others."""
+    def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: Any = ..., out: Tensor | None = ...) -> Tensor:
+        """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 
-    def ge(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a >= b."""
+    def ge(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input >= other."""
 
-    def ge_(self, b: Any) -> Tensor:
+    def ge_(self, other: Any) -> Tensor:
         """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x times the normal distribution function of x; approximate="tanh" for the tanh form."""
+    def gelu(self, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+        """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
-    def gelu_(self, approximate: builtins.str = ...) -> Tensor:
+    def gelu_(self, approximate: Any = ...) -> Tensor:
         """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x times the normal distribution function of x; approximate="tanh" for the tanh form."""
+    def gelu_erf(self, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+        """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
     def get(self, index: builtins.int) -> Tensor:
         """x[index] along the first dim."""
 
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """A view of one position along `dim`, which goes."""
+        """One position along `dim`, which goes.  Gradient: zeros around g."""
 
     @property
     def grad(self) -> Tensor | None:
@@ -629,37 +644,43 @@ class Attached:
     def grad_fn(self) -> Any:
         """The node that recorded how its values were made; None for a leaf."""
 
-    def greater(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a > b."""
+    def greater(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input > other."""
 
-    def greater_equal(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a >= b."""
+    def greater_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input >= other."""
 
-    def gt(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a > b."""
+    def gt(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input > other."""
 
-    def gt_(self, b: Any) -> Tensor:
+    def gt_(self, other: Any) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def half(self) -> Tensor:
         """x as float16."""
 
-    def hypot(self, b: Any, *, out: Any = ...) -> Tensor:
-        """sqrt(a*a + b*b), where the squares may overflow; infinite if one operand is."""
+    def hypot(self, other: Any, *, out: Any = ...) -> Tensor:
+        """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
-    def hypot_(self, b: Any) -> Tensor:
+    def hypot_(self, other: Any) -> Tensor:
         """`hypot` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def i(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
-    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
+    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
         """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
-    def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
-        """input with the slices of source along `dim` in the place of those that the 1-d `index` names."""
+    def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ...) -> Tensor:
+        """`index_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
+    def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
+        """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
+
+    def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
+        """`index_copy` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def index_select(self, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The slices of input along `dim` that the 1-d `index` names, in its order."""
 
     def int(self) -> Tensor:
@@ -699,29 +720,32 @@ class Attached:
     def item(self) -> Any:
         """The only element as a Python number.  Raises ShapeError for more or fewer."""
 
-    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
+    def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
-    def le(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a <= b."""
+    def le(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input <= other."""
 
-    def le_(self, b: Any) -> Tensor:
+    def le_(self, other: Any) -> Tensor:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def leaky_relu(self, negative_slope: builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """x above 0, else negative_slope * x.  inplace: in input's own memory, which is returned."""
+    def leaky_relu(self, negative_slope: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+        """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
-    def leaky_relu_(self, negative_slope: builtins.float = ...) -> Tensor:
+    def leaky_relu_(self, negative_slope: Any = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def lerp(self, b: Tensor, weight: Any) -> Tensor:
-        """a + weight * (b - a)."""
+    def lerp(self, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+        """input + weight * (end - input)."""
 
-    def less(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a < b."""
+    def lerp_(self, end: Tensor, weight: Tensor | builtins.float) -> Tensor:
+        """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def less_equal(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a <= b."""
+    def less(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input < other."""
+
+    def less_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input <= other."""
 
     def log(self, *, out: Any = ...) -> Tensor:
         """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
@@ -753,25 +777,25 @@ class Attached:
     def log_sigmoid_(self) -> Tensor:
         """`log_sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def log_softmax(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
-        """log(softmax(x)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    def log_softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+        """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
-    def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ...) -> Tensor:
+    def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
 
-    def logaddexp(self, b: Any, *, out: Any = ...) -> Tensor:
-        """log(exp(a) + exp(b)) without overflow.  Gradient: g times each operand's share."""
+    def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
+        """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
-    def logaddexp_(self, b: Any) -> Tensor:
+    def logaddexp_(self, other: Any) -> Tensor:
         """`logaddexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logcumsumexp(self, dim: builtins.int) -> Tensor:
-        """log(cumsum(exp(x))) along `dim`, without overflow.  Floats only."""
+    def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+        """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
-    def logical_and(self, b: Any, *, out: Any = ...) -> Tensor:
+    def logical_and(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether both are not zero."""
 
-    def logical_and_(self, b: Any) -> Tensor:
+    def logical_and_(self, other: Any) -> Tensor:
         """`logical_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_not(self, *, out: Any = ...) -> Tensor:
@@ -780,35 +804,35 @@ class Attached:
     def logical_not_(self) -> Tensor:
         """`logical_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_or(self, b: Any, *, out: Any = ...) -> Tensor:
+    def logical_or(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether one is not zero."""
 
-    def logical_or_(self, b: Any) -> Tensor:
+    def logical_or_(self, other: Any) -> Tensor:
         """`logical_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_xor(self, b: Any, *, out: Any = ...) -> Tensor:
+    def logical_xor(self, other: Any, *, out: Any = ...) -> Tensor:
         """Whether exactly one is not zero."""
 
-    def logical_xor_(self, b: Any) -> Tensor:
+    def logical_xor_(self, other: Any) -> Tensor:
         """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ...) -> Tensor:
+    def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
 
     def long(self) -> Tensor:
         """x as int64."""
 
-    def lt(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a < b."""
+    def lt(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input < other."""
 
-    def lt_(self, b: Any) -> Tensor:
+    def lt_(self, other: Any) -> Tensor:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     @property
     def mT(self) -> Tensor:
         """A view with the last two dims swapped."""
 
-    def masked_fill(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
+    def masked_fill(self, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
         """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
 
     def masked_fill_(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
@@ -817,83 +841,83 @@ class Attached:
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """x with the elements of `source`, in their order, where `mask` holds; the two broadcast."""
 
-    def masked_select(self, mask: Tensor) -> Tensor:
+    def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
 
-    def matmul(self, b: Tensor) -> Tensor:
+    def matmul(self, other: Any, *, out: Any = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ...) -> Any:
+    def max(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
-    def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def max_keepdim(self, dim: Any = ...) -> Any:
         """`max` with the folded dims kept as length 1."""
 
-    def maximum(self, b: Any, *, out: Any = ...) -> Tensor:
+    def maximum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
-    def maximum_(self, b: Any) -> Tensor:
+    def maximum_(self, other: Any) -> Tensor:
         """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
-    def mean_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def mean_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
     def mean_keepdim(self, dim: Any = ...) -> Any:
         """`mean` with the folded dims kept as length 1."""
 
-    def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
+    def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
 
-    def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ...) -> Any:
+    def min(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
-    def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def min_keepdim(self, dim: Any = ...) -> Any:
         """`min` with the folded dims kept as length 1."""
 
-    def minimum(self, b: Any, *, out: Any = ...) -> Tensor:
+    def minimum(self, other: Any, *, out: Any = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
-    def minimum_(self, b: Any) -> Tensor:
+    def minimum_(self, other: Any) -> Tensor:
         """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def mm(self, b: Tensor) -> Tensor:
+    def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times matrix, no batch dims."""
 
     def moveaxis(self, source: builtins.int, destination: builtins.int) -> Tensor:
-        """A view with one dim moved to another place."""
+        """A view with one dim moved to another position."""
 
     def movedim(self, source: builtins.int, destination: builtins.int) -> Tensor:
-        """A view with one dim moved to another place."""
+        """A view with one dim moved to another position."""
 
-    def msort(self) -> Tensor:
+    def msort(self, *, out: Tensor | None = ...) -> Tensor:
         """The elements along the first dim in order."""
 
-    def mul(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+    def mul(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def mul_(self, b: Any) -> Tensor:
+    def mul_(self, other: Any) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def mul_scalar(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+    def mul_scalar(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def multiply(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*b and g*a."""
+    def multiply(self, other: Any, *, out: Any = ...) -> Tensor:
+        """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def mv(self, b: Tensor) -> Tensor:
+    def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times vector."""
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """A view of `length` elements along `dim` from `start`."""
+        """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
     @property
     def nbytes(self) -> builtins.int:
@@ -908,10 +932,10 @@ class Attached:
     def ndtr_(self) -> Tensor:
         """`ndtr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def ne(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a != b."""
+    def ne(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input != other."""
 
-    def ne_(self, b: Any) -> Tensor:
+    def ne_(self, other: Any) -> Tensor:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def neg(self, *, out: Any = ...) -> Tensor:
@@ -941,14 +965,14 @@ class Attached:
     def new_zeros(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Zeros of the dtype and on the device of x; see `mg.zeros`."""
 
-    def nonzero(self, as_tuple: builtins.bool = ...) -> Any:
+    def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
         """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
 
-    def norm(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
-        """Euclidean (Frobenius) length over `dim`.  Gradient: x/length, 0 for a length of 0."""
+    def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
+        """Return the norm of order `p` over `dim`: see `mg.norm`."""
 
-    def not_equal(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a != b."""
+    def not_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input != other."""
 
     def numpy(self) -> Any:
         """The elements as a NumPy array that shares memory: a write to either shows in both."""
@@ -956,25 +980,25 @@ class Attached:
     def one_set(self) -> Tensor:
         """Every element becomes 1, in place."""
 
-    def outer(self, b: Tensor) -> Tensor:
+    def outer(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The product of every element of a vector with every element of another."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """A view with the dims in another order."""
+        """The dims in another order.  Gradient: the inverse order."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
         """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
 
-    def pow(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+    def pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
+        """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
-    def pow_(self, b: Any) -> Tensor:
+    def pow_(self, exponent: Any) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def powf(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a to the b, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+    def powf(self, exponent: Any, *, out: Any = ...) -> Tensor:
+        """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
-    def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
 
     @property
@@ -1011,14 +1035,14 @@ class Attached:
     def relu_(self) -> Tensor:
         """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def remainder(self, b: Any, *, out: Any = ...) -> Tensor:
-        """a - b*floor(a/b), with the sign of b, as Python's `%`; an integer by 0 gives 0."""
+    def remainder(self, other: Any, *, out: Any = ...) -> Tensor:
+        """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
-    def remainder_(self, b: Any) -> Tensor:
+    def remainder_(self, other: Any) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def repeat(self, *sizes: Any) -> Tensor:
-        """x repeated sizes[d] times along each dim; more sizes than dims add dims in front."""
+    def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
+        """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
 
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
         """Make x a leaf that gradients flow to, or with False a constant again; gives x."""
@@ -1036,13 +1060,13 @@ class Attached:
     def retains_grad(self) -> builtins.bool:
         """Whether `retain_grad` was asked for."""
 
-    def roll(self, shifts: builtins.int, dims: builtins.int) -> Tensor:
-        """x moved by `shifts` along a dim; what falls off one end comes in at the other."""
+    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+        """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
-    def round(self, *, out: Any = ...) -> Tensor:
-        """The nearest whole number, halves to even: round(0.5) = 0, round(1.5) = 2.  Gradient: 0."""
+    def round(self, *, decimals: Any = ..., out: Any = ...) -> Tensor:
+        """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
 
-    def round_(self) -> Tensor:
+    def round_(self, *, decimals: Any = ...) -> Tensor:
         """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Any = ...) -> Tensor:
@@ -1051,11 +1075,14 @@ class Attached:
     def rsqrt_(self) -> Tensor:
         """`rsqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
+    def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
 
+    def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
+        """`scatter_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """A view of one position along `dim`, which goes."""
+        """One position along `dim`, which goes.  Gradient: zeros around g."""
 
     def short(self) -> Tensor:
         """x as int16."""
@@ -1093,22 +1120,22 @@ class Attached:
     def size(self, dim: builtins.int | None = ...) -> Any:
         """The shape, or the length of one dim."""
 
-    def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int = ...) -> Tensor:
-        """x with src in place of src.shape[dim] positions from `start` along `dim`; both are differentiated."""
+    def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+        """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
 
     def slice_set(self, source: Tensor, dim: builtins.int, offset: builtins.int) -> Tensor:
         """Write source into x from position `offset` along `dim`, in place."""
 
-    def softmax(self, dim: builtins.int, dtype: Any = ...) -> Tensor:
-        """exp(x) / sum(exp(x)) along `dim`, shifted by the maximum so that nothing overflows."""
+    def softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+        """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
-    def softplus(self, beta: builtins.float = ..., threshold: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(1 + exp(beta * x)) / beta, without overflow; x itself where beta * x > threshold."""
+    def softplus(self, beta: Any = ..., threshold: Any = ..., *, out: Any = ...) -> Tensor:
+        """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
-    def softplus_(self, beta: builtins.float = ..., threshold: builtins.float = ...) -> Tensor:
+    def softplus_(self, beta: Any = ..., threshold: Any = ...) -> Tensor:
         """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> Any:
+    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Any:
         """The elements along `dim` in order, and where they stood: (values, indices)."""
 
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
@@ -1130,9 +1157,9 @@ class Attached:
         """`square` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """A view without dims of length 1: all, or those named that have it."""
+        """Without dims of length 1: all of them, or those named that have it."""
 
-    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.int = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
     def storage_offset(self) -> builtins.int:
@@ -1141,19 +1168,19 @@ class Attached:
     def stride(self, dim: builtins.int | None = ...) -> Any:
         """The steps of all dims in elements, or that of one."""
 
-    def sub(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+    def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
-    def sub_(self, b: Any) -> Tensor:
+    def sub_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def subtract(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Difference, element by element; shapes broadcast.  Gradient: g and -g."""
+    def subtract(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+        """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
-    def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Sum over `dim`."""
 
-    def sum_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def sum_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Sum over `dim`."""
 
     def sum_keepdim(self, dim: Any = ...) -> Any:
@@ -1163,13 +1190,13 @@ class Attached:
         """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """A view with two dims swapped."""
+        """Two dims swapped.  Gradient: swapped back."""
 
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """A view with two dims swapped."""
+        """Two dims swapped.  Gradient: swapped back."""
 
     def t(self) -> Tensor:
-        """The transpose of a matrix; a view."""
+        """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
     def tan(self, *, out: Any = ...) -> Tensor:
         """Tangent.  Gradient: g*(1 + tan(x)**2)."""
@@ -1210,14 +1237,14 @@ class Attached:
     def tolist(self) -> Any:
         """The elements as nested Python lists; a number for shape ()."""
 
-    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...) -> Any:
+    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: Any = ..., *, out: Tensor | None = ...) -> Any:
         """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """A view with two dims swapped."""
+        """Two dims swapped.  Gradient: swapped back."""
 
-    def true_divide(self, b: Any, *, out: Any = ...) -> Tensor:
-        """Quotient, element by element; integers give the default float.  x/0 is inf or nan, as IEEE 754 says."""
+    def true_divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+        """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def trunc(self, *, out: Any = ...) -> Tensor:
         """x without its fraction.  Gradient: 0."""
@@ -1235,12 +1262,12 @@ class Attached:
         """Views of all positions along `dim`, which goes."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """A view of all windows of `size` along a dim, one every `step`, as a last dim."""
+        """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
-        """A view with a dim of length 1 at `dim`."""
+        """With a dim of length 1 at position `dim`."""
 
-    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.int = ..., keepdim: builtins.bool = ...) -> Tensor:
+    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
@@ -1253,7 +1280,7 @@ class Attached:
         """A view in the shape of other; see `view`."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """x where the condition holds, else other.  `mg.where(condition, a, b)` has the condition first."""
+        """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
 
     def where_cond(self, a: Any, b: Any) -> Tensor:
         """candle's order of `where`: the condition first."""

@@ -10,7 +10,7 @@ microsecond goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -199,6 +199,9 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-def lane(op: Op) -> Callable[..., Any]:
+def lane(
+    op: Op, defaults: Mapping[str, Any] = lanes.NOTHING, front: str = "", otherwise: Any = None
+) -> Callable[..., Any]:
     """The public function of an elementwise op, its steps written out for its number of operands."""
-    return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number})
+    names = {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}
+    return lanes.lane(op, names, defaults, front, otherwise)

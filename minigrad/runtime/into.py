@@ -77,22 +77,22 @@ def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run:
             if mode.enabled and place.storage.tracked:
                 own = [x.storage is place.storage for x in operands]
                 operands = tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
-    return copy_result(op, run(op, plan_of(op, operands, plan.params), operands), out)
+    return copy_result(op.label, run(op, plan_of(op, operands, plan.params), operands), out)
 
 
-def copy_result(op: Op, found: Any, out: Any) -> Any:
+def copy_result(label: str, found: Any, out: Any) -> Any:
     """Write what an op gave into `out`, of several results each into one of a tuple, and record the writes.
 
     Every check comes before anything is written.
     """
     if isinstance(found, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(found):
-            raise ArgumentError(f"{op.label}: out must be a tuple of {len(found)} tensors, got {describe(out)}")
+            raise ArgumentError(f"{label}: out must be a tuple of {len(found)} tensors, got {describe(out)}")
         for y, place in zip(found, out):
-            expect_result(op.label, y, place, y.device)
-        kept = [copy_result(op, y, place) for y, place in zip(found, out)]
+            expect_result(label, y, place, y.device)
+        kept = [copy_result(label, y, place) for y, place in zip(found, out)]
         return type(found)(*kept)
-    expect_result(op.label, found, out, found.device)
+    expect_result(label, found, out, found.device)
     if found is not out:
         operands = (found,)
         run_into(Ops.clone, plan_of(Ops.clone, operands, {}, fresh=False), operands, out)

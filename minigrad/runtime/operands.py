@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,9 +79,16 @@ def expect_arrays(op: Op, operands: tuple[Any, ...]) -> None:
     """Raise DTypeError for a number among the operands of an op that declares tensors."""
     for name, x in zip(op.operands, operands):
         if not isinstance(x, (Tensor, np.ndarray)) and name not in op.signature.numbers:
-            raise DTypeError(
-                f"{op.label}: expected a tensor, got {describe(x)}; wrap data in mg.tensor(...)", op=op.label
-            )
+            raise no_tensor(op, x, operands)
+
+
+def no_tensor(op: Op, x: Any, operands: Sequence[Any]) -> DTypeError:
+    """The error for an operand that is not a tensor."""
+    others = [describe(each) for each in operands if isinstance(each, Tensor)]
+    shown = f" next to {' and '.join(others)}" if others else ""
+    return DTypeError(
+        f"{op.label}: expected a tensor{shown}, got {describe(x)}; wrap data in mg.tensor(...)", op=op.label
+    )
 
 
 def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:

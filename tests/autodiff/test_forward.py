@@ -18,11 +18,11 @@ from op_table import BY_NAME, ROWS
 from two_results import twice_and_thrice
 
 import minigrad as mg
-from minigrad.core.window import Window
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.forward import by_transposing, pushforward
 from minigrad.autodiff.tangents import Call
+from minigrad.core.window import Window
 from minigrad.ops import casting, linalg, sorting, views, windows
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output

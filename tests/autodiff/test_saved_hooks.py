@@ -68,7 +68,7 @@ def test_h9_a_value_that_was_written_since_is_noticed_though_it_was_packed() -> 
         y = x * x
     with mg.no_grad():
         x += 1.0
-    with pytest.raises(StorageError, match=r"mul.* saved its operand 'a'.* at version 0"):
+    with pytest.raises(StorageError, match=r"mul.* saved its operand 'input'.* at version 0"):
         y.backward()
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_kept_but_what_pack_gave_and_pictures_say_what_it_stands_for(
         y = h * h
     del h
     assert memory() is None
-    assert "keeps       a (float64(1,)), b (float64(1,))" in explanation(y)
+    assert "keeps       input (float64(1,)), other (float64(1,))" in explanation(y)
     assert mg.viz.graph(y).nodes
     y.backward()
     assert x.grad.tolist() == [4.0]

@@ -63,7 +63,7 @@ def test_4_what_was_saved_and_written_since_raises(write: Callable[[Any], Any]) 
     x = leaf(1, 2)
     y = (x * x).sum()
     quietly(lambda: write(x))
-    with pytest.raises(StorageError, match=r"mul\(2,\) saved its operand 'a', .* at version 0, .* at version 1"):
+    with pytest.raises(StorageError, match=r"mul\(2,\) saved its operand 'input', .* at version 0, .* at version 1"):
         y.backward()
 
 

@@ -141,3 +141,37 @@ def test_a_mistake_in_these_loops_is_noticed(simulator, n, change, kind):
 
 def test_without_a_mistake_nothing_is_noticed(simulator):
     assert np.allclose(launched(simulator, 24), 1)
+
+
+EDGES = [(1, 3, 4), (3, 1, 4), (3, 4, 1), (1, 1, 1), (0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 0, 3), (2, 1, 1, 3)]
+
+
+def layers(x):
+    """Norms over the last dim with a weight and a bias."""
+    n = x.shape[-1:]
+    weight, bias = (mg.tensor(numbers(n, k), device=x.device) for k in (1, 2))
+    return F.layer_norm(x, n, weight, bias) + F.rms_norm(x, n, weight)
+
+
+def entropies(x):
+    """Cross entropies of the classes of the second dim, one of which is ignored."""
+    shape = (x.shape[0], *x.shape[2:])
+    target = mg.zeros(shape, dtype="int64", device=x.device)
+    return F.cross_entropy(x, target, reduction="none") + F.cross_entropy(x, target - 100, reduction="sum")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shape", EDGES, ids=str)
+def test_dims_of_one_element_or_none_may_stand_anywhere(simulator, shape, turned):
+    def seen(x):
+        return x.permute(*reversed(range(x.ndim))) if turned else x
+
+    x = numbers(shape, 3)
+    for dim in range(len(shape)):
+        both(lambda x, d=dim: seen(x).softmax(d) * seen(x).log_softmax(d), x)
+        if 0 not in shape:
+            both(lambda x, d=dim: seen(x).logsumexp(d) + seen(x).amax(d) + seen(x).sum(d), x)
+        both(lambda x, d=dim: seen(x).cumsum(d) + seen(x).logcumsumexp(d) + seen(x).sort(d)[0], x)
+    both(lambda x: layers(seen(x)), x)
+    if shape[-2 if turned else 1]:  # a target needs a class
+        both(lambda x: entropies(seen(x)), x)

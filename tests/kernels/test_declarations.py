@@ -189,3 +189,39 @@ def test_a_rule_that_could_mean_the_output_or_an_operand_is_refused():
 def test_a_kernel_that_does_not_take_what_it_is_given_is_refused():
     with pytest.raises(DeclarationError, match=r"f takes \(backend\); it is given the backend, the Spec of each"):
         mg.kernel(dtype=rules.index_dtype, shape=rules.same_shape)(cell("def f(backend):\n    'A test.'\n"))
+
+
+# ---- functions of other libraries
+
+
+@pytest.mark.parametrize(("expression", "message"), [
+    ("np.sin(x)", r"np\.sin is not a scalar function .*; write math\.sin\(x\)$"),
+    ("np.sin(x) + math.cos(m.sqrt(x))", r"np\.sin is not a scalar function"),
+    ("np.arctan2(x, 2)", r"write math\.atan2\(x, 2\)$"),
+    ("torch.sigmoid(x)", r"torch\.sigmoid is not a scalar function .*; write math\.logistic\(x\)$"),
+    ("m.cos(x + 1)", r"m\.cos is not a scalar function .*; write math\.cos\(x \+ 1\)$"),
+    ("x.exp()", r"x\.exp is not a scalar function .*; write math\.exp\(x\)$"),
+    ("(x + 1).abs()", r"write abs\(x \+ 1\)$"),
+    ("sin(x)", r"sin is not a scalar function .*; write math\.sin\(x\)$"),
+    ("max(x, 0)", r"max is not a scalar function .*; write a if a > b else b$"),
+    ("np.where(x > 0, x, 0)", r"write a if condition else b$"),
+    ("np.linalg.norm(x)", r"np\.linalg\.norm is not a scalar function .*; call a function of math"),
+    ("torch_like.relu(x)", r"torch_like\.relu is not a scalar function"),
+    ("math.sign(x)", r"math\.sign is not on the white list .*; write \(x > 0\) - \(x < 0\)$"),
+    ("np.pi * x", r"np\.pi is not a constant of the dialect .*; write math\.pi$"),
+    ("np.euler_gamma * x", r"write a number, or one of math\.pi"),
+    ("x.shape", r"x\.shape is an attribute, and an operand is one number"),
+    ("math.atan2(x)", r"math\.atan2 takes 2 arguments, got 1"),
+    ("round(x, 2)", r"round takes 1 argument, got 2"),
+    ("math.exp(x=x)", r"math\.exp takes arguments by position only"),
+])  # fmt: skip
+def test_a_call_that_the_dialect_lacks_is_refused_with_its_name_and_a_remedy(expression, message):
+    file = f"<cell {next(numbered)}>"
+    text = (
+        "import math\nimport math as m\nimport numpy as np\nimport minigrad as torch\nfrom math import sin\n"
+        f"import minigrad.nn as torch_like\n\ndef f(x):\n    return {expression}\n"
+    )
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space = {}
+    exec(compile(text, file, "exec"), space)
+    refused(message, space["f"])

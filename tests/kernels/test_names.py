@@ -23,7 +23,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import f32, f64
 from minigrad.core.fold import Fold
 from minigrad.declare.partials import declared
-from minigrad.kernels import cpu, scalar, specialize, vecmath
+from minigrad.kernels import cpu, rendering, scalar, specialize, vecmath
 
 numbered = itertools.count()
 REFERENCE = Asking(backend_of(as_device("reference")))
@@ -46,7 +46,7 @@ def parsed(source):
 def template_words():
     """Every word of every template, a `_K` as each of the operands' names, and the words that pasting adds."""
     texts = [path.read_text() for path in Path(cpu.__file__).parent.glob("*.py")]
-    texts += [Path(module.__file__).read_text() for module in (specialize, scalar, vecmath)]
+    texts += [Path(module.__file__).read_text() for module in (specialize, scalar, rendering, vecmath)]
     words = {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
     words |= {word.replace("_K", f"_{k}") for word in words for k in range(3)} | set(dir(builtins))
     words |= {f"{name}_{size}" for name in vecmath.FUNCTIONS for size in (32, 64)}

@@ -34,7 +34,7 @@ ROWS = [
          (2, 3)),
     _row("masked_fill", lambda x: mg.masked_fill(x, _on(x, MASK), 2), lambda x: np.where(MASK, x.dtype.type(1 if x.dtype
          == bool else 2), x), (2, 2, 3), ops=()),
-    Row("nonzero", lambda x: mg.nonzero(mg.floor(x)), lambda x: np.argwhere(np.floor(x)), ("high",), ("tally", "locate"),
-        ((2, 3),), dtypes=FLOATS, result="int64", smooth=False, refuses=False),
+    Row("nonzero", lambda x: mg.nonzero(mg.floor(x)), lambda x: np.argwhere(np.floor(x)), ("high",),
+        ("tally", "locate"), ((2, 3),), dtypes=FLOATS, result="int64", smooth=False, refuses=False),
     _row("masked_scatter", lambda x, s: mg.masked_scatter(x, _on(x, MASK), s), _scattered, (2, 2, 3), (7,)),
 ]  # fmt: skip

@@ -184,8 +184,8 @@ ROWS = [
     Row("adaptive_avg_pool1d", lambda x: functional.adaptive_avg_pool1d(x, 2),
         lambda x: np.stack([x[..., :3].mean(-1), x[..., 2:].mean(-1)], -1), ("real",), (), ((1, 2, 5),), dtypes=FLOATS,
         tolerance=4),
-    Row("adaptive_avg_pool3d", lambda x: functional.adaptive_avg_pool3d(x, 1), lambda x: x.mean((2, 3, 4), keepdims=True),
-        ("real",), (), ((1, 2, 2, 3, 2),), dtypes=FLOATS, tolerance=4),
+    Row("adaptive_avg_pool3d", lambda x: functional.adaptive_avg_pool3d(x, 1),
+        lambda x: x.mean((2, 3, 4), keepdims=True), ("real",), (), ((1, 2, 2, 3, 2),), dtypes=FLOATS, tolerance=4),
     Row("adaptive_avg_pool2d-even", lambda x: functional.adaptive_avg_pool2d(x, (2, None)),
         lambda x: x.reshape(1, 2, 2, 2, 3).mean(3), ("real",), (), ((1, 2, 4, 3),), dtypes=FLOATS, tolerance=4),
 ]  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from op_table import DEVICES
 
 import minigrad as mg
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, IndexOutOfRange, StorageError
 
 devices = pytest.mark.parametrize("device", DEVICES)
 
@@ -65,3 +68,41 @@ def test_shapes_that_were_asked_for_before_give_what_they_gave_the_first_time(ag
     assert mg.zeros(2, 0, 3).flatten().shape == (0,) and mg.tensor(1.0).flatten().shape == (1,)
     (g,) = mg.grad((x.view(6) * mg.arange(6, dtype=mg.float64)).sum() + x.t().flatten().sum(), [x])
     assert g.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+SOURCES = {
+    "data": lambda x: x,
+    "an op": lambda x: x * 2.0,
+    "empty": lambda x: mg.empty(4, device=x.device),
+    "a clone": lambda x: x.clone(),
+    "a view": lambda x: x[1:3],
+    "a flipped view of a view": lambda x: x[1:].flip(0),
+    "detached": lambda x: x.detach(),
+    ".data": lambda x: x.data,
+    "a reduction": lambda x: x.reshape(4, 1).sum(1),
+    "a sort": lambda x: x.sort()[0],
+    "cat": lambda x: mg.cat([x[:2], x[2:]]),
+    "halves": lambda x: x.to("float16"),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "from_numpy": lambda x: mg.from_numpy(np.arange(4.0)[::-1]),
+    "from_dlpack": lambda x: mg.from_dlpack(np.arange(4.0)),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_as_strided_sees_the_elements_of_the_storage_and_none_behind_them(source: str) -> None:
+    x = SOURCES[source](mg.tensor([1.0, 2.0, 3.0, 4.0], device="reference"))
+    assert x.storage.numel == len(x.storage) == 4
+    assert x.as_strided((4,), (1,), 0).shape == (4,) and x.as_strided((2,), (-3,), 3).shape == (2,)
+    outside = [((6,), (1,), 0), ((2,), (4,), 0), ((1,), (1,), 4), ((2,), (-1,), 0), ((2, 2), (3, 1), 0)]
+    for size, stride, offset in outside:
+        with pytest.raises(StorageError, match=r"leaves the storage of .*, which has 4 elements"):
+            x.as_strided(size, stride, offset)
+    with pytest.raises(IndexOutOfRange, match="index 4 is out of range for 4 elements"):
+        x.storage[4]
+
+
+def test_the_storage_of_one_number_or_of_none_has_no_more_elements() -> None:
+    x = mg.tensor(1.0, device="reference")
+    assert (x.storage.numel, x.exp().storage.numel, mg.empty(0, device="reference").storage.numel) == (1, 1, 0)

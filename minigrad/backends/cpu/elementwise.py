@@ -64,7 +64,7 @@ def write_elementwise(
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute), **here},
+        macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **here},
         constants=places(label[len(kind) :], len(dtypes), same),
         fields=fields,
     )

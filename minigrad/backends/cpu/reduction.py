@@ -25,7 +25,7 @@ from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction, together
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
-from minigrad.kernels.scalar import fresh
+from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
@@ -226,7 +226,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
         operands=operands,
         out=int64,
         compute=a.compute,
-        macros={"F": scalar_macro(better, a.compute), "KEEP": keep_macro(kept)},
+        macros={"F": scalar_macro(better, a.compute, condition=True), "KEEP": keep_macro(kept)},
         # A stretch of step 1 is indexed from a slice, or else it would not vectorise; other steps may be negative.
         constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
         arrays=(*operands, a, int64),

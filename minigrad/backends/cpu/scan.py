@@ -117,8 +117,10 @@ def joining(chain: Chain) -> Expand:
 def write(
     name: str, title: str, template: Callable[..., Any], chain: Chain, dtypes: tuple[DType, ...], out: DType,
     constants: dict[str, str], fields: Fields, work: DType | None = None, helpers: Sequence[Callable[..., Any]] = (),
+    condition: bool = False,
 ) -> Any:  # fmt: skip
-    """Write, compile and import one kernel.  work: the dtype of what it has besides operands and result."""
+    """Write, compile and import one kernel.  work: the dtype of what it has besides operands and result; condition:
+    the scalar function answers a question."""
     scalar, _, identity, compute = chain
     text = write_kernel(
         f"{scalar.name}, {title}: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
@@ -126,7 +128,7 @@ def write(
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute), "COMBINE": joining(chain)},
+        macros={"F": scalar_macro(scalar, compute, condition=condition), "COMBINE": joining(chain)},
         constants={"IDENTITY": identity, **constants},
         arrays=(*dtypes, work, out) if work else (*dtypes, out),
         helpers=helpers,
@@ -175,11 +177,11 @@ def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> An
     if isinstance(way, tuple):
         name = f"{better.name}_columns" + "".join("1" if d else "x" for d in way)
         constants = column_views(way) | {"RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"}
-        return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants, scan.COLUMNS)
+        return write(name, "columns", scan.arg_columns, chain, (a, a), int64, constants, scan.COLUMNS, condition=True)
     # A stretch of step 1 is indexed from a slice, or else it would not vectorise.
     constants = {"GOAL": "out[q:]" if way else "out", "SPOT": "j" if way else "np.uint64(q + j * z)"}
     for k in range(2):
         constants |= {f"VIEW_{k}": f"in_{k}[p_{k}:]" if way else f"in_{k}"}
         constants |= {f"PLACE_{k}": "j" if way else f"np.uint64(p_{k} + j * s_{k})"}
     name = f"{better.name}_rows{'1' if way else ''}"
-    return write(name, "rows", scan.arg_along, chain, (a, a), int64, constants, scan.ALONG)
+    return write(name, "rows", scan.arg_along, chain, (a, a), int64, constants, scan.ALONG, condition=True)

@@ -73,7 +73,8 @@ def write_elementwise(
         out=out,
         compute=compute,
         macros={
-            "F": scalar_macro(scalar, compute, CUDA), "G": call_macro("value"), "ALL": lanes_macro(width),
+            "F": scalar_macro(scalar, compute, CUDA, out.kind == "bool"), "G": call_macro("value"),
+            "ALL": lanes_macro(width),
             "WORD": expression_macro("np.int64({})" if long else "np.uint32({})"),
         },
         constants=places(kind, steps, width, long),
@@ -108,7 +109,7 @@ def write_turned(scalar: ScalarFn, compute: np.dtype[Any], a: DType, out: DType,
         operands=(a,),
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute, CUDA), "TURN": turn_macro(width, rank)},
+        macros={"F": scalar_macro(scalar, compute, CUDA, out.kind == "bool"), "TURN": turn_macro(width, rank)},
         constants={name: str(size) for name, size in sizes.items()}
         | {"HELD": f"np.{held}", "PUT": f"store_{width}", "TAKE": f"load_{width}"},
         imports=f"BLOCK = {THREADS, RESIDENT[width]}\n",

@@ -23,6 +23,8 @@ from minigrad.errors import ArgumentError, DTypeError
 
 # What of `native.py` reads through a pointer and does no more, and which argument the pointer is.
 READERS = {"load_1": 0, "load_2": 0, "load_4": 0, "load_8": 0, "load_16": 0, "copy_async": 2}
+# Names that the module of a kernel has for itself, or is given.
+TAKEN = frozenset({"kernel", "POINTERS", "NUMBERS", "cuda", "device", "libdevice"})
 HEAD = '''"""{name}: written by its user."""
 
 from __future__ import annotations
@@ -156,7 +158,7 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
         if dtype.storage != dtype.numpy:
             raise DTypeError(f"{function.__name__}: kernels of one's own take no {dtype}; use float32", op="kernel")
     kinds = ", ".join(f"np.{'uint8' if dtype.name == 'bool' else dtype.name}" for dtype in dtypes)
-    called = f"{name}_" if name == "kernel" else name  # which is what the module's own entry is called
+    called = f"{name}_" if name in TAKEN else name
     told, pointers = f"{called}_numbers", [f"{called}_{k}" for k in range(len(dtypes))]
     given = [*pointers, *(f"{told}[{k}]" for k in range(numbers))]
     head = HEAD.format(name=name, pointers=kinds, numbers=numbers)

@@ -31,7 +31,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
-from minigrad.kernels.scalar import fresh
+from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 
 
@@ -209,7 +209,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, alon
         operands=operands,
         out=int64,
         compute=a.compute,
-        macros=macros | {"F": scalar_macro(better, a.compute, CUDA), "KEEP": keep_macro(kept)},
+        macros=macros | {"F": scalar_macro(better, a.compute, CUDA, True), "KEEP": keep_macro(kept)},
         constants=constants | group_words(along) | {
             "JOINED": helper.__name__, "CANDIDATE": candidate if len(operands) > 1 else "i",
         },

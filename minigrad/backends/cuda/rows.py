@@ -161,13 +161,13 @@ def plan_rows(
     """The form of a kernel, its block, its numbers, and how many rows there are."""
     n, specs = out.shape[dim], (out, *operands)
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
-    steps = [x.layout.strides[dim] for x in specs]
+    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]  # from one element there is no step
     number = prod(dims)
     bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
     numbers = rows.rows_fields(len(dims)).pack(
         *zip(offsets, steps, strides, strict=True), rows=number, n=n, value=bits, ignore=0, shape=dims
     )
-    if steps[0] != 1 and n > 1:
+    if steps[0] != 1:
         lanes, groups = group_of(False, number, dims[-1] if dims else 1, n, 1)
         return Form(False, 0, 1, (False,) * len(specs)), (groups, lanes, 1), numbers, number
     width, wide = widths(specs, steps, [[offset, *each] for offset, each in zip(offsets, strides, strict=True)], n)

@@ -15,7 +15,7 @@ from minigrad.core.rows import RowFn
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand, expression_macro, paste, scalar_macro
-from minigrad.kernels.scalar import fresh
+from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, store_text
 
 WIDEST = 16  # bytes of one load

@@ -29,7 +29,7 @@ from minigrad.core.plan import walk, without
 from minigrad.kernels.cuda import reduction, scan
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
-from minigrad.kernels.scalar import fresh
+from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, store_text, write_kernel
 
 WIDEST = 16  # bytes of one load
@@ -231,7 +231,7 @@ def write_extremes(better: ScalarFn, a: DType, rank: int) -> Program:
         out=int64,
         compute=a.compute,
         macros={
-            "F": scalar_macro(better, a.compute, CUDA),
+            "F": scalar_macro(better, a.compute, CUDA, True),
             "LATER": expression_macro(f"later({{}}, {{}}, in_0, at, {step})"),
         },
         constants={"EACH": str(EACH)},

@@ -18,9 +18,7 @@ import numpy as np
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
-from minigrad.kernels.scalar import as_python
-
-KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+from minigrad.kernels.rendering import as_python
 
 # Exact in every dtype, or questions: the operand's own type is right.
 DIRECT = {name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "fabs", "copysign", "fmod")}
@@ -117,7 +115,7 @@ def integer_remainder(a: Any, b: Any) -> int:
 
 
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
-    """The names that a rendered body may use: T, math, np and _power."""
+    """The names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
     number = compute_type(compute)
 
     def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,14 +127,14 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
     # Integers are whole already, and float64 would not hold all of them.
     functions |= WHOLE if compute.kind == "f" else dict.fromkeys(WHOLE, lambda x: x)
     constants = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
-    space = SimpleNamespace(**functions, **constants)
+    space = SimpleNamespace(**functions, **constants, float64=np.float64)
     whole = {"int_power": integer_power, "int_divide": integer_quotient, "int_modulo": integer_remainder}
-    return {"T": number, "math": space, "np": space, "_power": functions["pow"], **whole}
+    return {"T": number, "saturate": number, "math": space, "np": space, "_power": functions["pow"], **whole}
 
 
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
     """The scalar function over scalars of `compute`, its result as one of them."""
-    return as_python(scalar, KINDS[compute.kind], names(compute), ["{}"] * len(scalar.args), "T({})")
+    return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
 
 
 def first_accumulator(fold: Fold, compute: np.dtype[Any]) -> Any:

@@ -1,0 +1,107 @@
+"""Derivatives at extreme operands: a square on the way may overflow or vanish where the derivative does not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+
+VALUES = (1e-38, 1e-25, 1e-12, 0.5, 1.0, 30.0, 1e7, 1e15, 1e25, 1e38)
+SIGNED = (0.0, *VALUES, *[-value for value in VALUES])
+# 1 - y of a y that is rounded to 1, an exponent that is rounded to another parity, and a difference of two such.
+ROUNDED = {"sigmoid", "expm1", "pow", "softplus"}
+RULES = [
+    name
+    for name, op in mg.schema.items()
+    if op.kind == "elementwise" and op.differentiable and name not in ROUNDED | {"where"} and op.public is not None
+    and op.public.__module__.startswith("minigrad.")
+]  # fmt: skip
+
+
+def slopes(f: Callable[..., Any], columns: list[Any], dtype: str) -> list[Any]:
+    """The derivatives of f with respect to each operand."""
+    xs = [mg.Var(column, dtype=dtype, device="reference") for column in columns]
+    found = mg.grad(f(*xs).sum(), xs, allow_unused=True)
+    return [np.zeros(x.shape) if g is None else g.numpy() for x, g in zip(xs, found, strict=True)]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("name", RULES)
+def test_a_derivative_that_float32_can_hold_is_that_of_float64(name: str) -> None:
+    op = mg.schema[name]
+    values = SIGNED if len(op.operands) < 3 else SIGNED[::4]
+    columns = [np.array(column, np.float32) for column in zip(*itertools.product(values, repeat=len(op.operands)))]
+    for narrow, wide in zip(slopes(op.public, columns, "float32"), slopes(op.public, columns, "float64"), strict=True):
+        size = np.abs(wide)
+        held = (wide == 0) | ((size > 1.2e-38) & (size < 3e38))
+        np.testing.assert_allclose(narrow[held], wide[held], rtol=1e-3, atol=1e-38)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e-15, 1.0, 1e15, 1e25])
+def test_every_order_of_atan2_and_of_the_inverses_stays_in_range(scale: float) -> None:
+    functions = {
+        "atan2": lambda x: mg.atan2(x, x.detach() * 2.0), "asinh": lambda x: x.asinh(),
+        "acosh": lambda x: (x * 2.0 if scale == 1.0 else x).acosh(),
+    }  # fmt: skip
+    for name in functions if scale >= 1 else ("atan2", "asinh"):
+        found = []
+        for dtype in ("float32", "float64"):
+            x = mg.Var([scale], dtype=dtype, device="reference")
+            (g,) = mg.grad(functions[name](x), [x], create_graph=True)
+            (second,) = mg.grad(g, [x])
+            pushed = mg.func.jvp(functions[name], (x.detach(),), (mg.ones_like(x.detach()),))[1]
+            found.append([g.item(), pushed.item(), second.item()])
+        held = abs(found[1][2]) < 1e38  # the second derivative of atan2 at 1e-25 is 1e49
+        np.testing.assert_allclose(found[0][: 2 + held], found[1][: 2 + held], rtol=1e-5, atol=1e-38)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-25, 1.0, 1e25, 1e30])
+@pytest.mark.parametrize("p", ["fro", 1, 2, 3, 0.5, -1, float("inf")])
+def test_norms_and_deviations_stay_in_range(p: Any, scale: float) -> None:
+    x = mg.Var(np.array([3.0, -4.0]) * scale, dtype="float32", device="reference")
+    unit = mg.Var(np.array([3.0, -4.0]), dtype="float64", device="reference")
+    for length in (lambda x: x.norm(p), mg.std):
+        y, expected = length(x), length(unit)
+        assert y.item() == pytest.approx(expected.item() * scale, rel=1e-5)
+        assert y.backward()[x].tolist() == pytest.approx(expected.backward()[unit].tolist(), rel=1e-5)
+
+
+INF = float("inf")
+# The elements 0, 3, -3 and the norm and the gradient that PyTorch 2.13 gives of them.
+PYTORCH = [
+    ("fro", 18**0.5, [0.0, 0.5**0.5, -(0.5**0.5)]), (1, 6.0, [0.0, 1.0, -1.0]),
+    (2, 18**0.5, [0.0, 0.5**0.5, -(0.5**0.5)]),
+    (3, 54 ** (1 / 3), [0.0, 9 / 54 ** (2 / 3), -9 / 54 ** (2 / 3)]), (0.5, 12.0, [0.0, 2.0, -2.0]),
+    (0, 2.0, [0.0, 0.0, 0.0]), (INF, 3.0, [0.0, 0.5, -0.5]), (-INF, 0.0, [0.0, 0.0, 0.0]), (-1, 0.0, [0.0, 0.0, 0.0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("p", "value", "gradient"), PYTORCH)
+def test_the_gradient_of_a_norm_at_zeros_and_ties_is_that_of_pytorch(p: Any, value: float, gradient: Any) -> None:
+    x = mg.Var([[0.0, 3.0, -3.0], [0.0, 0.0, 0.0]], dtype="float64", device="reference")
+    y = mg.norm(x, p, 1)
+    assert y.tolist() == pytest.approx([value, 0.0])
+    rows = y.sum().backward()[x].tolist()
+    assert rows[0] == pytest.approx(gradient) and rows[1] == [0.0, 0.0, 0.0]
+
+
+def test_norm_has_the_parameters_of_pytorch() -> None:
+    x = mg.tensor([[3.0, 4.0], [6.0, 8.0]], device="reference")
+    assert mg.norm(x, 2, 1).tolist() == x.norm(dim=1).tolist() == [5.0, 10.0]
+    assert mg.norm(x, 1, (0, 1), True).shape == (1, 1) and x.norm(1).item() == 21.0
+    out = mg.empty((), dtype="float64", device="reference")
+    assert mg.norm(input=x, p=INF, out=out, dtype="float64") is out and out.item() == 8.0
+    assert x.norm(dtype="float64").dtype is mg.float64
+    assert mg.tensor([3, 4], device="reference").norm().item() == 5.0
+    assert mg.empty(0, 2, device="reference").norm(3, 0).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("p", ["nuc", "two", True, float("nan"), [2]])
+def test_another_p_is_refused(p: Any) -> None:
+    with pytest.raises(mg.ArgumentError, match=r"norm: p of float32\(1,\) must be a number or 'fro', got"):
+        mg.norm(mg.ones(1, device="reference"), p)
