@@ -111,7 +111,7 @@ class Call(UserOp):
         if self.result is not None:
             node.ids = (node.id, *[next(ids) for _ in results[1:]])
         self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
-        node.source = noted(node) if settings.noting else None
+        node.source = noted(node, operands) if settings.noting else None
         return node
 
     def keep(self, ctx: Context, operands: Any, results: Any) -> list[Tensor]:

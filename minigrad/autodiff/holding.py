@@ -144,7 +144,7 @@ class PackHooks:
     def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
         self.pack, self.unpack = pack, unpack
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Pack what the node saved."""
         with saving(None):
             hold(node, lambda x: Packed(x, node.name, self))

@@ -15,6 +15,8 @@ from __future__ import annotations
 import itertools
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -35,6 +37,16 @@ class _Stack(threading.local):
 
 
 stack = _Stack()
+
+
+@contextmanager
+def among_levels(levels: list[Level]) -> Iterator[None]:
+    """A block in which these levels are at work in this thread: those of a run that is repeated among others."""
+    before, stack.levels = stack.levels, list(levels)
+    try:
+        yield
+    finally:
+        stack.levels = before
 
 
 class Level(ABC):

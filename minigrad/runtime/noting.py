@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -19,13 +19,13 @@ from minigrad.core.storage import Storage
 from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import user_line
-from minigrad.runtime.tensor import describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class Saver(Protocol):
     """What decides how the values that a node saved are kept."""
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Look at a node that has just been recorded; it may be given other values for `saved`."""
 
 
@@ -65,7 +65,7 @@ def watch(change: int) -> None:
         settings.watchers += change
 
 
-def noted(node: BackpropOp) -> str | None:
+def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
     """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
     if settings.debug:
         for value in node.saved or ():
@@ -74,7 +74,7 @@ def noted(node: BackpropOp) -> str | None:
     if scopes.names:
         scope_of[node] = scopes.names
     if savers.stack:
-        savers.stack[-1].keep(node)
+        savers.stack[-1].keep(node, operands)
     return line
 
 
