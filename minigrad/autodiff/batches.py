@@ -44,6 +44,8 @@ class Batched(Wrapped):
 class BatchLevel(ReplacingLevel):
     """`vmap` at work.  size: of the batch.  randomness: what random functions do, "error", "same" or "different"."""
 
+    differentiates = False
+
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
         self.size, self.randomness = size, randomness

@@ -84,6 +84,8 @@ class Record(BackpropOp):
 class NotingLevel(Level):
     """A level that notes calls, and whose values are what they wrap, `value`, but for that."""
 
+    inside: str = "value"
+
     def detached(self, x: Any) -> Tensor:
         found: Tensor = x.value.detach()
         return found

@@ -54,7 +54,12 @@ class Level(ABC):
     first.
 
     alive: False once the transform has ended; a value that outlives it raises where it is used.
+    differentiates: whether its values carry a derivative with them.
+    inside: the attribute of its values in which they have what they wrap, None for a level that does not show it.
     """
+
+    inside: str | None = None
+    differentiates = True
 
     def __init__(self, depth: int | None = None) -> None:
         # One count for all threads: what a thread computes inside of another's transform lies deeper than that.
@@ -129,6 +134,16 @@ class Wrapped(Tensor):
 def derives(x: Tensor, recorded: bool = True) -> bool:
     """Whether a derivative may be asked of what is computed from x; recorded: whether calls on plain tensors are."""
     return x.level.derives(x, recorded) if isinstance(x, Wrapped) else recorded and x.requires_grad
+
+
+def derivatives_on(x: Any) -> set[Level]:
+    """The levels whose derivatives a value carries."""
+    found: set[Level] = set()
+    while isinstance(x, Wrapped) and x.level.inside is not None:
+        if x.level.differentiates:
+            found.add(x.level)
+        x = getattr(x, x.level.inside)
+    return found
 
 
 def with_elements(x: Tensor) -> Tensor:

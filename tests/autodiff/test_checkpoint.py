@@ -329,13 +329,13 @@ def test_a_write_into_what_the_function_has_caught_is_refused(name: str) -> None
 WITHIN: dict[str, Callable[[Any], Any]] = {
     "jacrev": lambda x: mg.func.jacrev(chain)(x),
     "jacfwd": lambda x: mg.func.jacfwd(chain)(x),
-    "jacrev of jacfwd": lambda x: mg.func.jacrev(mg.func.jacfwd(lambda z: z[0] * z[1] * W[0]))(x),
-    "jacrev of jacrev": lambda x: mg.func.jacrev(mg.func.jacrev(lambda z: z[0] * z[1] * W[0]))(x),
+    "jacrev of jacfwd": lambda x: mg.func.jacrev(mg.func.jacfwd(lambda z: z[0] * z[1] ** 3 * W[0]))(x),
+    "jacrev of jacrev": lambda x: mg.func.jacrev(mg.func.jacrev(lambda z: z[0] * z[1] ** 3 * W[0]))(x),
     "hessian": lambda x: mg.func.hessian(lambda z: chain(z).sum())(x),
     "grad": lambda x: mg.func.grad(lambda z: chain(z).sum())(x),
     "vmap": lambda x: mg.func.vmap(chain)(mg.stack([x, x * 2.0])),
-    "vmap of vjp": lambda x: mg.func.vmap(mg.func.vjp(lambda z: z * z, x)[1])(mg.eye(2, device="reference"))[0],
-    "vmap of linearize": lambda x: mg.func.vmap(mg.func.linearize(chain, x)[1])(mg.eye(2, device="reference")),
+    "vmap of vjp": lambda x: mg.func.vmap(mg.func.vjp(lambda z: z * z, x)[1])(mg.stack([x, W]))[0],
+    "vmap of linearize": lambda x: mg.func.vmap(mg.func.linearize(chain, x)[1])(mg.stack([x, W])),
     "jvp": lambda x: mg.func.jvp(chain, (x,), (x,))[1],
     "hvp": lambda x: mg.func.hvp(lambda z: chain(z).sum(), (x,), (x,)),
 }
@@ -345,13 +345,13 @@ W = leaf(0.3, 1.2)
 @pytest.mark.parametrize("tracked", [True, False])
 @pytest.mark.parametrize("name", WITHIN)
 def test_a_checkpoint_may_contain_every_transform(name: str, tracked: bool) -> None:
-    x = leaf(0.5, -0.3) if tracked else mg.tensor([0.5, -0.3], device="reference")
+    x = leaf(0.5, -0.3) if tracked else leaf(0.5, -0.3).detach()
 
     def fn(x: Any) -> Any:
         return WITHIN[name](x) * W.exp()
 
     found, plain = mg.checkpoint(fn, x), fn(x)
-    close(found, plain)
+    close(found.reshape(-1), plain.reshape(-1))
     close(mg.grad(found.sum(), W), mg.grad(plain.sum(), W))
     if tracked:
         close(mg.grad(mg.checkpoint(fn, x).sum(), x), mg.grad(fn(x).sum(), x))
