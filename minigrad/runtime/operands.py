@@ -21,7 +21,7 @@ from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.data import store
+from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
@@ -89,6 +89,7 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """`weak_number` without a look at those that came before.  A NumPy array becomes a tensor of its own dtype."""
+    refuse_masked(op.label, x)
     if isinstance(x, np.ndarray) and x.ndim:
         return Tensor(*store(x, None, like.device))
     if isinstance(x, (np.generic, np.ndarray)):
