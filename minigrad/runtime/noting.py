@@ -56,7 +56,8 @@ scopes = _Scopes()
 scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
 _counting = threading.Lock()
-_holders: weakref.WeakKeyDictionary[Storage, list[weakref.ref[BackpropOp]]] = weakref.WeakKeyDictionary()
+# Weak on both sides: a Var outlives the nodes of every step that saved it.
+_holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weakref.WeakKeyDictionary()
 
 
 def watch(change: int) -> None:
@@ -69,7 +70,7 @@ def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
     """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
     if settings.debug:
         for value in node.saved or ():
-            _holders.setdefault(value.storage, []).append(weakref.ref(node))
+            _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
     line = user_line() if settings.debug or anomaly.on else None
     if scopes.names:
         scope_of[node] = scopes.names
@@ -110,12 +111,8 @@ def scope(name: str) -> Iterator[None]:
 
 def check_unsaved(name: str, storage: Storage) -> None:
     """Raise StorageError if a write would make stale what a node, alive and not freed, has saved."""
-    for ref in _holders.pop(storage, ()):
-        node = ref()
-        if node is None or node.saved is None:
-            continue
-        _holders.setdefault(storage, []).append(ref)
-        for value, version in zip(node.saved, node.versions):
+    for node in sorted(_holders.get(storage, ()), key=lambda node: node.id):
+        for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:
                 raise StorageError(
                     f"{name} at {user_line()}: would change {describe(value)}, which {node.name}{node.shape} of "
