@@ -78,7 +78,7 @@ class Record(BackpropOp):
         self.plan = Facts(inner, results)
         self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
         self.versions = tuple([x.id if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
-        self.source = user_line() if settings.debug else None
+        self.source = user_line() if settings.debugging and settings.debug else None
 
 
 class NotingLevel(Level):

@@ -50,7 +50,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             level = level_of(op, operands)
             if level is not None:
                 return through(level, op, operands, params, out)
-            if settings.debug:
+            if settings.debugging and settings.debug:
                 began = perf_counter()
             break
     if op.kind == "function":

@@ -1,9 +1,9 @@
 """Who looks at what is recorded: savers of values, the user's line, and under `mg.debug()` the watch on what was saved.
 
 A record calls `noted` when `settings.noting` says that somebody wants to see it, which is one look at a flag otherwise.
-Savers stand on a stack, one for each thread; the innermost owns what is saved.  Under `mg.debug()` it is known which
-nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale value is
-noticed at backward, by its version, and the line of the write is not known any more.
+Savers stand on a stack, one for each thread or task; the innermost owns what is saved.  Under `mg.debug()` it is known
+which nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale
+value is noticed at backward, by its version, and the line of the write is not known any more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 from minigrad.config import settings
 from minigrad.core.storage import Storage
@@ -29,9 +30,13 @@ class Saver(Protocol):
         """Look at a node that has just been recorded; it may be given other values for `saved`."""
 
 
-class _Savers(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Saver] = []
+class _Savers:
+    """stack: the savers of this thread or task, which is never changed in place."""
+
+    stack: Any = property(lambda self: _stack.get(), lambda self, stack: _stack.set(stack))  # type: ignore[arg-type]
+
+
+_stack: ContextVar[tuple[Saver, ...]] = ContextVar("savers", default=())
 
 
 class _Name(str):
@@ -40,8 +45,13 @@ class _Name(str):
     __slots__ = ()
 
 
-class _Scopes(threading.local):
-    names: tuple[str, ...] = ()
+class _Scopes:
+    """names: the scopes that this thread or task is in."""
+
+    names: Any = property(lambda self: _names.get(), lambda self, names: _names.set(names))  # type: ignore[arg-type]
+
+
+_names: ContextVar[tuple[str, ...]] = ContextVar("scopes", default=())
 
 
 class Anomaly:
@@ -68,10 +78,11 @@ def watch(change: int) -> None:
 
 def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
     """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
-    if settings.debug:
+    debug = settings.debugging and settings.debug
+    if debug:
         for value in node.saved or ():
             _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
-    line = user_line() if settings.debug or anomaly.on else None
+    line = user_line() if debug or anomaly.on else None
     if scopes.names:
         scope_of[node] = scopes.names
     if savers.stack:
@@ -83,12 +94,13 @@ def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
 def saving(saver: Saver | None) -> Iterator[None]:
     """A block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
     before = savers.stack
-    savers.stack = [] if saver is None else [*before, saver]
+    savers.stack = () if saver is None else (*before, saver)
     watch(1)
     try:
         yield
     finally:
-        savers.stack = before
+        # Blocks of generators end in any order: each takes out its own saver alone.
+        savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
         watch(-1)
 
 
