@@ -84,6 +84,9 @@ class Dropped(Holder):
         """What the checkpoint was called with, but for Vars, which are there anyway."""
         return self.frame.keeps()
 
+    def given(self) -> list[tuple[Tensor, int | None]]:
+        return self.frame.given()
+
     def value(self) -> Tensor:
         """The value, from a second run that begins now if it is not there.  Raises StorageError if that run went on to
         write into it, as the first did where nobody could see it any more."""
@@ -130,9 +133,13 @@ class Frame:
 
     def keeps(self) -> list[Tensor]:
         """The tensors that it was called with and holds; of one that an outer saver keeps, what that holds."""
-        given = [x.x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
-        held = [y for x in given for y in (x.keeps() if isinstance(x, Holder) else [x])]
-        return [x for x in held if not x.is_variable]
+        return [x for x, _ in self.given()]
+
+    def given(self) -> list[tuple[Tensor, int | None]]:
+        """Those tensors, each with the id of the edge of the graph that it came by."""
+        kept = [x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
+        pairs = [pair for x in kept for pair in (x.x.given() if isinstance(x.x, Holder) else [(x.x, x.edge)])]
+        return [(x, edge) for x, edge in pairs if not x.is_variable]
 
     def check_unchanged(self) -> None:
         """Raise StorageError if an argument was written since the call."""
@@ -198,13 +205,14 @@ class Again:
 class Kept:
     """A tensor that a checkpoint was called with: by itself, or as a value that an outer saver keeps."""
 
-    __slots__ = ("tracks", "version", "x")
+    __slots__ = ("edge", "tracks", "version", "x")
 
     def __init__(self, x: Tensor, outer: Any) -> None:
         self.x: Any = (
             x if x.is_variable else x.detach() if outer is None else outer.keep_value(x.detach(), "checkpoint")
         )
         self.version, self.tracks = x.storage.version, x.requires_grad
+        self.edge: int | None = None if x.op is None else x.op.id
 
     def given(self) -> Tensor:
         """The tensor for a second run, which is recorded where the first was."""

@@ -51,6 +51,10 @@ class Holder(Tensor, ABC):
         """The tensors whose memory it holds instead of the value's."""
         return []
 
+    def given(self) -> list[tuple[Tensor, int | None]]:
+        """Those tensors, each with the id of the edge of the graph that it came by."""
+        return [(x, None) for x in self.keeps()]
+
 
 class HeldNode(BackpropOp):
     """A node whose saved values are holders."""
