@@ -50,8 +50,10 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduced(x: Tensor) -> tuple[Any, ...]:
-    """For pickle: the elements as a NumPy array, and the device, or the storage and the layout if another tensor shows
-    the same memory.  Raises GradientError within a graph."""
+    """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that.
+
+    Raises GradientError within a graph.
+    """
     refuse_history(x, "pickle")
     if not alone(x):
         return on_storage, (type(x), x.storage, x.shape, x.strides, x.offset, x.name if isinstance(x, Var) else None)
