@@ -275,5 +275,8 @@ def override(**values: Any) -> Iterator[Settings]:
 
 
 def debug(enabled: bool = True) -> Any:
-    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
+    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it.
+
+    It belongs to the thread or task that opens it.  `mg.settings.debug` and MINIGRAD_DEBUG=1 set it for all of them.
+    """
     return override(debug=enabled)
