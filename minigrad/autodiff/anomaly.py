@@ -14,6 +14,7 @@ import numpy as np
 from minigrad.autodiff.checks import describe_node
 from minigrad.autodiff.hooks import Around, Pairs, looking, operands_of
 from minigrad.autodiff.watching import operand_name, place
+from minigrad.config import Block, OfProcess
 from minigrad.errors import GradientError
 from minigrad.runtime.hooks import walks
 from minigrad.runtime.levels import Wrapped
@@ -55,21 +56,26 @@ def how_many(g: Tensor) -> int:
     return 0 if isinstance(g, Wrapped) else int(np.count_nonzero(~np.isfinite(host_array(g))))
 
 
-def switch(on: bool, check_nan: bool) -> tuple[bool, bool]:
-    """Look, or do not; gives what was before."""
-    before = anomaly.on, anomaly.check_nan
-    watch(int(on) - int(anomaly.on))
-    anomaly.on, anomaly.check_nan = on, check_nan
-    looking.wrap = Inspected if on and check_nan else None
-    walks.on = walks.hooked or looking.wrap is not None
-    return before
+chosen = OfProcess((False, True))  # whether gradients are looked at, and whether for nan
+
+
+def follow() -> None:
+    """Look at gradients, or do not, as the newest block that has not ended says."""
+    with chosen.changing:
+        on, check_nan = chosen.value
+        watch(int(on) - int(anomaly.on))
+        anomaly.on, anomaly.check_nan = on, check_nan
+        looking.wrap = Inspected if on and check_nan else None
+        walks.on = walks.hooked or looking.wrap is not None
 
 
 class set_detect_anomaly:
     """Look at every gradient from now on, or do not; in a `with` block for as long as that lasts."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.before = switch(bool(mode), bool(check_nan))
+        self.before = chosen.value
+        chosen.assign((bool(mode), bool(check_nan)))
+        follow()
 
     def __enter__(self) -> None:
         """What it does is done already."""
@@ -77,7 +83,8 @@ class set_detect_anomaly:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch(*self.before)
+        chosen.assign(self.before)
+        follow()
 
 
 class detect_anomaly:
@@ -99,15 +106,17 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        self.before: list[tuple[bool, bool]] = []
+        self.begun: list[Block] = []
 
     def __enter__(self) -> None:
-        self.before.append(switch(True, self.check_nan))
+        self.begun.append(chosen.begin((True, self.check_nan)))
+        follow()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch(*self.before.pop())
+        chosen.end(self.begun.pop())
+        follow()
 
     def __call__(self, function: F) -> F:
         return decorated(function, lambda: detect_anomaly(self.check_nan))

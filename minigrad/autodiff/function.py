@@ -101,9 +101,10 @@ class Function:
                 if level is not None:
                     call.enter_level()
                     return call.given_back(through(level, call, operands, {}, None))
-        began = perf_counter() if settings.debug else 0.0
+        debug = settings.debugging and settings.debug
+        began = perf_counter() if debug else 0.0
         found = call.run(operands)
-        if settings.debug:
+        if debug:
             journal.note(call, operands, found, perf_counter() - began)
         return call.given_back(found)
 

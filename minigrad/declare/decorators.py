@@ -299,7 +299,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "call": call_present if signature.optional else call, "check": expect_operands,
-             "in_dtype": in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list, "several": several, "otherwise": otherwise},
+             "in_dtype": in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list,
+             "several": several, "otherwise": otherwise},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)

@@ -50,7 +50,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             level = level_of(op, operands)
             if level is not None:
                 return through(level, op, operands, params, out)
-            if settings.debug:
+            if settings.debugging and settings.debug:
                 began = perf_counter()
             break
     if op.kind == "function":
@@ -192,7 +192,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
                         for k in op.saves[mask]])  # fmt: skip
     node.versions = tuple([x.storage.version for x in node.saved])
-    node.source = noted(node) if settings.noting else None
+    node.source = noted(node, operands) if settings.noting else None
     for storage in storages:
         if not storage.tracked:
             storage.tracked = True

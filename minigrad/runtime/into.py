@@ -56,7 +56,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     if tracked and mode.enabled:
         check_recordable(op.label, out, operands if op.differentiable else ())
         write = Recorder(op, plan, operands, out)
-    if settings.debug:
+    if settings.debugging and settings.debug:
         check_unsaved(WRITES.get(op.name, op.label), storage)
     launch(*[x.storage.buffer for x in operands], storage.buffer)
     storage.version += 1

@@ -111,7 +111,9 @@ def note_left(x: Tensor, how: str) -> None:
 
     It is told to all that x came of: x itself is often gone after the line.
     """
-    if not settings.debug or next(name for name in callers() if name not in HANDING).startswith("minigrad."):
+    if not (settings.debugging and settings.debug) or next(
+        name for name in callers() if name not in HANDING
+    ).startswith("minigrad."):
         return
     place, seen, stack = f"{how}() at {user_line()}", set(), [known(x)]
     while stack:
@@ -141,9 +143,9 @@ def asked_by() -> str:
 
 
 def follow() -> None:
-    """Take the road on which calls are written down while debug is on, and the fast lanes else."""
+    """Take the road on which calls are written down while debug is on in any thread, and the fast lanes else."""
     PLAIN.clear()
-    if not settings.debug:
+    if not settings.debugging:
         PLAIN.update((Tensor, Var))
 
 

@@ -1,37 +1,42 @@
 """Who looks at what is recorded: savers of values, the user's line, and under `mg.debug()` the watch on what was saved.
 
 A record calls `noted` when `settings.noting` says that somebody wants to see it, which is one look at a flag otherwise.
-Savers stand on a stack, one for each thread; the innermost owns what is saved.  Under `mg.debug()` it is known which
-nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale value is
-noticed at backward, by its version, and the line of the write is not known any more.
+Savers stand on a stack, one for each thread or task; the innermost owns what is saved.  Under `mg.debug()` it is known
+which nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale
+value is noticed at backward, by its version, and the line of the write is not known any more.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 from minigrad.config import settings
 from minigrad.core.storage import Storage
 from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import user_line
-from minigrad.runtime.tensor import describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class Saver(Protocol):
     """What decides how the values that a node saved are kept."""
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Look at a node that has just been recorded; it may be given other values for `saved`."""
 
 
-class _Savers(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Saver] = []
+class _Savers:
+    """stack: the savers of this thread or task, which is never changed in place."""
+
+    stack: Any = property(lambda self: _stack.get(), lambda self, stack: _stack.set(stack))  # type: ignore[arg-type]
+
+
+_stack: ContextVar[tuple[Saver, ...]] = ContextVar("savers", default=())
 
 
 class _Name(str):
@@ -40,8 +45,13 @@ class _Name(str):
     __slots__ = ()
 
 
-class _Scopes(threading.local):
-    names: tuple[str, ...] = ()
+class _Scopes:
+    """names: the scopes that this thread or task is in."""
+
+    names: Any = property(lambda self: _names.get(), lambda self, names: _names.set(names))  # type: ignore[arg-type]
+
+
+_names: ContextVar[tuple[str, ...]] = ContextVar("scopes", default=())
 
 
 class Anomaly:
@@ -56,7 +66,8 @@ scopes = _Scopes()
 scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
 _counting = threading.Lock()
-_holders: weakref.WeakKeyDictionary[Storage, list[weakref.ref[BackpropOp]]] = weakref.WeakKeyDictionary()
+# Weak on both sides: a Var outlives the nodes of every step that saved it.
+_holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weakref.WeakKeyDictionary()
 
 
 def watch(change: int) -> None:
@@ -65,16 +76,17 @@ def watch(change: int) -> None:
         settings.watchers += change
 
 
-def noted(node: BackpropOp) -> str | None:
+def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
     """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
-    if settings.debug:
+    debug = settings.debugging and settings.debug
+    if debug:
         for value in node.saved or ():
-            _holders.setdefault(value.storage, []).append(weakref.ref(node))
-    line = user_line() if settings.debug or anomaly.on else None
+            _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
+    line = user_line() if debug or anomaly.on else None
     if scopes.names:
         scope_of[node] = scopes.names
     if savers.stack:
-        savers.stack[-1].keep(node)
+        savers.stack[-1].keep(node, operands)
     return line
 
 
@@ -82,12 +94,13 @@ def noted(node: BackpropOp) -> str | None:
 def saving(saver: Saver | None) -> Iterator[None]:
     """A block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
     before = savers.stack
-    savers.stack = [] if saver is None else [*before, saver]
+    savers.stack = () if saver is None else (*before, saver)
     watch(1)
     try:
         yield
     finally:
-        savers.stack = before
+        # Blocks of generators end in any order: each takes out its own saver alone.
+        savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
         watch(-1)
 
 
@@ -110,12 +123,8 @@ def scope(name: str) -> Iterator[None]:
 
 def check_unsaved(name: str, storage: Storage) -> None:
     """Raise StorageError if a write would make stale what a node, alive and not freed, has saved."""
-    for ref in _holders.pop(storage, ()):
-        node = ref()
-        if node is None or node.saved is None:
-            continue
-        _holders.setdefault(storage, []).append(ref)
-        for value, version in zip(node.saved, node.versions):
+    for node in sorted(_holders.get(storage, ()), key=lambda node: node.id):
+        for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:
                 raise StorageError(
                     f"{name} at {user_line()}: would change {describe(value)}, which {node.name}{node.shape} of "
