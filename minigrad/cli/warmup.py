@@ -44,7 +44,7 @@ def unary(*names: str) -> Work:
 def arithmetic(dtype: Any, shape: tuple[int, int]) -> None:
     """Sums and products of tensors, rows and numbers, and choices between them."""
     a, b, row = leaf(dtype, *shape), leaf(dtype, *shape), leaf(dtype, shape[1])
-    for y in (a + b, a - b, a * b, a / b, a + row, a * row, a * 2.0, a + 1.0, 1.0 - a, a**2.0, -a):
+    for y in (a + b, a - b, a * b, a / b, a + row, a * row, a * 2.0, 2.0 * a, a + 1.0, 1.0 - a, a**2.0, -a):
         y.backward()
     mg.where(a > b, a, b).backward()
     mg.maximum(a, 0.5).backward()

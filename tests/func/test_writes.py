@@ -213,7 +213,7 @@ C = mg.tensor([3.0, 3.0, 3.0], device="reference")
 @pytest.mark.parametrize(
     ("function", "named"),
     [
-        (lambda x: x * x, "operand 'b'"),  # by the derivative rule
+        (lambda x: x * x, "operand 'other'"),  # by the derivative rule
         (lambda x: x.softmax(0), "result 'y'"),  # by its own rule
         (lambda x: x @ C.expand(3, 3), "operand"),  # by linearity
         (lambda x: x.cumprod(0), ""),  # by transposing

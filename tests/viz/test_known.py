@@ -89,7 +89,7 @@ def test_results_in_no_variable_are_shown_while_somebody_saves_them() -> None:
         "exp saves itself"
     )
     z = ((x * 3.0) * x).sum()
-    assert ["float32(2,)", "[3, 6]", "keeps b float32()"] in [
+    assert ["float32(2,)", "[3, 6]", "keeps other float32()"] in [
         node.label.split("\n")[1:] for node in mg.viz.graph(z).nodes
     ]
 

@@ -28,7 +28,7 @@ def test_frames_come_in_the_order_of_the_walk_with_formulas_and_sums() -> None:
     film = mg.viz.step(y)
     assert [frame.title for frame in film.frames] == ["sum", "add", "mul", "mul"]
     shares = [share for frame in film.frames for share in frame.shares if share.name == "x"]
-    assert [share.text for share in shares] == ["ȳ · b", "ȳ · b", "ȳ · a"]
+    assert [share.text for share in shares] == ["ȳ · other", "ȳ · other", "ȳ · input"]
     assert [(share.number, share.of) for share in shares] == [(1, 3), (2, 3), (3, 3)]
     assert [share.total["text"] for share in shares] == ["[5, 5, 5]", "[8, 6, 9]", "[11, 7, 13]"]
     y.backward()
@@ -59,10 +59,10 @@ def test_what_is_kept_and_let_go_is_said() -> None:
     x = mg.Var([1.0, 2.0], name="x")
     film = mg.viz.step((x.exp() * x).sum())
     product, exponential = film.frames[1:]
-    assert [name for name, _ in product.saved] == ["a", "b"] and product.freed == "a (64 B)", "x stays with its Var"
+    assert [name for name, _ in product.saved] == ["input", "other"] and product.freed == "input (64 B)", "x stays with its Var"
     assert exponential.freed == "y (64 B)"
     u = x * 2.0
-    assert mg.viz.step((u * u).sum()).frames[1].freed == "a and b (64 B)", "one piece of memory"
+    assert mg.viz.step((u * u).sum()).frames[1].freed == "input and other (64 B)", "one piece of memory"
     assert product.operands == (("a", "exp, step 3"), ("b", "x")) and product.declared.startswith(
         "minigrad/ops/arithmetic.py:"
     )
@@ -123,8 +123,8 @@ def test_printed_it_is_a_text() -> None:
     film = mg.viz.step(y)
     text = str(film).splitlines()
     assert text[0] == "backward from float32(), 4 steps" and text[-1] == "gradient of x: [11, 7, 13]"
-    assert "     a (x) gets ȳ · b = [3, 1, 4]; in all [8, 6, 9], 2 of 3" in text
-    assert "     a (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     b (mul, step 3) gets ȳ = [1, 1, 1]" in text
+    assert "     input (x) gets ȳ · other = [3, 1, 4]; in all [8, 6, 9], 2 of 3" in text
+    assert "     input (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     b (mul, step 3) gets ȳ = [1, 1, 1]" in text
     assert repr(film) == str(film) and len(film) == 4
 
 
