@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import placed
+from minigrad.backends.limits import out_of_range
 from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
@@ -18,7 +20,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
 from minigrad.ops.declare import kernel
-from minigrad.ops.indexing import index_add_along, index_select_along, out_of_range, watched, zeros_of
+from minigrad.ops.indexing import index_add_along, index_select_along, watched, zeros_of
 from minigrad.ops.joining import stack
 from minigrad.ops.reduce import amax, amin, sum, wide
 from minigrad.ops.views import reshape, select, unsqueeze
@@ -52,7 +54,7 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
 def embedding_with(backend, out, x, index, share):
     """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
     launch = backend.prepare(Select(0), out, x, index)
-    return watched(embedding_with, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
+    return watched(embedding_with, backend, placed(launch, (0, 1, 3), 4), x, index, 0)
 
 
 def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:

@@ -85,7 +85,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     if len(operands) == 1:
         return run_one(op, plan, operands[0])
     storage = plan.make()
-    plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
+    plan.run(*[x.storage.buffer for x in operands], storage.buffer)
     if mode.enabled:
         for x in operands:
             if x.storage.tracked:
@@ -96,7 +96,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 def run_one(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     """`run` for one operand and one result, without its loops."""
     storage = plan.make()
-    plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+    plan.run(x.storage.buffer, storage.buffer)
     if x.storage.tracked and mode.enabled:
         return result(storage, plan, record(op, plan, (x,), (storage,)))
     return result(storage, plan, None)
@@ -125,7 +125,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """A call of an op with several results; those that are no floats carry no gradient."""
     storages = tuple([make() for make in plan.makes])
-    plan.launch(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])  # type: ignore[misc]
+    plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
     node = None
     if mode.enabled and any(x.storage.tracked for x in operands):
         node = record(op, plan, operands, storages)

@@ -58,7 +58,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
         write = Recorder(op, plan, operands, out)
     if settings.debug:
         check_unsaved(WRITES.get(op.name, op.label), storage)
-    launch(*[x.storage.buffer for x in operands], storage.buffer)
+    launch.call(*[x.storage.buffer for x in operands], storage.buffer)
     storage.version += 1
     if write is not None and write.tracks:
         write.done()
@@ -91,9 +91,10 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
             target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
         ]
         compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        launch = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
+        made: Any = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
     else:
-        launch = launchable(op, op.prepare(plan.backend, target, *plan.specs, **plan.params))  # type: ignore[misc]
+        made = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
+    launch = launchable(op, made, 1 + len(plan.specs))
     if len(plan.into) >= INTO_LIMIT:
         plan.into.clear()
     plan.into[out.layout, out.dtype, out.device, same] = launch

@@ -26,7 +26,7 @@ def call({xs}, *, out=None):
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:
-        plan.launch({buffers}, storage.buffer)
+        plan.run({buffers}, storage.buffer)
     else:
         kernel({buffers}, storage.buffer, plan.numbers)
     node = None
