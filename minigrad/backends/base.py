@@ -104,5 +104,4 @@ class Backend(Doors, ABC):
                 f"{type(self).__name__} does not serve {type(request).__name__}, and no simpler requests make it up; "
                 f"it serves {known}"
             )
-        launch: Launch = make(self, request, outs, operands)
-        return launch
+        return make(self, request, outs, operands)

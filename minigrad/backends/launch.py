@@ -162,6 +162,11 @@ class Launch:
         plain = kernel.takes_numbers and not kernel.flags and same is None and slots == tuple(range(self.arguments))
         return (kernel.bound(numbers), numbers) if plain else (None, None)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the kernels, each once."""
+        return tuple(dict.fromkeys([step.kernel.path for step in self.steps if step.kernel.path]))
+
     def temporary(self, slot: int) -> Scratch | Constant | None:
         """Return the memory of a slot, or None for an operand or a result."""
         return self.temporaries[slot - self.arguments] if slot >= self.arguments else None

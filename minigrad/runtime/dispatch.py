@@ -18,11 +18,12 @@ from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
-from minigrad.runtime import journal, lanes
+from minigrad.runtime import ahead, journal, lanes  # noqa: F401  the first two attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import run_into
 from minigrad.runtime.levels import Level, level_of
 from minigrad.runtime.noting import noted
+from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
@@ -50,7 +51,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             level = level_of(op, operands)
             if level is not None:
                 return through(level, op, operands, params, out)
-            if settings.debug:
+            if observed.called:
                 began = perf_counter()
             break
     if op.kind == "function":
@@ -60,7 +61,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
         plan.check(*operands)
     found = run(op, plan, operands) if out is None else run_into(op, plan, operands, out)
     if began is not None:
-        journal.note(op, operands, found, perf_counter() - began)
+        observed.call(op, operands, found, began)
     return found
 
 

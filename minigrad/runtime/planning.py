@@ -16,6 +16,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
+from minigrad.runtime.observers import Observed
 from minigrad.runtime.promises import dtype_pair, launchable, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -29,14 +30,15 @@ class CallPlan:
     kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path; else None.
     check: looks at index values before anything is allocated, or None.
     params: the static arguments that the plan was made for.
-    make: allocates the result's storage, or None for a view; makes: those of all results.
+    make: allocates the result's storage, or None for a view; makes: those of all results; allocators: these without
+    observers.
     tracks: whether a result can carry a gradient: it is a float.
-    into: launches that write through other layouts, for out= and the in-place forms.
+    writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
     """
 
     __slots__ = (
-        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "makes", "numbers",
-        "numel", "outs", "params", "run", "source", "specs", "tracks",
+        "allocators", "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "makes",
+        "numbers", "numel", "outs", "params", "run", "source", "specs", "tracks", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -46,7 +48,8 @@ class CallPlan:
         self.source = device
         self.outs = (out, *more)
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
-        self.makes = () if launch is None else tuple(backend.maker(s.layout.numel, s.dtype, device) for s in self.outs)
+        self.allocators = tuple(backend.maker(s.layout.numel, s.dtype, device) for s in self.outs) if launch else ()
+        self.makes = self.allocators
         self.make: Any = self.makes[0] if self.makes else None
         self.tracks = any(each.dtype.is_float for each in self.outs)
         self.run: Any = None if launch is None else launch.call
@@ -54,7 +57,12 @@ class CallPlan:
         self.kernel, self.numbers = fast
         self.params: dict[str, Any] = {}
         self.check: Any = None
-        self.into: dict[Any, Launch] = {}
+        self.into: dict[Any, Any] = {}
+        self.writes: dict[Any, Launch] = {}
+
+    def instrument(self, observed: Observed) -> None:
+        """Let observers see what the plan allocates and launches; with none it runs as it was made."""
+        observed.follow(self)
 
     def fact(self, name: str, op: Op, position: int) -> Any:
         """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
