@@ -6,7 +6,7 @@ A kernel checks each position as it uses it; the sentence is made afterwards, fr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad.core.device import CPU
 from minigrad.core.dtype import int64
@@ -14,9 +14,6 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import Bounds
 from minigrad.errors import IndexOutOfRange
-
-if TYPE_CHECKING:
-    from minigrad.backends.base import Backend
 
 
 class IndexLimits:
@@ -27,7 +24,7 @@ class IndexLimits:
 
     __slots__ = ("backend", "dim", "index", "label", "slot", "x")
 
-    def __init__(self, backend: Backend, label: str, slot: int, index: Spec, x: Spec, dim: int) -> None:
+    def __init__(self, backend: Any, label: str, slot: int, index: Spec, x: Spec, dim: int) -> None:
         self.backend, self.label, self.slot = backend, label, slot
         self.index, self.x, self.dim = index, x, dim
 
@@ -37,7 +34,7 @@ class IndexLimits:
         return out_of_range(self.label, low if low < -self.x.shape[self.dim] else high, self.x, self.dim)
 
 
-def bounds_of(backend: Backend, index: Spec) -> Callable[[Any], tuple[int, int]]:
+def bounds_of(backend: Any, index: Spec) -> Callable[[Any], tuple[int, int]]:
     """Return a function that finds the lowest and highest element in an index tensor's buffer."""
     look = backend.prepare(Bounds(), Spec(Layout.contiguous((2,)), int64), index)
 

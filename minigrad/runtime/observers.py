@@ -12,19 +12,15 @@ import os
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minigrad.backends.launch import Launch
 from minigrad.config import settings
+from minigrad.core.op import Op
 from minigrad.core.storage import Storage
+from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.var import Var
-
-if TYPE_CHECKING:
-    from minigrad.backends.launch import Launch
-    from minigrad.core.op import Op
-    from minigrad.runtime.graph import BackpropOp
-    from minigrad.runtime.planning import CallPlan
-
 
 EVENTS = ("planning", "allocated", "launching", "called", "recorded", "writing", "pulling")
 
@@ -46,7 +42,7 @@ class Observer:
     def allocated(self, storage: Storage) -> None:
         """A plan has allocated memory for a result."""
 
-    def launching(self, plan: CallPlan, launch: Launch, buffers: tuple[Any, ...]) -> None:
+    def launching(self, plan: Any, launch: Launch, buffers: tuple[Any, ...]) -> None:
         """A launch of a plan is about to run on the buffers of operands and results."""
 
     def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
@@ -90,7 +86,7 @@ class Observed:
         for tell in self.writing:
             tell(name, storage)
 
-    def follow(self, plan: CallPlan) -> None:
+    def follow(self, plan: Any) -> None:
         """Give a plan the functions that tell of what it allocates and launches, or its own where nobody is told."""
         plan.into = {key: self.runner(plan, launch) for key, launch in tuple(plan.writes.items())}
         if plan.launch is not None:
@@ -113,7 +109,7 @@ class Observed:
 
         return made
 
-    def runner(self, plan: CallPlan, launch: Launch) -> Callable[..., Any]:
+    def runner(self, plan: Any, launch: Launch) -> Callable[..., Any]:
         """Return a function that tells of a launch and runs it; its own where nobody is told."""
         tells = self.launching
         if not tells:
