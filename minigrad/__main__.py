@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from minigrad.kernels.cpu.processor import LEVELS
 
@@ -23,14 +24,34 @@ def positive(text: str) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    given = read_arguments(argv)
     try:
-        status = run(given)
-        sys.stdout.flush()
+        try:
+            status = run(read_arguments(argv))
+        finally:  # also for `--help`, which ends by SystemExit
+            flush()
     except BrokenPipeError:  # the reader has seen enough, as in `python -m minigrad kernel sum | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
-        status = 0
+        discard_output()
+        return 0
+    except OSError as error:  # a full disk, a folder that is not there
+        with suppress(OSError):
+            print(f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; choose "
+                  f"another place for it", file=sys.stderr)  # fmt: skip
+        discard_output()
+        return 1
     return status
+
+
+def flush() -> None:
+    """Write what is still buffered; a program that was started without an output has none."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def discard_output() -> None:
+    """Let the rest of the output go nowhere, or Python complains once more at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, AttributeError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:

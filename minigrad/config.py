@@ -2,16 +2,61 @@
 
 Every value starts from an environment variable `MINIGRAD_<NAME>`, so that a test run or a job script can set it
 without touching code.  `settings` is the one instance; `override` changes it for the length of a `with` block.
-Nothing else in the package reads the environment.
+Blocks may end in any order, as those of threads, tasks and generators do: the newest that has not ended counts.
+`debug` belongs to the thread or task that opened its block; all other settings belong to the process, since call plans,
+which all threads share, are made from them.  Nothing else in the package reads the environment.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+
+from minigrad.errors import ArgumentError
+
+# ---- the environment ------------------------------------------------------------------------------------------------
+
+FLAGS = {"": False, "0": False, "false": False, "no": False, "off": False,
+         "1": True, "true": True, "yes": True, "on": True}  # fmt: skip
+
+
+def from_environment(name: str, default: str, read: Callable[[str], Any], expected: str) -> Any:
+    """The value of an environment variable.  Raises ArgumentError, which names it, for a text that cannot be read."""
+    text = os.environ.get(name, default)
+    try:
+        return read(text)
+    except (ValueError, KeyError):
+        raise ArgumentError(f"{name}: expected {expected}, got {text!r}; set it, or unset it for {default!r}") from None
+
+
+def flag(name: str, default: str) -> bool:
+    """An environment variable that is on or off."""
+    found: bool = from_environment(name, default, lambda text: FLAGS[text.strip().lower()], "0 or 1")
+    return found
+
+
+def count(name: str, default: str, least: int) -> int:
+    """An environment variable that is an int of at least `least`."""
+
+    def read(text: str) -> int:
+        if int(text) < least:
+            raise ValueError(text)
+        return int(text)
+
+    found: int = from_environment(name, default, read, f"an int of at least {least}")
+    return found
+
+
+def runner(name: str, default: str) -> str:
+    """An environment variable that names what runs the kernels of CUDA devices."""
+    modes = {mode: mode for mode in ("auto", "real", "simulator")} | {"": "auto"}
+    found: str = from_environment(name, default, modes.__getitem__, "auto, real or simulator")
+    return found
 
 
 def _default_cache() -> Path:
@@ -19,6 +64,82 @@ def _default_cache() -> Path:
         os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "minigrad"
     )
     return Path(base)
+
+
+# ---- blocks ---------------------------------------------------------------------------------------------------------
+
+
+class Block:
+    """One block and the value that it sets; active until it ends."""
+
+    __slots__ = ("active", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.active = value, True
+
+
+class OfProcess:
+    """A value that blocks of any thread change, each for its length.  base: the value without any block."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+        self.changing = threading.RLock()
+        self._blocks: tuple[Block, ...] = ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Those that may count here, the newest last."""
+        return self._blocks
+
+    @blocks.setter
+    def blocks(self, blocks: tuple[Block, ...]) -> None:
+        self._blocks = blocks
+
+    @property
+    def value(self) -> Any:
+        """The value of the newest block that has not ended."""
+        return next((block.value for block in reversed(self.blocks) if block.active), self.base)
+
+    def assign(self, value: Any) -> None:
+        """Change the value until the newest block ends; without a block, for good."""
+        newest = next((block for block in reversed(self.blocks) if block.active), None)
+        if newest is None:
+            self.base = value
+        else:
+            newest.value = value
+
+    def begin(self, value: Any) -> Block:
+        """Begin a block."""
+        block = Block(value)
+        with self.changing:
+            self.blocks = (*[each for each in self.blocks if each.active], block)
+        return block
+
+    def end(self, block: Block) -> None:
+        """End a block, in whatever order and thread."""
+        block.active = False
+        with self.changing:
+            self.blocks = tuple([each for each in self.blocks if each.active])
+
+
+class OfContext(OfProcess):
+    """A value that blocks change for their own thread or task alone."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__(base)
+        self._here: ContextVar[tuple[Block, ...]] = ContextVar("blocks", default=())
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Those that this thread or task is in."""
+        return self._here.get()
+
+    @blocks.setter
+    def blocks(self, blocks: tuple[Block, ...]) -> None:
+        self._here.set(blocks)
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
 
 
 class Settings:
@@ -34,40 +155,90 @@ class Settings:
     plan_limit: call plans kept per op; the oldest half goes when it is reached.
     debug: record the user's source line with every op, and report a stale saved value where it goes stale.
     short_errors: in a notebook, an error of this package shows the user's lines and the one that raised, not the way.
-    watchers: how many blocks want to see what is recorded.  noting: whether anybody does, debug or one of them.
+    watchers: how many blocks want to see what is recorded.  debugging: whether any thread or task has debug on.
+    noting: whether anybody wants to see what is recorded; calls look at this plain slot before they look at more.
     """
 
+    NAMES = (
+        "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "deterministic", "parallel_threshold", "plan_limit",
+        "short_errors",
+    )  # fmt: skip
+    debugging: bool
     noting: bool
     __slots__ = (
-        "cache_dir", "compile_ahead", "cublas", "cuda", "debug", "deterministic", "noting", "parallel_threshold",
-        "plan_limit", "short_errors", "watchers",
+        "_choices", "_debug_blocks", "cache_dir", "compile_ahead", "cublas", "cuda", "debugging", "deterministic",
+        "noting", "parallel_threshold", "plan_limit", "short_errors", "watchers",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        debug = OfContext(flag("MINIGRAD_DEBUG", "0"))
+        self._choices: dict[str, OfProcess] = {"debug": debug}
+        self._debug_blocks: tuple[Block, ...] = ()
         self.watchers = 0
-        self.parallel_threshold = int(os.environ.get("MINIGRAD_PARALLEL_THRESHOLD", "65536"))
-        self.compile_ahead = os.environ.get("MINIGRAD_COMPILE_AHEAD", "1") not in ("", "0")
+        self.parallel_threshold = count("MINIGRAD_PARALLEL_THRESHOLD", "65536", 0)
+        self.compile_ahead = flag("MINIGRAD_COMPILE_AHEAD", "1")
         self.cache_dir = _default_cache()
-        self.cuda = os.environ.get("MINIGRAD_CUDA") or "auto"
-        self.cublas = os.environ.get("MINIGRAD_CUBLAS", "1") not in ("", "0")
-        self.deterministic = os.environ.get("MINIGRAD_DETERMINISTIC", "1") not in ("", "0")
-        self.plan_limit = int(os.environ.get("MINIGRAD_PLAN_LIMIT", "4096"))
-        self.debug = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
-        self.short_errors = os.environ.get("MINIGRAD_SHORT_ERRORS", "1") not in ("", "0")
+        self.cuda = runner("MINIGRAD_CUDA", "auto")
+        self.cublas = flag("MINIGRAD_CUBLAS", "1")
+        self.deterministic = flag("MINIGRAD_DETERMINISTIC", "1")
+        self.plan_limit = count("MINIGRAD_PLAN_LIMIT", "4096", 1)
+        self.short_errors = flag("MINIGRAD_SHORT_ERRORS", "1")
+        self._debug_changed()
+
+    @property
+    def debug(self) -> bool:
+        """Whether debug is on in this thread or task."""
+        return bool(self._choices["debug"].value)
+
+    @debug.setter
+    def debug(self, value: bool) -> None:
+        self._choices["debug"].assign(value)
+        self._debug_changed()
+
+    def _debug_changed(self, *begun: Block) -> None:
+        choice = self._choices["debug"]
+        with choice.changing:
+            self._debug_blocks = tuple([block for block in (*self._debug_blocks, *begun) if block.active])
+            self.debugging = bool(choice.base) or any(block.value for block in self._debug_blocks)
+            for follow in followers:
+                follow()
 
     def __setattr__(self, name: str, value: Any) -> None:
         before = getattr(self, name, value)
+        choice = None if name == "debug" or name not in self.NAMES else self._choices.get(name)
+        if choice is not None:
+            choice.assign(value)
         object.__setattr__(self, name, value)
         if name in ("parallel_threshold", "cublas", "deterministic"):
             announce()
         elif name == "cuda" and value != before:
             for change in changers:
                 change(name, before, value)
-        elif name in ("debug", "watchers") and hasattr(self, "debug"):
-            object.__setattr__(self, "noting", self.debug or self.watchers > 0)
-            if name == "debug":
-                for follow in followers:
-                    follow()
+        elif name in ("debugging", "watchers"):
+            object.__setattr__(self, "noting", getattr(self, "debugging", False) or self.watchers > 0)
+
+    def begin(self, name: str, value: Any) -> Block:
+        """Begin a block in which a setting has this value."""
+        if name != "debug" and name not in self._choices:
+            self._choices[name] = OfProcess(getattr(self, name))
+        block = self._choices[name].begin(value)
+        try:
+            self._follow(name, block)
+        except BaseException:
+            self.end(name, block)
+            raise
+        return block
+
+    def end(self, name: str, block: Block) -> None:
+        """End such a block."""
+        self._choices[name].end(block)
+        self._follow(name)
+
+    def _follow(self, name: str, *begun: Block) -> None:
+        if name == "debug":
+            self._debug_changed(*begun)
+        else:
+            setattr(self, name, self._choices[name].value)
 
 
 # Called when something changes that call plans were made from; `plans.py` forgets its plans then.
@@ -89,17 +260,23 @@ settings = Settings()
 
 @contextmanager
 def override(**values: Any) -> Iterator[Settings]:
-    """Change settings inside a `with` block; an unknown name raises AttributeError."""
-    before = {name: getattr(settings, name) for name in values}
-    for name, value in values.items():
-        setattr(settings, name, value)
+    """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
+    for name in values:
+        if name not in Settings.NAMES:
+            raise AttributeError(f"override: there is no setting {name!r}; there are {', '.join(Settings.NAMES)}")
+    begun: list[tuple[str, Block]] = []
     try:
+        for name, value in values.items():
+            begun.append((name, settings.begin(name, value)))
         yield settings
     finally:
-        for name, value in before.items():
-            setattr(settings, name, value)
+        for name, block in reversed(begun):
+            settings.end(name, block)
 
 
 def debug(enabled: bool = True) -> Any:
-    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
+    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it.
+
+    It belongs to the thread or task that opens it.  `mg.settings.debug` and MINIGRAD_DEBUG=1 set it for all of them.
+    """
     return override(debug=enabled)

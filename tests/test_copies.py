@@ -66,3 +66,33 @@ def test_a_graph_is_not_copied(copied: object) -> None:
     with pytest.raises(GradientError, match=r"float32\(1,\) is the result of mul.*detach\(\)"):
         copied(y)  # type: ignore[operator]
     assert copy.copy(y).backward() and copy.deepcopy(y.detach()).tolist() == [6.0]
+
+
+@devices
+def test_views_of_one_storage_stay_so_in_a_pickle(device: str) -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device=device)
+    w = mg.Var([5.0, 6.0], device=device, name="w")
+    whole, turned, row, leaf, value = pickle.loads(pickle.dumps([x, x.T, x[1], w, w.detach()]))
+    whole[1, 0] = 9.0
+    assert turned.tolist() == [[1.0, 9.0], [2.0, 4.0]] and row.tolist() == [9.0, 4.0]
+    value.fill_(0.0)
+    assert isinstance(leaf, mg.Var) and leaf.name == "w" and leaf.tolist() == [0.0, 0.0] and leaf.device is w.device
+    assert x.tolist() == [[1.0, 2.0], [3.0, 4.0]] and w.tolist() == [5.0, 6.0]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_views_whose_base_is_gone_stay_together(dtype: str) -> None:
+    first, second = mg.tensor(np.arange(6.0), dtype=dtype, device="reference").reshape(3, 2).T
+    again, other = pickle.loads(pickle.dumps((first, second)))
+    assert again.storage is other.storage and again.dtype is first.dtype
+    assert again.tolist() == [0.0, 2.0, 4.0] and other.tolist() == [1.0, 3.0, 5.0]
+
+
+def test_what_a_pickle_makes_is_counted_and_freed_like_any_tensor() -> None:
+    x = mg.zeros(100)
+    written = pickle.dumps([x, x[:3]])
+    before = mg.memory_stats().live
+    twins = pickle.loads(written)
+    assert mg.memory_stats().live == before + 1 and len(twins) == 2
+    del twins
+    assert mg.memory_stats().live == before

@@ -123,3 +123,30 @@ def test_what_a_graph_saved_is_read_only_through_dlpack() -> None:
     with pytest.raises(ValueError, match="read-only"):
         seen[0] = 5.0
     np.from_dlpack(x.exp().detach().clone())[0] = 5.0
+
+
+MASKED = np.ma.masked_array([1.0, 2.0], [True, False])
+ENTRANCES = {
+    "tensor": lambda x: mg.tensor(MASKED),
+    "Var": lambda x: mg.Var(MASKED),
+    "from_numpy": lambda x: mg.from_numpy(MASKED),
+    "from_dlpack": lambda x: mg.from_dlpack(MASKED),
+    "an operand": lambda x: x + MASKED,
+    "the operand on the left": lambda x: MASKED - x,
+    "one of several": lambda x: mg.where(x > 0, x, MASKED),
+    "a bound": lambda x: x.clamp(MASKED),
+    "an item": lambda x: x.__setitem__(slice(None), MASKED),
+    "an index": lambda x: x[np.ma.masked_array([0, 1], [True, False])],
+    "copy_": lambda x: x.copy_(MASKED),
+    "set": lambda x: mg.Var([1.0, 2.0], device="reference").set(MASKED),
+    "the masked number": lambda x: x + np.ma.masked,
+    "the masked number as data": lambda x: mg.tensor(np.ma.masked),
+}
+
+
+@pytest.mark.parametrize("name", ENTRANCES)
+def test_a_masked_array_is_refused_wherever_data_comes_in(name: str) -> None:
+    x = mg.tensor([5.0, 6.0], device="reference")
+    with pytest.raises(DTypeError, match=r"a masked array would lose its mask; give array\.data, or"):
+        ENTRANCES[name](x)
+    assert x.tolist() == [5.0, 6.0]

@@ -142,3 +142,35 @@ def test_kernel_shows_resources_where_there_is_a_compiler(capsys):
 def test_kernel_shows_ptx_of_cuda_only(capsys):
     assert main(["kernel", "mul", "--show", "ptx"]) == 2
     assert "--show ptx is about kernels of CUDA: add --device cuda" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("command", [[], ["tutorial"], ["kernel", "mul"], ["doctor"]], ids=" ".join)
+def test_an_output_that_cannot_be_written_is_one_sentence(command):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "minigrad", *command], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("python -m minigrad: cannot write the output: No space left on device; choose ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["demo", "doctor", "warmup", "pack", "kernel", "tutorial"])
+def test_no_command_ends_in_a_traceback_where_it_cannot_write(name, capsys, monkeypatch):
+    def fail(given):
+        raise FileNotFoundError(2, "No such file or directory", "/nowhere/x.svg")
+
+    monkeypatch.setattr("minigrad.__main__.run", fail)
+    more = {"kernel": ["mul"], "pack": ["--cpu", "x86-64-v3"]}.get(name, [])
+    assert main([name, *more]) == 1
+    told = "python -m minigrad: cannot write /nowhere/x.svg: No such file or directory; choose another place for it\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_pipe_whose_reader_has_gone_ends_a_command_quietly():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "minigrad"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -15,6 +15,7 @@ import numpy as np
 from minigrad.autodiff.checks import describe_node
 from minigrad.autodiff.hooks import Around, Pairs, operands_of
 from minigrad.autodiff.watching import operand_name, place
+from minigrad.config import Block, OfProcess
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.levels import Wrapped
@@ -60,7 +61,7 @@ def how_many(g: Tensor) -> int:
 class Lines(Observer):
     """Lets each node keep the user's line."""
 
-    def recorded(self, node: BackpropOp) -> str | None:
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
         return user_line()
 
 
@@ -74,21 +75,26 @@ class Inspecting(Observer):
 _lines, _inspecting = Lines(), Inspecting()
 
 
-def switch(on: bool, check_nan: bool) -> tuple[bool, bool]:
-    """Look, or do not; gives what was before."""
-    before = anomaly.on, anomaly.check_nan
-    anomaly.on, anomaly.check_nan = on, check_nan
-    for observer, was, now in ((_lines, before[0], on), (_inspecting, all(before), on and check_nan)):
-        if now != was:
-            (attach if now else detach)(observer)
-    return before
+chosen = OfProcess((False, True))  # whether gradients are looked at, and whether for nan
+
+
+def follow() -> None:
+    """Look at gradients, or do not, as the newest block that has not ended says."""
+    with chosen.changing:
+        before, now = (anomaly.on, anomaly.check_nan), chosen.value
+        anomaly.on, anomaly.check_nan = now
+        for observer, was, wanted in ((_lines, before[0], now[0]), (_inspecting, all(before), all(now))):
+            if wanted != was:
+                (attach if wanted else detach)(observer)
 
 
 class set_detect_anomaly:
     """Look at every gradient from now on, or do not; in a `with` block for as long as that lasts."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.before = switch(bool(mode), bool(check_nan))
+        self.before = chosen.value
+        chosen.assign((bool(mode), bool(check_nan)))
+        follow()
 
     def __enter__(self) -> None:
         """What it does is done already."""
@@ -96,7 +102,8 @@ class set_detect_anomaly:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch(*self.before)
+        chosen.assign(self.before)
+        follow()
 
 
 class detect_anomaly:
@@ -118,15 +125,17 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        self.before: list[tuple[bool, bool]] = []
+        self.begun: list[Block] = []
 
     def __enter__(self) -> None:
-        self.before.append(switch(True, self.check_nan))
+        self.begun.append(chosen.begin((True, self.check_nan)))
+        follow()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        switch(*self.before.pop())
+        chosen.end(self.begun.pop())
+        follow()
 
     def __call__(self, function: F) -> F:
         return decorated(function, lambda: detect_anomaly(self.check_nan))

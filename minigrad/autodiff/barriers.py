@@ -6,13 +6,15 @@ with a derivative that lacks a part; here a barrier stands in the graph, and rai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minigrad.autodiff.engine import reachable
+from minigrad.autodiff.replacing import alike
 from minigrad.backends.registry import backend_of
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import Tensor
 
@@ -27,6 +29,9 @@ def refusal(name: str, reason: str) -> Op:
 
 def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
     """The same values, as if computed from `parents` by something that has no derivative."""
+    if isinstance(x, Wrapped):
+        twin: Tensor = rewrapped(x, lambda inner: barred(inner, parents, name, reason))
+        return twin
     edges = tuple([parent for parent in parents if parent is not None])
     spec = Spec(x.layout, x.dtype)
     plan = CallPlan(backend_of(x.device), x.device, (spec,) * len(edges), None, spec)
@@ -42,8 +47,28 @@ ALIAS.complete = True
 ALIAS.prepare = lambda layout: layout
 
 
+def beneath(x: Any) -> Any:
+    """The plain tensor that a value of transforms wraps in the end."""
+    while isinstance(x, Wrapped) and x.level.inside is not None:
+        x = getattr(x, x.level.inside)
+    return x
+
+
+def rewrapped(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A value of transforms that wraps `change` of what x wraps in the end."""
+    if not isinstance(x, Wrapped):
+        return change(x)
+    twin: Any = alike(x)
+    if x.level.inside is not None:
+        setattr(twin, x.level.inside, rewrapped(getattr(x, x.level.inside), change))
+    return twin
+
+
 def alias(x: Tensor) -> Tensor:
     """The same values under a new node, also where x has none: then the new one leads nowhere."""
+    if isinstance(x, Wrapped):
+        twin: Tensor = rewrapped(x, alias)
+        return twin
     parent: Any = x.op if x.op is not None else x if x.is_variable else None
     node = BackpropOp(ALIAS, make_plan(ALIAS, (x,), {}), {}, (parent,), parent is not None, ())
     return Tensor(x.storage, x.layout, node)
@@ -51,7 +76,8 @@ def alias(x: Tensor) -> Tensor:
 
 def depends(y: Tensor, xs: Sequence[Tensor | None]) -> bool:
     """Whether y was computed from one of the aliases xs, by the graph."""
-    ids = {x.op.id for x in xs if x is not None and x.op is not None}
+    y = beneath(y)
+    ids = {x.op.id for x in map(beneath, xs) if x is not None and x.op is not None}
     if y.op is None or not ids:
         return False
     nodes, _ = reachable([y.op], min(ids))

@@ -10,7 +10,7 @@ from minigrad.autodiff.replacing import ReplacingLevel
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
-from minigrad.ops.batch_rules import ranked
+from minigrad.ops.batch_rules import promoted, ranked
 from minigrad.ops.views import expand
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
@@ -43,6 +43,8 @@ class Batched(Wrapped):
 
 class BatchLevel(ReplacingLevel):
     """`vmap` at work.  size: of the batch.  randomness: what random functions do, "error", "same" or "different"."""
+
+    differentiates = False
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()
@@ -85,11 +87,14 @@ class BatchLevel(ReplacingLevel):
     def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Batched:
         """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
         inner: list[Any] = []
-        rank, alike = operands[0].layout.ndim, True
+        rank, alike, mixed, dtype = operands[0].layout.ndim, True, False, operands[0].dtype
         for x in operands:
+            mixed = mixed or x.dtype is not dtype
             inner.append(x.value if x.__class__ is Batched and x.level is self else x)
             if x.layout.ndim != rank:
                 rank, alike = max(rank, x.layout.ndim), False
+        if mixed:
+            inner = promoted([x.layout.ndim for x in operands], inner)
         if not alike:
             inner = [ranked(y, y is not x, rank, self.size) for x, y in zip(operands, inner)]
         return Batched(op.public(*inner), self)  # type: ignore[misc]

@@ -24,7 +24,7 @@ from functools import cache
 from typing import Any
 
 from minigrad.core.op import Op
-from minigrad.ops.batch_rules import batched_product, ranked, stretched
+from minigrad.ops.batch_rules import batched_product, promoted, ranked, stretched
 from minigrad.ops.creation import zeros
 from minigrad.ops.joining import stack
 from minigrad.ops.views import reshape, select
@@ -70,7 +70,8 @@ class Batch:
 
     def ranked(self, rank: int) -> list[Tensor]:
         """The operands, those with a batch in `rank` dims behind it: theirs are the last."""
-        return [ranked(x, flag, rank, self.size) for x, flag in zip(self.operands, self.flags)]
+        xs = promoted([len(shape) for shape in self.shapes], self.operands)
+        return [ranked(x, flag, rank, self.size) for x, flag in zip(xs, self.flags)]
 
     def stretched(self) -> list[Tensor]:
         """The operands, each with the batch, by a view where it has none."""

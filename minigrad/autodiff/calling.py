@@ -9,7 +9,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.barriers import alias, barred, depends
+from minigrad.autodiff.barriers import alias, barred, beneath, depends
 from minigrad.autodiff.context import Context, Seat, among, code_of, has, nonzero
 from minigrad.autodiff.user_op import Same, UserOp
 from minigrad.autodiff.watching import versions
@@ -111,7 +111,7 @@ class Call(UserOp):
         if self.result is not None:
             node.ids = (node.id, *[next(ids) for _ in results[1:]])
         self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
-        node.source = noted(node) if settings.noting else None
+        node.source = noted(node, operands) if settings.noting else None
         return node
 
     def keep(self, ctx: Context, operands: Any, results: Any) -> list[Tensor]:
@@ -185,7 +185,7 @@ class Call(UserOp):
 
     def ended(self, g: Tensor, heads: Sequence[Tensor | None]) -> Tensor:
         """A gradient that was computed as a plain value."""
-        above = [head.op for head in heads if head is not None]
+        above = [beneath(head).op for head in heads if head is not None]
         return barred(
             g.detach(), (*self.edges, *above), self.name,
             f"{self.name} can be differentiated only once: the gradient that its backward gave, {describe(g)}, was not "

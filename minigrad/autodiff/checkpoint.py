@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from minigrad.autodiff.barriers import alias
 from minigrad.autodiff.holding import Holder, hold
+from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, StorageError
-from minigrad.ops.random import Generator, drawing_from, generator_of_thread
-from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.levels import Wrapped
+from minigrad.ops.random import Generator, Streams
+from minigrad.runtime.graph import BackpropOp, ids
+from minigrad.runtime.levels import Wrapped, among_levels, stack
 from minigrad.runtime.noting import savers, saving
 from minigrad.runtime.recording import mode, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
@@ -33,10 +35,10 @@ def checkpoint(
     """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it.
 
     Costs one more run, and saves the memory of everything in between.  Checkpoints may be nested, and differentiated to
-    any order.  In the second run random numbers are those of the first (preserve_rng_state), also of generators that
-    are arguments.  use_reentrant is PyTorch's, and makes no difference.
+    any order.  In the second run random numbers are those of the first (preserve_rng_state), of every generator.
+    use_reentrant is PyTorch's, and makes no difference.
     Raises, when the gradient is computed, GradientError for a function that computes something else the second time,
-    and StorageError for arguments and values that were changed in place since.
+    and StorageError for arguments, tensors that the function caught, and values that were changed in place since.
 
     Example:
         >>> import minigrad as mg
@@ -47,7 +49,8 @@ def checkpoint(
     """
     if not mode.enabled or any(isinstance(x, Wrapped) for x in (*args, *kwargs.values())):
         return fn(*args, **kwargs)
-    with saving(Frame(fn, args, kwargs, preserve_rng_state)):
+    frame = Frame(fn, args, kwargs, preserve_rng_state)
+    with saving(frame), frame.streams.recorded():
         return fn(*args, **kwargs)
 
 
@@ -81,6 +84,9 @@ class Dropped(Holder):
         """What the checkpoint was called with, but for Vars, which are there anyway."""
         return self.frame.keeps()
 
+    def given(self) -> list[tuple[Tensor, int | None]]:
+        return self.frame.given()
+
     def value(self) -> Tensor:
         """The value, from a second run that begins now if it is not there.  Raises StorageError if that run went on to
         write into it, as the first did where nobody could see it any more."""
@@ -97,18 +103,28 @@ class Dropped(Holder):
 
 
 class Frame:
-    """One call of `checkpoint`: what is needed to run it again, and the holders of what it has dropped."""
+    """One call of `checkpoint`: what is needed to run it again, and the holders of what it has dropped.
+
+    first: an id below those of all tensors that the function makes.  caught: by the memory of a tensor from outside
+    that the function used its version, and how messages name it.
+    """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool) -> None:
         self.fn, self.preserve = fn, preserve
         self.holders: list[weakref.ref[Dropped]] = []
-        self.stream = KeptStream(generator_of_thread())
+        self.first = next(ids)
+        self.caught: weakref.WeakKeyDictionary[Storage, tuple[int, str, str]] = weakref.WeakKeyDictionary()
+        self.streams = Streams()
+        self.levels = list(stack.levels)
         outer: Any = savers.stack[-1] if savers.stack else None
         self.args = tuple([kept(x, outer) for x in args])
         self.kwargs = {name: kept(x, outer) for name, x in kwargs.items()}
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Drop what a node has saved."""
+        for x in operands:
+            if x.id < self.first:
+                self.caught.setdefault(x.storage, (x.storage.version, describe(x), node.name))
         hold(node, lambda x: self.keep_value(x, node.name))
 
     def keep_value(self, x: Tensor, name: str) -> Holder:
@@ -117,9 +133,13 @@ class Frame:
 
     def keeps(self) -> list[Tensor]:
         """The tensors that it was called with and holds; of one that an outer saver keeps, what that holds."""
-        given = [x.x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
-        held = [y for x in given for y in (x.keeps() if isinstance(x, Holder) else [x])]
-        return [x for x in held if not x.is_variable]
+        return [x for x, _ in self.given()]
+
+    def given(self) -> list[tuple[Tensor, int | None]]:
+        """Those tensors, each with the id of the edge of the graph that it came by."""
+        kept = [x for x in (*self.args, *self.kwargs.values()) if isinstance(x, Kept)]
+        pairs = [pair for x in kept for pair in (x.x.given() if isinstance(x.x, Holder) else [(x.x, x.edge)])]
+        return [(x, edge) for x, edge in pairs if not x.is_variable]
 
     def check_unchanged(self) -> None:
         """Raise StorageError if an argument was written since the call."""
@@ -130,16 +150,26 @@ class Frame:
                     f"changed in place since and is at version {x.x.storage.version}; clone() it before the change"
                 )
 
+    def check_caught(self) -> None:
+        """Raise StorageError if a tensor that the function used, and was not called with, was written since."""
+        for storage, (version, shown, name) in list(self.caught.items()):
+            if storage.version != version:
+                raise StorageError(
+                    f"checkpoint: its function used {shown}, an operand of {name}, at version {version}, but that was "
+                    f"changed in place since and is at version {storage.version}; clone() it before the change"
+                )
+
     def run_again(self, thread: int) -> None:
         """Run the function again to fill the holders that are still there."""
+        self.check_caught()
         wanted = [ref().place for ref in self.holders if ref() is not None]  # type: ignore[union-attr]
         again = Again(self, thread, max(wanted))
-        source = self.stream.given() if self.preserve else generator_of_thread()
+        numbers = self.streams.repeated() if self.preserve else nullcontext()
         with no_grad():
             args = [given(x) for x in self.args]
             kwargs = {name: given(x) for name, x in self.kwargs.items()}
         try:
-            with saving(None), saving(again), set_grad_enabled(True), drawing_from(source):
+            with saving(None), saving(again), set_grad_enabled(True), numbers, among_levels(self.levels):
                 self.fn(*args, **kwargs)
         except Filled:
             return
@@ -155,7 +185,7 @@ class Again:
     def __init__(self, frame: Frame, thread: int, last: int) -> None:
         self.frame, self.thread, self.last, self.count = frame, thread, last, 0
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Hand on what a node saved; it is needed nowhere else."""
         for x in node.saved or ():
             self.keep_value(x, node.name)
@@ -175,13 +205,14 @@ class Again:
 class Kept:
     """A tensor that a checkpoint was called with: by itself, or as a value that an outer saver keeps."""
 
-    __slots__ = ("tracks", "version", "x")
+    __slots__ = ("edge", "tracks", "version", "x")
 
     def __init__(self, x: Tensor, outer: Any) -> None:
         self.x: Any = (
             x if x.is_variable else x.detach() if outer is None else outer.keep_value(x.detach(), "checkpoint")
         )
         self.version, self.tracks = x.storage.version, x.requires_grad
+        self.edge: int | None = None if x.op is None else x.op.id
 
     def given(self) -> Tensor:
         """The tensor for a second run, which is recorded where the first was."""

@@ -50,7 +50,11 @@ def pushforward(
     are read by rules that ask for them, so where they are tracked, so is what this gives.
     Raises GradientError for an operand that has a tangent and no rule, or that can have none.
     """
-    call = Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results))
+    return checked(Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results)))
+
+
+def checked(call: Call) -> tuple[Tensor | None, ...]:
+    """`pushforward` of a call whose parameters are canonical."""
     for k, t in enumerate(call.tangents):
         if t is not None:
             check_tangent(call, k)
@@ -98,7 +102,7 @@ def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     covered = left & group
     if not covered:
         return set(), ()
-    replaced = [zeros_of(x.shape, x) if k in group else x for k, x in enumerate(call.primals)]
+    replaced = [zeros_of(x.shape, x) if k in group else call.primal(k) for k, x in enumerate(call.primals)]
     for k in covered:
         replaced[k] = call.tangent(k)
     return covered, as_parts(call, apply(op, tuple(replaced), call.params))
@@ -127,10 +131,7 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     if any(isinstance(x, Wrapped) for x in given):
         return set(left), transposed_over(call, left)
     create = is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
-    held = call if create else Call(
-        call.op, call.params, tuple(x.detach() for x in call.primals), call.tangents,
-        tuple(y.detach() for y in call.results)
-    )  # fmt: skip
+    held = call if create else call.without_history()
     # What a rule gives is linear in g, so which g it is does not matter; one that is not cut off shows in ones.
     heads = [
         ones(y.shape, dtype=y.dtype, device=y.device, requires_grad=True) if y.dtype.is_float else None
@@ -186,7 +187,8 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
         y, head = call.results[0], heads[0]
         assert head is not None
         asked = [j == k for j in range(len(call.primals))]
-        partial: Any = by_definition(call.op, call.params, Spec(y.layout, y.dtype), call.primals, head, asked)[k]
+        primals = [call.primal(j) for j in range(len(call.primals))]
+        partial: Any = by_definition(call.op, call.params, Spec(y.layout, y.dtype), primals, head, asked)[k]
     else:
         partial = rule.fn(*given, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
     partial = fitted(partial, Spec(x.layout, x.dtype))

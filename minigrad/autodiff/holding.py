@@ -51,6 +51,10 @@ class Holder(Tensor, ABC):
         """The tensors whose memory it holds instead of the value's."""
         return []
 
+    def given(self) -> list[tuple[Tensor, int | None]]:
+        """Those tensors, each with the id of the edge of the graph that it came by."""
+        return [(x, None) for x in self.keeps()]
+
 
 class HeldNode(BackpropOp):
     """A node whose saved values are holders."""
@@ -144,7 +148,7 @@ class PackHooks:
     def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
         self.pack, self.unpack = pack, unpack
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Pack what the node saved."""
         with saving(None):
             hold(node, lambda x: Packed(x, node.name, self))

@@ -22,9 +22,9 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class ReplacingLevel(Level):
-    """A level whose values may be written.  inside: the name of what a value of it wraps."""
+    """A level whose values may be written."""
 
-    inside = "value"
+    inside: str = "value"
 
     def begin_write(self, name: str, x: Any) -> None:
         """Raise GradientError unless x may be written: nobody else sees it."""
@@ -75,7 +75,7 @@ def refused(level: ReplacingLevel, x: Any) -> str:
 def only_seen_here(x: Any) -> bool:
     """Whether what x wraps, all the way down, is held by nobody else."""
     while isinstance(x, Wrapped):
-        name = getattr(x.level, "inside", None)
+        name = x.level.inside
         if name is None or held(x, name) != HELD:
             return False
         x = getattr(x, name)

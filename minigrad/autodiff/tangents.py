@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from minigrad.autodiff.watching import versions
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import broadcast_shapes
-from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError, StorageError
 from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing import zeros_of
 from minigrad.ops.views import expand
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe
 
 Tangents = Sequence[Tensor | None]
@@ -51,8 +53,21 @@ class Call:
     def value(self, name: str) -> Tensor:
         """An operand or a result, by the name under which rules ask for it."""
         if name in self.op.outputs:
-            return self.results[self.op.outputs.index(name)]
-        return self.primals[self.op.operands.index(name)]
+            return self.result(self.op.outputs.index(name))
+        return self.primal(self.op.operands.index(name))
+
+    def primal(self, k: int) -> Tensor:
+        """Operand k, whose elements are about to be read; shape and dtype are read of `primals`."""
+        return self.primals[k]
+
+    def result(self, k: int) -> Tensor:
+        """Result k, whose elements are about to be read."""
+        return self.results[k]
+
+    def without_history(self) -> Call:
+        """The same call of values that no derivative is asked of."""
+        primals, results = [x.detach() for x in self.primals], [y.detach() for y in self.results]
+        return Call(self.op, self.params, tuple(primals), self.tangents, tuple(results))
 
     def tangent(self, k: int) -> Tensor:
         """The tangent of operand k, a zero without memory of its own where it has none."""
@@ -61,7 +76,7 @@ class Call:
 
     def wanted(self, kind: str, k: int) -> Tensor:
         """What stands for an argument of a jvp rule: see `Jvp.wants`."""
-        return self.tangent(k) if kind == "tangent" else (self.primals if kind == "value" else self.results)[k]
+        return self.tangent(k) if kind == "tangent" else self.primal(k) if kind == "value" else self.result(k)
 
     def rule(self, k: int) -> Rule:
         """The derivative rule of operand k.  Raises GradientError where it has none."""
@@ -73,6 +88,56 @@ class Call:
                 op=self.op.label,
             )
         return rule
+
+
+class KeptCall(Call):
+    """A call whose tangents are pushed later: a value that was written since is refused where it is read.
+
+    versions: those of the primals and the results when the call was made.
+    """
+
+    versions: Sequence[int | None]
+    name: str
+
+    @classmethod
+    def of(cls, name: str, call: Call) -> KeptCall:
+        """A call, kept for the function that messages call `name`."""
+        kept = cls(call.op, call.params, call.primals, call.tangents, call.results)
+        kept.name, kept.versions = name, versions((*call.primals, *call.results))
+        return kept
+
+    def along(self, tangents: Tangents) -> KeptCall:
+        """The call with tangents for its operands."""
+        return self.remade(self.primals, tangents, self.results)
+
+    def without_history(self) -> KeptCall:
+        return self.remade([x.detach() for x in self.primals], self.tangents, [y.detach() for y in self.results])
+
+    def remade(self, primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]) -> KeptCall:
+        """The same kept call with other objects for the same values."""
+        kept = KeptCall(self.op, self.params, tuple(primals), tuple(tangents), tuple(results))
+        kept.name, kept.versions = self.name, self.versions
+        return kept
+
+    def primal(self, k: int) -> Tensor:
+        return self.unwritten(k, self.primals[k], lambda: f"operand {self.op.value_name(k)!r}")
+
+    def result(self, k: int) -> Tensor:
+        return self.unwritten(len(self.primals) + k, self.results[k], lambda: f"result {self.op.value_name(-1 - k)!r}")
+
+    def unwritten(self, at: int, x: Tensor, named: Callable[[], str]) -> Tensor:
+        """A value.  Raises StorageError if it was written since the call."""
+        (now,), then = versions([x]), self.versions[at]
+        if now != then:
+            before, after = (
+                ("", "") if isinstance(x, Wrapped) else (f", at version {then}", f" and is at version {now}")
+            )
+            raise StorageError(
+                f"{self.name}: {self.op.label} kept its {named()}, {describe(x)}{before}, but it was changed in place "
+                f"since{after}; clone() it before the change",
+                op=self.name,
+            )
+        return x
 
 
 def as_parts(call: Call, found: Any) -> Tangents:

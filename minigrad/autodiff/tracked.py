@@ -78,11 +78,13 @@ class Record(BackpropOp):
         self.plan = Facts(inner, results)
         self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
         self.versions = tuple([x.id if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
-        self.source = user_line() if settings.debug else None
+        self.source = user_line() if settings.debugging and settings.debug else None
 
 
 class NotingLevel(Level):
     """A level that notes calls, and whose values are what they wrap, `value`, but for that."""
+
+    inside: str = "value"
 
     def detached(self, x: Any) -> Tensor:
         found: Tensor = x.value.detach()

@@ -19,6 +19,7 @@ from minigrad.autodiff.context import (
     check_gradient,
     has,
     in_front,
+    nonzero,
     place_of,
     together,
 )
@@ -26,6 +27,7 @@ from minigrad.autodiff.watching import check_unwritten, versions
 from minigrad.core.forward import Jvp
 from minigrad.core.op import Op, Rule
 from minigrad.errors import GradientError
+from minigrad.runtime.levels import derivatives_on
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -174,8 +176,19 @@ class UserOp(Op):
         for hole, g in zip(self.given, partials):
             if hole.__class__ is Hole and g is not None and asked[hole.k]:
                 check_gradient(self.whose("backward"), hole.name, g, seats[hole.k])
+                self.check_connected(g, heads)
                 result[hole.k] = g
         return result
+
+    def check_connected(self, g: Tensor, heads: Any) -> None:
+        """Raise GradientError for a gradient that has lost a derivative which the incoming gradients carry."""
+        carried = set().union(*map(derivatives_on, heads))
+        if carried and not carried <= derivatives_on(g) and nonzero(g):
+            raise GradientError(
+                f"{self.name} can be differentiated only once: the gradient that its backward gave, {describe(g)}, was "
+                f"not computed from the gradient that it was given by tensor ops that are recorded",
+                op=self.name,
+            )
 
     def check_number(self, partials: tuple[Any, ...]) -> None:
         """Raise GradientError unless there is one gradient an argument; Nones at the end may be too many or too few."""

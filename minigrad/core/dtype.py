@@ -8,6 +8,7 @@ which dtype two operands meet in (`promote`). `cast_array` states how numbers ar
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Union
 
 import ml_dtypes
@@ -213,6 +214,33 @@ def promote(a: DType, b: DType) -> DType:
         return _promotions[a, b]
     except KeyError:
         return _promotions[as_dtype(a), as_dtype(b)]
+
+
+def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
+    """The dtype that operands meet in, each given by its dtype and its number of dims.
+
+    The operands with dims meet first, then those without.  An operand without dims changes the result only by a higher
+    category, of bool < integers < floats: as in PyTorch, one scalar does not widen a whole tensor.
+
+    Example:
+        >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
+        (mg.float32, mg.float64)
+    """
+    met: list[DType | None] = [None, None]  # of the operands without dims, and of those with some
+    for dtype, ndim in operands:
+        known = met[ndim > 0]
+        met[ndim > 0] = dtype if known is None else promote(known, dtype)
+    scalar, whole = met
+    if scalar is None or whole is None:
+        found = scalar or whole
+        assert found is not None
+        return found
+    return promote(whole, scalar) if category(scalar) > category(whole) else whole
+
+
+def category(dtype: DType) -> int:
+    """0 for bool, 1 for integers, 2 for floats."""
+    return 2 if dtype.is_float else int(dtype.is_int)
 
 
 def promote_number(dtype: DType, number: object) -> DType:

@@ -1,5 +1,7 @@
 """copy, deepcopy and pickle of tensors and Vars: other objects, the last two with memory of their own.
 
+Tensors that share memory share it after deepcopy and pickle as well.  A pickle is written in one pass, so a tensor
+whose memory another tensor shows is written with the whole of it, as in PyTorch; any other with its own elements alone.
 A graph cannot be copied: what a recorded op made is shared by `copy` with its history, and refused by the others.
 """
 
@@ -10,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.autodiff.replacing import HELD, STORED, held, stored
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
-from minigrad.core.dtype import as_dtype, cast_array
+from minigrad.core.dtype import DType, as_dtype, cast_array
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
@@ -47,12 +50,48 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduced(x: Tensor) -> tuple[Any, ...]:
-    """For pickle: the elements as a NumPy array, and the device.  Raises GradientError within a graph."""
+    """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that.
+
+    Raises GradientError within a graph.
+    """
     refuse_history(x, "pickle")
+    if not alone(x):
+        return on_storage, (type(x), x.storage, x.shape, x.strides, x.offset, x.name if isinstance(x, Var) else None)
     array = np.array(host_array(x))
     if isinstance(x, Var):
         return Var, (array, None, str(x.device), x.name)
     return from_pickle, (array, str(x.device))
+
+
+def alone(x: Tensor) -> bool:
+    """Whether no other tensor that a program can reach shows the memory of x; its base may be held by x only."""
+    others = stored(x) - STORED
+    return others == 0 or (others == 1 and isinstance(x.base, Tensor) and held(x, "base") == HELD)
+
+
+def on_storage(
+    kind: type[Tensor], storage: Storage, shape: tuple[int, ...], strides: tuple[int, ...], offset: int,
+    name: str | None,
+) -> Tensor:  # fmt: skip
+    """The tensor of a pickle whose memory others share."""
+    twin: Any = kind.__new__(kind)
+    Tensor.__init__(twin, storage, Layout.make(shape, strides, offset))
+    if issubclass(kind, Var):
+        twin._grad, twin.name = None, name
+        storage.tracked = True
+    return twin
+
+
+def reduced_storage(storage: Storage) -> tuple[Any, ...]:
+    """For pickle: the whole memory, which is written once for all tensors that show it."""
+    values = np.array(backend_of(storage.device).to_host(storage))
+    return storage_from_pickle, (values, storage.dtype, str(storage.device))
+
+
+def storage_from_pickle(values: np.ndarray[Any, Any], dtype: DType, device: str) -> Storage:
+    """The memory of a pickle."""
+    where = as_device(device)
+    return backend_of(where).from_host(values, dtype, where)
 
 
 def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
@@ -80,4 +119,5 @@ def refuse_history(x: Tensor, name: str) -> None:
         )
 
 
+setattr(Storage, "__reduce__", reduced_storage)  # noqa: B010  as methods of tensors are attached
 COPIES = {"__copy__": shallow, "__deepcopy__": deep, "__reduce__": reduced}

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from minigrad.autodiff.grads import GradStore
+from minigrad.config import OfContext
 from minigrad.core.dtype import bool_, default_float, int64
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, host_array
 
 _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+_blocks = OfContext({})
 
 
 def set_printoptions(
@@ -34,13 +36,18 @@ def printoptions(
     precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
     linewidth: int | None = None,
 ) -> Iterator[None]:  # fmt: skip
-    """`set_printoptions` for a `with` block."""
-    before = dict(_options)
-    set_printoptions(precision, threshold, edgeitems, linewidth)
+    """`set_printoptions` for a `with` block, in this thread or task."""
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    block = _blocks.begin({name: value for name, value in given.items() if value is not None})
     try:
         yield
     finally:
-        _options.update(before)
+        _blocks.end(block)
+
+
+def option(name: str) -> Any:
+    """An option in this thread or task: that of the newest block that sets it, else that of the process."""
+    return next((block.value[name] for block in reversed(_blocks.blocks) if name in block.value), _options[name])
 
 
 def hides_digits(array: Any) -> bool:
@@ -49,7 +56,7 @@ def hides_digits(array: Any) -> bool:
         return False
     found = array[np.isfinite(array) & (np.abs(array) >= 0.5)]
     whole = np.rint(found)
-    return bool(((whole != found) & (np.abs(found - whole) < 0.5 * 10.0 ** -_options["precision"])).any())
+    return bool(((whole != found) & (np.abs(found - whole) < 0.5 * 10.0 ** -option("precision"))).any())
 
 
 def represent(x: Tensor) -> str:
@@ -60,7 +67,7 @@ def represent(x: Tensor) -> str:
     array = host_array(x)
     if x.dtype.itemsize == 2 and x.dtype.is_float:
         array = array.astype(np.float32)  # NumPy prints bfloat16 as integers
-    options = {"max_line_width" if name == "linewidth" else name: value for name, value in _options.items()}
+    options = {"max_line_width" if name == "linewidth" else name: option(name) for name in _options}
     if hides_digits(array):
         options["floatmode"] = "fixed"
     body = np.array2string(array, separator=", ", prefix=kind + "(", **options)

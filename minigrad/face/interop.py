@@ -10,6 +10,7 @@ from minigrad.backends.registry import ACCELERATOR, backend_of, device_of_dlpack
 from minigrad.core.device import as_device
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.ops.creation import from_numpy
+from minigrad.runtime.data import refuse_masked
 from minigrad.runtime.journal import note_left
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
@@ -96,6 +97,7 @@ def from_dlpack(source: Any) -> Tensor:
     other library so far comes before ours on that memory.  Raises DTypeError for other objects, DeviceError for a
     device that takes none, StorageError for read-only memory of a device.
     """
+    refuse_masked("from_dlpack", source)
     if hasattr(source, "__dlpack__"):
         number, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (HOST, 0)
         if number == HOST:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.autodiff.forward import pushforward
+from minigrad.autodiff.forward import checked
 from minigrad.autodiff.replacing import alike as apart
+from minigrad.autodiff.tangents import Call, KeptCall
 from minigrad.autodiff.tracked import NotingLevel
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError
@@ -29,12 +30,12 @@ class Noted(Wrapped):
 class Noting(NotingLevel):
     """A function at work whose calls are written down.
 
-    calls: (op, parameters, operands, the spots of their tangents or None, results, the spot of the first result's).
+    calls: (the call with its operands and results, the spots of its tangents or None, the spot of the first result's).
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[KeptCall, list[int | None], int]] = []
         self.spots = 0
 
     def note(self, x: Tensor) -> Noted:
@@ -49,7 +50,8 @@ class Noting(NotingLevel):
         results = (found,) if op.result is None else tuple(found)
         if not any(y.dtype.is_float for y in results):
             return found
-        self.calls.append((op, params, inner, spots, results, self.spots))
+        call = Call(op, params, tuple(inner), (None,) * len(inner), results)
+        self.calls.append((KeptCall.of("linearize", call), spots, self.spots))
         noted = [self.note(y) for y in results]
         values = [n if y.dtype.is_float else y for n, y in zip(noted, results)]
         return values[0] if op.result is None else op.result(*values)
@@ -76,10 +78,10 @@ class Linearized:
         known: list[Tensor | None] = [None] * self.spots
         given = tangents_for("linearize", self.inputs, tangents)
         known[: len(given)] = given
-        for op, params, operands, spots, results, first in self.calls:
+        for call, spots, first in self.calls:
             moved = [None if at is None else known[at] for at in spots]
             if any(t is not None for t in moved):
-                known[first : first + len(results)] = pushforward(op, params, operands, moved, results)
+                known[first : first + len(call.results)] = checked(call.along(moved))
         ends = [None if at is None else known[at] for at in self.ends]
         return unflatten(self.tree, [alike(y) if t is None else t for y, t in zip(self.values, ends)])
 
@@ -88,6 +90,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """(output, jvp_fn) of func at the primals, where jvp_fn(*tangents) is the tangent of the output.
 
     func is run once: its calls are kept with all that went in and came out, and tangents are pushed through them.
+    jvp_fn raises StorageError where it reads a value that was written in place since.
     """
     if not primals:
         raise ArgumentError(f"linearize: there is nothing to differentiate {called(func)} in", op="linearize")

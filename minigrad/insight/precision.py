@@ -23,7 +23,7 @@ from minigrad.core.op import Op
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.insight.flow import values
 from minigrad.ops.casting import cast
-from minigrad.ops.random import Generator, drawing_from, generator_of_thread
+from minigrad.ops.random import Streams
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.recording import no_grad, user_line
@@ -275,10 +275,7 @@ def compared(
 
 def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
     """Run f on a run's values; gives the numbers of what it returns."""
-    now = generator_of_thread()
-    same = Generator(now.seed)
-    same.offset = now.offset
-    with run, no_grad(), drawing_from(same):
+    with run, no_grad(), Streams().repeated():  # no generator moves on, so each run draws the same numbers
         found = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
     pending, ends = [found], set()
     while pending:

@@ -19,8 +19,9 @@ from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.insight.flow import flow
+from minigrad.insight.ledger import Ledger
 from minigrad.runtime import journal
-from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
@@ -63,8 +64,8 @@ class Tape(Sequence[Row]):
     peak: bytes that a backward pass has in use at most beyond what was in use before it; None where it was not timed.
     """
 
-    def __init__(self, what: str, rows: Sequence[Row], peak: int | None = None) -> None:
-        self.what, self.rows, self.peak = what, tuple(rows), peak
+    def __init__(self, what: str, rows: Sequence[Row], ledger: Ledger, peak: int | None = None) -> None:
+        self.what, self.rows, self.ledger, self.peak = what, tuple(rows), ledger, peak
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -72,7 +73,7 @@ class Tape(Sequence[Row]):
     def __getitem__(self, at: Any) -> Any:
         """A row, or for a slice the block of it."""
         if isinstance(at, slice):
-            return Tape(f"ops {range(len(self))[at]} of {self.what}", self.rows[at])
+            return Tape(f"ops {range(len(self))[at]} of {self.what}", self.rows[at], self.ledger)
         return self.rows[at]
 
     @property
@@ -82,20 +83,13 @@ class Tape(Sequence[Row]):
 
     @property
     def kept(self) -> int:
-        """Bytes that stay if the block is checkpointed: what comes into it from outside."""
-        inside = {row.node.id for row in self.rows}
-        coming: dict[int, int] = {}
-        for row in self.rows:
-            for parent, spec in zip(row.node.parents, row.node.plan.specs, strict=True):
-                node: Any = parent.node if isinstance(parent, Output) else parent
-                if isinstance(node, BackpropOp) and node.id not in inside:
-                    coming[parent.id] = spec.layout.numel * spec.dtype.itemsize
-        return sum(coming.values())
+        """Bytes of it that stay if the block is checkpointed: what comes in, and what others hold as well."""
+        return max(0, self.saved - self.freed)
 
     @property
     def freed(self) -> int:
         """Bytes that checkpointing the block would free until the way back comes to it."""
-        return max(0, self.saved - self.kept)
+        return self.ledger.freed({row.node.id for row in self.rows})
 
     @property
     def recomputed(self) -> float | None:
@@ -170,7 +164,8 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
         before = counted(allocator)
         walk([y], [None], None, True, False, "tape")
         peak = None if before is None else allocator.stats().peak_bytes - before
-    return Tape(describe(y), rows_of(y, "tape", backward), peak)
+    nodes, leaves = under(y, "tape")
+    return Tape(describe(y), rows_of(y, "tape", backward), Ledger(y, nodes, leaves), peak)
 
 
 def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:

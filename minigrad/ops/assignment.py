@@ -27,7 +27,7 @@ from minigrad.ops.places import Gathers, as_one, order_back, side_by_side
 from minigrad.ops.put import put
 from minigrad.ops.subscript import INDEX, entries_of, plain_view, read_index
 from minigrad.ops.views import as_view, expand, index_with, permute, reshape
-from minigrad.runtime.data import nested_shape
+from minigrad.runtime.data import nested_shape, store
 from minigrad.runtime.dispatch import number, write
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import is_grad_enabled, no_grad
@@ -114,7 +114,7 @@ def as_source(value: Any, x: Tensor) -> Tensor:
     """A value to be written as a tensor."""
     if value.__class__ is float and x.dtype.is_float and -COMMON < value < COMMON:
         return number(value, x.dtype, x.device)
-    return value if isinstance(value, Tensor) else tensor(value, device=x.device)
+    return value if isinstance(value, Tensor) else Tensor(*store(value, None, x.device, "index"))
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

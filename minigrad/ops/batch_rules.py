@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.core.dtype import bool_, promote_all
 from minigrad.core.op import Op
+from minigrad.ops.casting import cast
 from minigrad.ops.views import as_view, expand, permute, reshape
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -32,6 +34,17 @@ def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
         if plan is not None:
             return run_view(AS_VIEW, plan, x)
     return reshape(x, shape)
+
+
+def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
+    """Operands of a batch in dtypes that meet as those of one of it do: a scalar counts less, a batch of them does not.
+
+    ranks: the numbers of dims of one of the batch.  A bool meets any dtype without a change.
+    """
+    wanted = promote_all([(x.dtype, rank) for x, rank in zip(xs, ranks)])
+    if promote_all([(x.dtype, x.layout.ndim) for x in xs]) is wanted:
+        return list(xs)
+    return [x if x.dtype is wanted or x.dtype is bool_ else cast(x, dtype=wanted) for x in xs]
 
 
 def folded(fn: Callable[..., Any], xs: Sequence[Tensor], **params: Any) -> Any:

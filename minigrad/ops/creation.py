@@ -23,7 +23,7 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.declare import kernel
-from minigrad.runtime.data import host_numbers, nested_shape, store
+from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
@@ -50,8 +50,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy: expected a numpy array, got {type(array).__name__}; mg.tensor takes lists")
-    if isinstance(array, np.ma.MaskedArray):
-        raise DTypeError("from_numpy: a masked array would lose its mask; share array.data, or mask with mg.where")
+    refuse_masked("from_numpy", array)
     dtype = as_dtype(array.dtype)
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:

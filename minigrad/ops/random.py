@@ -41,16 +41,21 @@ class Generator:
     """A stream of random numbers: `seed` chooses it, `offset` counts what has been drawn."""
 
     def __init__(self, seed: int | None = None) -> None:
-        self.seed = 0
         self.offset = 0
-        self.manual_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
+        self.seed = checked_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of `seed` (taken modulo 2**64) from its beginning."""
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}")
-        self.seed, self.offset = seed % 2**64, 0
+        stream = self.in_use()
+        stream.seed, stream.offset = checked_seed(seed), 0
         return self
+
+    def in_use(self) -> Generator:
+        """The generator that numbers come from in this thread: itself, or its stand-in where a run is repeated."""
+        stream = self
+        for block in _of_thread.blocks:
+            stream = block.stream(self, stream)
+        return stream
 
     def take(self, blocks: int) -> int:
         """Reserve counter blocks; returns the first."""
@@ -59,32 +64,77 @@ class Generator:
         return first
 
 
+def checked_seed(seed: Any) -> int:
+    """A seed modulo 2**64.  Raises ArgumentError for one that is not an int."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}")
+    return seed % 2**64
+
+
+class Streams:
+    """The generators that a run draws from, each with the state that it had before, so that a run can be repeated."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, tuple[Generator, int, int]] = {}
+
+    def stream(self, generator: Generator, found: Generator) -> Generator:
+        """The generator to draw from, `found`, whose state is stored if this is its first use."""
+        if id(generator) not in self.states:
+            self.states[id(generator)] = generator, found.seed, found.offset
+        return found
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """A block in which the states of the generators that this thread uses are stored."""
+        with _used_in_thread(self):
+            yield
+
+    @contextmanager
+    def repeated(self) -> Iterator[None]:
+        """A block in which this thread draws the same numbers again, and no generator moves on."""
+        with _used_in_thread(StandIns(self)):
+            yield
+
+
+class StandIns:
+    """Generators that stand in for those of a run, each from the state that is stored, or from its own one."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+        self.twins: dict[int, Generator] = {}
+
+    def stream(self, generator: Generator, found: Generator) -> Generator:
+        """The stand-in of a generator."""
+        twin = self.twins.get(id(generator))
+        if twin is None:
+            self.streams.stream(generator, found)
+            _, seed, offset = self.streams.states[id(generator)]
+            twin = self.twins[id(generator)] = Generator(seed)
+            twin.offset = offset
+        return twin
+
+
 class _OfThread(threading.local):
-    generator: Generator | None = None
-
-
-default_generator = Generator()
-_of_thread = _OfThread()
-
-
-def generator_of_thread() -> Generator:
-    """The generator that numbers come from where none is named: the default one but in a `drawing_from` block."""
-    return _of_thread.generator or default_generator
+    blocks: tuple[Streams | StandIns, ...] = ()
 
 
 @contextmanager
-def drawing_from(generator: Generator) -> Iterator[None]:
-    """A block in which this thread, and no other, draws from a generator where none is named."""
-    before, _of_thread.generator = _of_thread.generator, generator
+def _used_in_thread(block: Streams | StandIns) -> Iterator[None]:
+    before = _of_thread.blocks
+    _of_thread.blocks = (*before, block)
     try:
         yield
     finally:
-        _of_thread.generator = before
+        _of_thread.blocks = before
+
+
+_of_thread = _OfThread()
+default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
     """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
-    return generator_of_thread().manual_seed(seed)
+    return default_generator.manual_seed(seed)
 
 
 @kernel(
@@ -112,7 +162,7 @@ def _drawn(
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The next numbers of a generator."""
-    source = generator_of_thread() if generator is None else generator
+    source = (default_generator if generator is None else generator).in_use()
     where = default_device() if device is None else as_device(device)
     for level in reversed(stack.levels):
         shape = level.drawn_shape(NAMES[kind], shape)

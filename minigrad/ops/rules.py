@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, bool_, default_float, int64
-from minigrad.core.dtype import promote as promote_dtypes
+from minigrad.core.dtype import DType, bool_, default_float, int64, promote_all
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
@@ -23,11 +22,8 @@ Pair = tuple[np.dtype[Any], DType]
 
 
 def common(specs: Sequence[Spec]) -> DType:
-    """The dtype that all operands promote to."""
-    dtype = specs[0].dtype
-    for spec in specs[1:]:
-        dtype = promote_dtypes(dtype, spec.dtype)
-    return dtype
+    """The dtype that all operands promote to, where one without dims counts less: see `promote_all`."""
+    return promote_all([(spec.dtype, spec.layout.ndim) for spec in specs])
 
 
 def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:

@@ -24,7 +24,7 @@ from minigrad.ops.indexing import index_select_along
 from minigrad.ops.masks import choose
 from minigrad.ops.places import as_one, side_by_side
 from minigrad.ops.views import index_with
-from minigrad.runtime.data import host_numbers, nested_shape
+from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.plans import plan_for
@@ -185,6 +185,7 @@ def as_index(x: Tensor, item: Any) -> Any:
     if isinstance(item, slice):
         return tuple(None if v is None else as_position(v) for v in (item.start, item.stop, item.step))
     if isinstance(item, (list, np.ndarray)):
+        refuse_masked("index", item)
         numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
         if numbers.size and numbers.dtype.kind not in "biu":
             raise not_an_index(x, f"ndarray {numbers.dtype}{numbers.shape}")

@@ -146,7 +146,7 @@ class Attached:
         """`bitwise_and` with the tensor as the second operand."""
 
     def __reduce__(self) -> builtins.tuple[Any, ...]:
-        """For pickle: the elements as a NumPy array, and the device.  Raises GradientError within a graph."""
+        """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that."""
 
     def __repr__(self) -> builtins.str:
         """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""

@@ -15,12 +15,13 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
 
-def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, Layout]:
+def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor") -> tuple[Storage, Layout]:
     """Copy a number, a nested list or tuple, an array or a tensor into fresh storage.
 
     DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
-    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number, or for Python ints
-    that an integer dtype does not hold (arrays and tensors are cast, and wrap).
+    name: the function that was called, for messages.
+    Raises ShapeError for a ragged list (both lengths are named), DTypeError for what is no number, for a masked array,
+    or for Python ints that an integer dtype does not hold (arrays and tensors are cast, and wrap).
     """
     where = default_device() if device is None else as_device(device)
     if isinstance(data, Tensor):
@@ -28,6 +29,7 @@ def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, La
         source = data.dtype
         where = data.device if device is None else where
     elif isinstance(data, (np.ndarray, np.generic)):
+        refuse_masked(name, data)
         values, source = np.asarray(data), as_dtype(data.dtype)
     else:
         shape = nested_shape(data)
@@ -38,6 +40,16 @@ def store(data: Any, dtype: Any = None, device: Any = None) -> tuple[Storage, La
     wanted = source if dtype is None else as_dtype(dtype)
     flat = cast_array(values, wanted).reshape(-1)
     return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
+
+
+def refuse_masked(name: str, data: Any) -> None:
+    """Raise DTypeError for a masked array: a tensor has no mask, and the masked elements would count."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise DTypeError(
+            f"{name}: a masked array would lose its mask; give array.data, or array.filled(value), and mask with "
+            f"mg.where",
+            op=name,
+        )
 
 
 def nested_shape(data: Any) -> tuple[int, ...]:

@@ -186,7 +186,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
                         for k in op.saves[mask]])  # fmt: skip
     node.versions = tuple([x.storage.version for x in node.saved])
-    node.source = noted(node) if settings.noting else None
+    node.source = noted(node, operands) if settings.noting else None
     for storage in storages:
         if not storage.tracked:
             storage.tracked = True

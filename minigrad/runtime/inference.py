@@ -7,18 +7,23 @@ is in a block.  Outside of such blocks nothing looks.
 
 from __future__ import annotations
 
-import threading
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime.observers import Observer, attach, detach
-from minigrad.runtime.recording import F, decorated, mode
+from minigrad.runtime.recording import F, Switched, decorated, end_one, mode
 
 
-class _Blocks(threading.local):
-    depth = 0
+class _Blocks:
+    """depth: of how many blocks this thread or task is inside."""
+
+    depth: Any = property(lambda self: _depth.get(), lambda self, value: _depth.set(value))  # type: ignore[arg-type]
+
+
+_depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
 _blocks = _Blocks()
@@ -77,27 +82,26 @@ class inference_mode:
 
     def __init__(self, mode: bool = True) -> None:
         self.on = bool(mode)
-        self.before: list[bool] = []
+        self.begun: list[Switched] = []
 
     def __enter__(self) -> None:
         if self.on:
             attach(_marking)
-            self.before.append(mode.enabled)
-            mode.enabled = False
+            self.begun.append(Switched(False))
             _blocks.depth += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.on:
-            _blocks.depth -= 1
-            mode.enabled = self.before.pop()
+            end_one(self.begun, "inference_mode")
             detach(_marking)
+            _blocks.depth -= 1
 
     def __call__(self, function: F) -> F:
         return decorated(function, lambda: inference_mode(self.on))
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is in such a block."""
-    return _blocks.depth > 0
+    """Whether this thread or task is in such a block."""
+    return bool(_blocks.depth > 0)

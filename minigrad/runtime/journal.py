@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -113,7 +113,9 @@ def note_left(x: Tensor, how: str) -> None:
 
     It is told to all that x came of: x itself is often gone after the line.
     """
-    if not settings.debug or next(name for name in callers() if name not in HANDING).startswith("minigrad."):
+    if not (settings.debugging and settings.debug) or next(
+        name for name in callers() if name not in HANDING
+    ).startswith("minigrad."):
         return
     place, seen, stack = f"{how}() at {user_line()}", set(), [known(x)]
     while stack:
@@ -143,29 +145,36 @@ def asked_by() -> str:
 
 
 class Debugging(Observer):
-    """What debug mode sees: calls for the journal, lines and saved memory of nodes, and writes that would change it."""
+    """What debug mode sees: calls for the journal, lines and saved memory of nodes, and writes that would change it.
+
+    It is attached while any thread or task debugs, and looks whether this one does.
+    """
 
     attached = False
 
     def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
-        note(op, operands, result, seconds)
+        if settings.debug:
+            note(op, operands, result, seconds)
 
-    def recorded(self, node: BackpropOp) -> str | None:
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
+        if not settings.debug:
+            return None
         hold(node)
         return user_line()
 
     def writing(self, name: str, storage: Storage) -> None:
-        check_unsaved(name, storage)
+        if settings.debug:
+            check_unsaved(name, storage)
 
 
 _debugging = Debugging()
 
 
 def follow() -> None:
-    """Attach the observer while debug is on."""
-    if bool(settings.debug) != _debugging.attached:
-        _debugging.attached = bool(settings.debug)
-        (attach if settings.debug else detach)(_debugging)
+    """Attach the observer while debug is on in any thread."""
+    if settings.debugging != _debugging.attached:
+        _debugging.attached = settings.debugging
+        (attach if settings.debugging else detach)(_debugging)
 
 
 followers.append(follow)

@@ -83,7 +83,7 @@ def record(op, plan, {xs}, storage):
     node.params = plan.params
     node.parents = ({parents},)
     node.mask = mask
-    node.source = noted(node) if settings.noting else None
+    node.source = noted(node, ({xs},)) if settings.noting else None
     storage.tracked = True
     return node
 """

@@ -15,6 +15,8 @@ from __future__ import annotations
 import itertools
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -37,12 +39,27 @@ class _Stack(threading.local):
 stack = _Stack()
 
 
+@contextmanager
+def among_levels(levels: list[Level]) -> Iterator[None]:
+    """A block in which these levels are at work in this thread: those of a run that is repeated among others."""
+    before, stack.levels = stack.levels, list(levels)
+    try:
+        yield
+    finally:
+        stack.levels = before
+
+
 class Level(ABC):
     """One transform at work, in a `with` block.  depth: levels that were entered later lie deeper; the deepest is asked
     first.
 
     alive: False once the transform has ended; a value that outlives it raises where it is used.
+    differentiates: whether its values carry a derivative with them.
+    inside: the attribute of its values in which they have what they wrap, None for a level that does not show it.
     """
+
+    inside: str | None = None
+    differentiates = True
 
     def __init__(self, depth: int | None = None) -> None:
         # One count for all threads: what a thread computes inside of another's transform lies deeper than that.
@@ -117,6 +134,16 @@ class Wrapped(Tensor):
 def derives(x: Tensor, recorded: bool = True) -> bool:
     """Whether a derivative may be asked of what is computed from x; recorded: whether calls on plain tensors are."""
     return x.level.derives(x, recorded) if isinstance(x, Wrapped) else recorded and x.requires_grad
+
+
+def derivatives_on(x: Any) -> set[Level]:
+    """The levels whose derivatives a value carries."""
+    found: set[Level] = set()
+    while isinstance(x, Wrapped) and x.level.inside is not None:
+        if x.level.differentiates:
+            found.add(x.level)
+        x = getattr(x, x.level.inside)
+    return found
 
 
 def with_elements(x: Tensor) -> Tensor:

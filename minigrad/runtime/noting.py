@@ -1,37 +1,41 @@
 """Observers of what is recorded: savers of values, scopes, and under `mg.debug()` the watch on what was saved.
 
 A record calls `noted` when `settings.noting` says that an observer wants to see it: one look at a flag otherwise.
-Savers stand on a stack, one for each thread; the innermost owns what is saved.  Under `mg.debug()` it is known which
-nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale value is
-noticed at backward, by its version, and the line of the write is not known any more.
+Savers stand on a stack, one for each thread or task; the innermost owns what is saved.  Under `mg.debug()` it is known
+which nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale
+value is noticed at backward, by its version, and the line of the write is not known any more.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 from minigrad.core.storage import Storage
 from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.observers import Observer, attach, detach, observed
 from minigrad.runtime.recording import user_line
-from minigrad.runtime.tensor import describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class Saver(Protocol):
     """What decides how the values that a node saved are kept."""
 
-    def keep(self, node: BackpropOp) -> None:
+    def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Look at a node that has just been recorded; it may be given other values for `saved`."""
 
 
-class _Savers(threading.local):
-    def __init__(self) -> None:
-        self.stack: list[Saver] = []
+class _Savers:
+    """stack: the savers of this thread or task, which is never changed in place."""
+
+    stack: Any = property(lambda self: _stack.get(), lambda self, stack: _stack.set(stack))  # type: ignore[arg-type]
+
+
+_stack: ContextVar[tuple[Saver, ...]] = ContextVar("savers", default=())
 
 
 class _Name(str):
@@ -40,8 +44,13 @@ class _Name(str):
     __slots__ = ()
 
 
-class _Scopes(threading.local):
-    names: tuple[str, ...] = ()
+class _Scopes:
+    """names: the scopes that this thread or task is in."""
+
+    names: Any = property(lambda self: _names.get(), lambda self, names: _names.set(names))  # type: ignore[arg-type]
+
+
+_names: ContextVar[tuple[str, ...]] = ContextVar("scopes", default=())
 
 
 class Anomaly:
@@ -55,21 +64,22 @@ savers = _Savers()
 scopes = _Scopes()
 scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
-_holders: weakref.WeakKeyDictionary[Storage, list[weakref.ref[BackpropOp]]] = weakref.WeakKeyDictionary()
+# Weak on both sides: a Var outlives the nodes of every step that saved it.
+_holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weakref.WeakKeyDictionary()
 
 
 class Saving(Observer):
     """Hands what a thread records to the innermost of its savers."""
 
-    def recorded(self, node: BackpropOp) -> None:
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if savers.stack:
-            savers.stack[-1].keep(node)
+            savers.stack[-1].keep(node, operands)
 
 
 class Scoping(Observer):
     """Keeps the scopes in which a node was recorded."""
 
-    def recorded(self, node: BackpropOp) -> None:
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         if scopes.names:
             scope_of[node] = scopes.names
 
@@ -77,30 +87,31 @@ class Scoping(Observer):
 _saving, _scoping = Saving(), Scoping()
 
 
-def noted(node: BackpropOp) -> str | None:
+def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
     """Show a node that is complete to the observers; gives the user's line, if one of them wants it."""
     line = None
     for tell in observed.recorded:
-        line = tell(node) or line
+        line = tell(node, operands) or line
     return line
 
 
 def hold(node: BackpropOp) -> None:
     """Remember which memory a node has saved, for `check_unsaved`."""
     for value in node.saved or ():
-        _holders.setdefault(value.storage, []).append(weakref.ref(node))
+        _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
 
 
 @contextmanager
 def saving(saver: Saver | None) -> Iterator[None]:
     """A block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
     before = savers.stack
-    savers.stack = [] if saver is None else [*before, saver]
+    savers.stack = () if saver is None else (*before, saver)
     attach(_saving)
     try:
         yield
     finally:
-        savers.stack = before
+        # Blocks of generators end in any order: each takes out its own saver alone.
+        savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
         detach(_saving)
 
 
@@ -123,12 +134,8 @@ def scope(name: str) -> Iterator[None]:
 
 def check_unsaved(name: str, storage: Storage) -> None:
     """Raise StorageError if a write would make stale what a node, alive and not freed, has saved."""
-    for ref in _holders.pop(storage, ()):
-        node = ref()
-        if node is None or node.saved is None:
-            continue
-        _holders.setdefault(storage, []).append(ref)
-        for value, version in zip(node.saved, node.versions):
+    for node in sorted(_holders.get(storage, ()), key=lambda node: node.id):
+        for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:
                 raise StorageError(
                     f"{name} at {user_line()}: would change {describe(value)}, which {node.name}{node.shape} of "

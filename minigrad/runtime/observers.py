@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -48,7 +48,7 @@ class Observer:
     def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
         """A call has given a result."""
 
-    def recorded(self, node: BackpropOp) -> str | None:
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
         """A call has been recorded.  Return the user's line if the node should keep it."""
 
     def writing(self, name: str, storage: Storage) -> None:

@@ -15,13 +15,13 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, cast_array, fit_number, promote, promote_number
+from minigrad.core.dtype import DType, cast_array, fit_number, promote_all, promote_number
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Entries
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.data import store
+from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.tensor import Tensor, describe
 
 SCALAR = Layout.contiguous(())
@@ -57,18 +57,21 @@ def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
             break
     else:
         return operands
-    like = None
+    like, mixed = None, False
     for x in operands:
         if isinstance(x, Tensor):
             if like is None:
-                like, dtype = x, x.dtype
-            elif x.dtype is not dtype:
-                dtype = promote(dtype, x.dtype)
+                like = x
+            elif x.dtype is not like.dtype:
+                mixed = True
     if like is None:
         shown = ", ".join(describe(x) for x in operands)
         raise DTypeError(
             f"{op.label}: at least one operand must be a tensor, got {shown}; wrap data in mg.tensor(...)", op=op.label
         )
+    dtype = like.dtype
+    if mixed:
+        dtype = promote_all([(x.dtype, x.layout.ndim) for x in operands if isinstance(x, Tensor)])
     return tuple([x if isinstance(x, Tensor) else weak_number(op, x, dtype, like) for x in operands])
 
 
@@ -89,6 +92,7 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 
 def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """`weak_number` without a look at those that came before.  A NumPy array becomes a tensor of its own dtype."""
+    refuse_masked(op.label, x)
     if isinstance(x, np.ndarray) and x.ndim:
         return Tensor(*store(x, None, like.device))
     if isinstance(x, (np.generic, np.ndarray)):

@@ -185,7 +185,7 @@ class Recorder:
         if self.mask and self.plan.tracks:
             node = self.node()
             if settings.noting:
-                node.source = noted(node)
+                node.source = noted(node, self.operands)
         rebase(self.out, self.base, self.old, node)
 
     def node(self) -> BackpropOp:
@@ -206,7 +206,7 @@ def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
     put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
     put.versions = (out.storage.version,)
     if settings.noting:
-        put.source = noted(put)
+        put.source = noted(put, ())
     out.storage.tracked = True
     base.op = put if base.layout.is_contiguous else seen_through(base, base, put)
 

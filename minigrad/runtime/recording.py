@@ -1,22 +1,74 @@
-"""Whether calls are recorded: a switch for each thread, and the user's line for `mg.debug()`."""
+"""Whether calls are recorded: a switch for each thread or task, and the user's line for `mg.debug()`."""
 
 from __future__ import annotations
 
 import functools
 import sys
-import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar
 
+from minigrad.errors import GradientError
+
 F = TypeVar("F", bound=Callable[..., Any])
+_enabled: ContextVar[Any] = ContextVar("recording")
 
 
-class _Mode(threading.local):
-    enabled = True
+class _Mode:
+    """enabled: whether calls are recorded in this thread or task; where nobody has switched it, something true.
+
+    `ContextVar.get` is the getter itself, so reading costs less than a thread-local attribute; the default that it is
+    given is the object, which is true.
+    """
+
+    enabled: Any = property(_enabled.get, lambda self, value: _enabled.set(value))  # type: ignore[arg-type]
 
 
 mode = _Mode()
+
+
+class Switched:
+    """One block that has switched recording.  before: what it switches back to; below: the block that it is inside of.
+
+    Blocks of generators and tasks end in any order: one that is not the innermost hands on what it would switch back
+    to.
+    """
+
+    __slots__ = ("before", "below")
+
+    def __init__(self, enabled: bool) -> None:
+        self.before, self.below = mode.enabled, _innermost.get()
+        _innermost.set(self)
+        mode.enabled = enabled
+
+    def end(self, name: str) -> None:
+        """Switch back.  Raises GradientError in another thread or task than that of the beginning."""
+        block = _innermost.get()
+        if block is self:
+            _innermost.set(self.below)
+            mode.enabled = self.before
+            return
+        while block is not None and block.below is not self:
+            block = block.below
+        if block is None:
+            raise GradientError(f"{name}: the block ends in another thread or task than it began in; end it there")
+        block.below, block.before = self.below, self.before
+
+
+def end_one(begun: list[Switched], name: str) -> None:
+    """End the newest of some blocks that began in this thread or task; threads may share the object that opens them."""
+    inside, block = set(), _innermost.get()
+    if begun[-1] is not block:
+        while block is not None:
+            inside.add(block)
+            block = block.below
+    found = next((each for each in reversed(begun) if each in inside), begun[-1])
+    found.end(name)
+    begun.remove(found)
+
+
+_innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
 
 
 class _GradMode:
@@ -24,16 +76,15 @@ class _GradMode:
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
-        self.before: list[bool] = []
+        self.begun: list[Switched] = []
 
     def __enter__(self) -> None:
-        self.before.append(mode.enabled)
-        mode.enabled = self.enabled
+        self.begun.append(Switched(self.enabled))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        mode.enabled = self.before.pop()
+        end_one(self.begun, "enable_grad" if self.enabled else "no_grad")
 
     def __call__(self, function: F) -> F:
         return decorated(function, lambda: _GradMode(self.enabled))
@@ -66,8 +117,8 @@ def set_grad_enabled(enabled: bool) -> _GradMode:
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are recorded now, in this thread."""
-    return mode.enabled
+    """Whether ops are recorded now, in this thread or task."""
+    return bool(mode.enabled)
 
 
 def user_line() -> str | None:

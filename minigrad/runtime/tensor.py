@@ -103,7 +103,7 @@ class Tensor(Attached):
     def detach(self) -> Tensor:
         """The same values in the same storage, without history."""
         y = Tensor(self.storage, self.layout)
-        if settings.debug:
+        if settings.debugging and settings.debug:
             from minigrad.runtime.journal import note_detached
 
             note_detached(self, y)

@@ -41,7 +41,7 @@ class Var(Tensor):
             dtype = default_float()
         kind = as_dtype(dtype if dtype is not None else data.dtype)
         self.check_dtype(kind)
-        super().__init__(*store(data, kind, device))
+        super().__init__(*store(data, kind, device, "Var"))
         self.storage.tracked = True
         self._grad = None
         self.name = name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def share_of(
     to = name_of(node_of(rule.parent))
     operand = operand_name(node, rule.operand)
     text = f"{node.op.label}.backward(\u0233)" if rule.term is None else plain(rule.term)
-    markup = f"<mtext>{text}</mtext>" if rule.term is None else mathml(rule.term)
+    markup = f"<mtext>{escape(text)}</mtext>" if rule.term is None else mathml(rule.term)
     return Share(
         to, names.get(to, to), operand, text, markup, shown(rule.value), shown(total), count + 1, of
     )  # fmt: skip

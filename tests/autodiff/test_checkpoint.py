@@ -275,3 +275,83 @@ def test_writes_through_views_inside_are_recorded_as_elsewhere() -> None:
         return y * y + seen.sum()
 
     assert_the_same(f, 2)
+
+
+def test_a_generator_that_the_function_has_caught_gives_the_same_numbers_again() -> None:
+    generator, other = mg.Generator(3), mg.Generator(3)
+    masks: list[Any] = []
+
+    def masked(x: Any) -> Any:
+        masks.append((mg.rand(6, generator=generator, device="reference") > 0.5).to(mg.float32))
+        return (x.exp() * masks[-1]).exp()
+
+    x = leaf(*[1.0] * 6)
+    y = mg.checkpoint(masked, x).sum()
+    following = mg.rand(2, generator=generator, device="reference")
+    mg.rand(6, generator=other, device="reference")
+    y.backward()
+    assert masks[0].tolist() == masks[1].tolist()
+    assert following.tolist() == mg.rand(2, generator=other, device="reference").tolist()
+    assert generator.offset == other.offset  # the second run has not moved it on
+
+
+def test_a_function_that_seeds_a_generator_again_does_not_disturb_others() -> None:
+    generator = mg.Generator(3)
+
+    def seeded(x: Any) -> Any:
+        generator.manual_seed(7)
+        return (x * mg.rand(2, generator=generator, device="reference")).exp()
+
+    def nested(x: Any) -> Any:
+        return mg.checkpoint(seeded, x) * mg.rand(2, generator=generator, device="reference").exp()
+
+    x = leaf(0.5, 1.0)
+    y, plain = mg.checkpoint(nested, x).sum(), nested(x).sum()
+    generator.manual_seed(11)
+    close(mg.grad(y, x), mg.grad(plain, x))
+    assert (generator.seed, generator.offset) == (11, 0)
+
+
+@pytest.mark.parametrize("name", ["constant", "var", "in a list"])
+def test_a_write_into_what_the_function_has_caught_is_refused(name: str) -> None:
+    caught = leaf(0.5, 1.0) if name == "var" else mg.tensor([0.5, 1.0], device="reference")
+    x = leaf(1.0, 2.0)
+    if name == "in a list":
+        y = mg.checkpoint(lambda x, others: (x + others[0]).exp(), x, [caught])
+    else:
+        y = mg.checkpoint(lambda x: (x + caught).exp(), x)
+    with mg.no_grad():
+        caught.mul_(2.0)
+    with pytest.raises(StorageError, match=r"checkpoint: its function used float\d\d\(2,\), an operand of add, at ver"):
+        y.sum().backward()
+
+
+WITHIN: dict[str, Callable[[Any], Any]] = {
+    "jacrev": lambda x: mg.func.jacrev(chain)(x),
+    "jacfwd": lambda x: mg.func.jacfwd(chain)(x),
+    "jacrev of jacfwd": lambda x: mg.func.jacrev(mg.func.jacfwd(lambda z: z[0] * z[1] ** 3 * W[0]))(x),
+    "jacrev of jacrev": lambda x: mg.func.jacrev(mg.func.jacrev(lambda z: z[0] * z[1] ** 3 * W[0]))(x),
+    "hessian": lambda x: mg.func.hessian(lambda z: chain(z).sum())(x),
+    "grad": lambda x: mg.func.grad(lambda z: chain(z).sum())(x),
+    "vmap": lambda x: mg.func.vmap(chain)(mg.stack([x, x * 2.0])),
+    "vmap of vjp": lambda x: mg.func.vmap(mg.func.vjp(lambda z: z * z, x)[1])(mg.stack([x, W]))[0],
+    "vmap of linearize": lambda x: mg.func.vmap(mg.func.linearize(chain, x)[1])(mg.stack([x, W])),
+    "jvp": lambda x: mg.func.jvp(chain, (x,), (x,))[1],
+    "hvp": lambda x: mg.func.hvp(lambda z: chain(z).sum(), (x,), (x,)),
+}
+W = leaf(0.3, 1.2)
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize("name", WITHIN)
+def test_a_checkpoint_may_contain_every_transform(name: str, tracked: bool) -> None:
+    x = leaf(0.5, -0.3) if tracked else leaf(0.5, -0.3).detach()
+
+    def fn(x: Any) -> Any:
+        return WITHIN[name](x) * W.exp()
+
+    found, plain = mg.checkpoint(fn, x), fn(x)
+    close(found.reshape(-1), plain.reshape(-1))
+    close(mg.grad(found.sum(), W), mg.grad(plain.sum(), W))
+    if tracked:
+        close(mg.grad(mg.checkpoint(fn, x).sum(), x), mg.grad(fn(x).sum(), x))

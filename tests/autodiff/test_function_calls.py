@@ -305,3 +305,36 @@ def test_a_result_in_memory_of_its_own_may_be_written() -> None:
     y = Square.apply(x)
     y.mul_(3.0)
     assert mg.grad(y.sum(), x).tolist() == [6.0, 12.0]
+
+
+# ---- a backward that is given values of transforms ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [leaf(0.3, 1.2), row(0.3, 1.2)], ids=["Var", "tensor"])
+@pytest.mark.parametrize("kind", [Square, Modern])
+def test_a_vjp_function_through_it_may_be_transformed(kind: Any, x: Any) -> None:
+    c = row(1.0, -2.0)
+    units = mg.eye(2, dtype=x.dtype, device=x.device)
+    pullback = func.vjp(kind.apply, x)[1]
+    pulled = lambda g: pullback(g)[0]
+    jacobian = [[0.6, 0.0], [0.0, 2.4]]
+    for each in (func.vmap(pulled)(units), func.jacrev(pulled)(c), func.jacfwd(pulled)(c)):
+        assert [pytest.approx(line) for line in each.tolist()] == jacobian
+    assert func.linearize(pulled, c)[1](c).tolist() == pytest.approx([0.6, -4.8])
+    if x.requires_grad:  # the second derivative, by the batch
+        assert mg.grad(func.vmap(pulled)(units).sum(), x).tolist() == pytest.approx([2.0, 2.0])
+
+
+@pytest.mark.parametrize("name", ["jvp", "linearize", "vmap of grad"])
+def test_a_derivative_that_a_backward_has_lost_is_refused_under_every_transform(name: str) -> None:
+    own = function(saving, once_differentiable(slope))
+    kept = func.vjp(own.apply, row(0.3, 1.2))[1]
+    pulled = lambda g: kept(g)[0]
+    c = row(1.0, -2.0)
+    ways = {
+        "jvp": lambda: func.jvp(pulled, (c,), (c,)),
+        "linearize": lambda: func.linearize(pulled, c)[1](c),
+        "vmap of grad": lambda: func.vmap(func.grad(lambda g: pulled(g).sum()))(mg.stack([c, c])),
+    }
+    with pytest.raises(GradientError, match="Own can be differentiated only once"):
+        ways[name]()

@@ -200,3 +200,39 @@ def test_a_backward_that_writes_into_its_gradient_is_refused_under_a_transform_t
 
     with pytest.raises(GradientError, match=r"wrote into its argument|something else shows|number of the program"):
         vmap(grad(lambda x: (Writes.apply(x * 1.0) * x).sum()))(MANY)
+
+
+def kept_by_linearize(function: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
+    x = mg.tensor([0.5, 2.0, 1.0], device="reference")
+    return x, *linearize(function, x)
+
+
+C = mg.tensor([3.0, 3.0, 3.0], device="reference")
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (lambda x: x * x, "operand 'b'"),  # by the derivative rule
+        (lambda x: x.softmax(0), "result 'y'"),  # by its own rule
+        (lambda x: x @ C.expand(3, 3), "operand"),  # by linearity
+        (lambda x: x.cumprod(0), ""),  # by transposing
+        (lambda x: x[mg.tensor([2, 0], device="reference")], None),
+    ],
+)
+def test_linearize_refuses_values_that_were_written_since_as_vjp_does(function: Any, named: str | None) -> None:
+    x, y, push = kept_by_linearize(function)
+    expected = push(x.clone()).tolist()
+    for each in (x, y, C):
+        each.mul_(1.0)
+    if named is None:  # it reads none of them
+        assert push(mg.tensor([0.5, 2.0, 1.0], device="reference")).tolist() == expected
+        return
+    with pytest.raises(StorageError, match=f"linearize: .* kept its {named}.*clone\\(\\) it before"):
+        push(mg.tensor([0.5, 2.0, 1.0], device="reference"))
+
+
+def test_linearize_does_not_mind_a_write_into_what_it_does_not_read() -> None:
+    x, _, push = kept_by_linearize(lambda x: x.exp() + x * 2.0)
+    x.mul_(10.0)
+    assert push(mg.ones(3, device="reference")).tolist() == pytest.approx([2 + np.exp(v) for v in (0.5, 2.0, 1.0)])

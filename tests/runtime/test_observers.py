@@ -40,7 +40,7 @@ class Counter(Observer):
         assert seconds >= 0.0
         self.counts["called"] += 1
 
-    def recorded(self, node: Any) -> None:
+    def recorded(self, node: Any, operands: Any) -> None:
         self.counts["recorded"] += 1
 
     def writing(self, name: str, storage: Any) -> None:

@@ -1,0 +1,139 @@
+"""Which memory does each recorded op hold, and which would be freed by a checkpoint of some of them?
+
+A checkpoint drops the values that its ops saved and holds the tensors that come into it.  So it frees the memory that
+its ops alone hold; what comes in, what an op outside saved, what a Var owns, data, and the result that the user holds
+stay.  A view holds the memory that it shows.  Memory is known by a number, so that a ledger keeps nothing alive.
+`tape.py` shows the sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from sys import getrefcount
+from types import SimpleNamespace
+from typing import Any
+
+from minigrad.autodiff.holding import Holder
+from minigrad.core.storage import Storage
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.tensor import Tensor
+
+LINE = 64  # bytes: what sizes of memory are rounded up to
+Key = Any  # of a piece of memory: the id of a storage, or the node whose result it is where nothing holds it
+
+
+class Ledger:
+    """The pieces of memory under a result.
+
+    sizes: bytes by piece.  holds: the pieces that each op holds.  reads: for each op the pieces of its operands, each
+    with the op that made it.  fixed: pieces that stay whatever is checkpointed.  made: the pieces of results.
+    """
+
+    def __init__(self, y: Tensor, nodes: Sequence[BackpropOp], leaves: Iterable[Tensor]) -> None:
+        self.sizes: dict[Key, int] = {}
+        self.holds: dict[int, set[Key]] = {}
+        self.reads: dict[int, set[tuple[int, Key]]] = {}
+        self.fixed: set[Key] = {id(x.storage) for x in (y, *leaves)}
+        self.made: dict[tuple[int, int], Key] = {}
+        self.nodes = {key: node for node in nodes for key in node.ids or (node.id,)}
+        self.note_data([x for node in nodes for x in self.note_saved(node)])
+        for node in nodes:
+            self.reads[node.id] = {(own_node(edge).id, self.piece(edge)) for edge in node.parents if is_op(edge)}
+
+    def note_saved(self, node: BackpropOp) -> list[Tensor]:
+        """Write down what a node saved, and of which results that is the memory.  Returns the constants among it."""
+        constants: list[Tensor] = []
+        held = self.holds[node.id] = set()
+        for code, x in zip(node.op.saves[node.mask], node.saved or (), strict=False):
+            edge = node.parents[code] if 0 <= code < len(node.parents) else None
+            storage = x.memory() if isinstance(x, Holder) else x.storage
+            if storage is not None:
+                if code < 0:
+                    self.made[node.id, -1 - code] = id(storage)
+                elif is_op(edge):
+                    self.made[origin(edge)] = id(storage)
+            if isinstance(x, Holder):
+                for given, made_by in x.given():
+                    held.add(self.add(given.storage))
+                    if made_by in self.nodes:
+                        maker = self.nodes[made_by]
+                        self.made[origin(maker if maker.ids is None else Output(maker, maker.ids.index(made_by)))] = id(
+                            given.storage
+                        )
+            else:
+                held.add(self.add(x.storage))
+                if code >= 0 and edge is None:
+                    constants.append(x)
+
+        return constants
+
+    def note_data(self, constants: list[Tensor]) -> None:
+        """Fix the memory of constants that somebody else holds: data, not a mask that was computed on the way."""
+        times = Counter(map(id, constants))
+        for k in range(len(constants)):
+            elsewhere = getrefcount(constants[k]) - REFERENCES[0] > 2 * (times[id(constants[k])] - 1)
+            if elsewhere or getrefcount(constants[k].storage) > REFERENCES[1]:
+                self.fixed.add(id(constants[k].storage))
+
+    def add(self, storage: Storage) -> Key:
+        """The piece of a storage."""
+        self.sizes[id(storage)] = int(storage.buffer.nbytes)
+        return id(storage)
+
+    def piece(self, edge: Any) -> Key:
+        """The piece of memory of what an edge stands for."""
+        maker = origin(edge)
+        if maker not in self.made:
+            self.made[maker] = maker
+            node = self.nodes.get(maker[0])
+            if node is None:  # a view of a Var
+                self.fixed.add(maker)
+                self.sizes[maker] = 0
+            else:
+                spec = node.plan.outs[maker[1]] if node.ids is not None else node.plan
+                size = spec.layout.numel * spec.dtype.itemsize
+                self.sizes[maker] = -(-size // LINE) * LINE
+        return self.made[maker]
+
+    def freed(self, ids: set[int]) -> int:
+        """Bytes that a checkpoint of some ops would free until the way back comes to it."""
+        inside: set[Key] = set().union(*[self.holds[key] for key in ids])
+        outside: set[Key] = set().union(*[held for key, held in self.holds.items() if key not in ids])
+        coming = {piece for key in ids for made_by, piece in self.reads[key] if made_by not in ids}
+        stays = outside | self.fixed
+        gone = sum(self.sizes[piece] for piece in inside - coming - stays)
+        return max(0, gone - sum(self.sizes[piece] for piece in coming - inside - stays))
+
+
+def own_node(edge: Any) -> Any:
+    """The node of an edge."""
+    return edge.node if edge.__class__ is Output else edge
+
+
+def is_op(edge: Any) -> bool:
+    """Whether an edge leads to a recorded op."""
+    return isinstance(own_node(edge), BackpropOp)
+
+
+def origin(edge: Any) -> tuple[int, int]:
+    """The op that made the memory which an edge shows, and which of its results; the id of a Var for a view of one."""
+    node = own_node(edge)
+    while node.op.kind == "view":
+        edge = node.parents[0]
+        node = own_node(edge)
+        if not isinstance(node, BackpropOp):
+            return node.id, 0
+    return node.id, edge.index if edge.__class__ is Output else 0
+
+
+def references() -> tuple[int, int]:
+    """How many references `note_data` counts of a constant, and of its storage, that one node alone holds."""
+    constants: list[Any] = [SimpleNamespace(storage=object())]
+    node = SimpleNamespace(saved=(constants[0],))
+    counts = getrefcount(constants[0]), getrefcount(constants[0].storage)
+    del node  # it had to live until here
+    return counts
+
+
+REFERENCES = references()
