@@ -36,7 +36,7 @@ def check_record(name: str, launch: Launch, plan: CallPlan) -> None:
         assert set(step.slots) <= set(slots), name
     touched = {slot for step in launch.steps for slot in step.slots}
     for k, out in enumerate(plan.outs, len(plan.specs)):
-        assert k in touched or not out.layout.numel or launch.wrong, f"{name}: no step has result {k}"
+        assert k in touched or not out.layout.numel or launch.always_fails, f"{name}: no step has result {k}"
     scratch = {k for k in slots if isinstance(launch.temporary(k), Scratch)}
     assert launch.lifetimes().keys() == scratch & touched, name
     assert all(launch.temporary(flag.slot) is not None and flag.after <= len(launch.steps) for flag in launch.flags)

@@ -115,21 +115,21 @@ class Launch:
     """A record of steps, and their callable.
 
     arguments: how many buffers a call receives, operands and then results.  temporaries: the slots after these.
-    flags: index checks between or after the steps.  wrong: whether every call has an index out of range.
+    flags: index checks between or after the steps.  always_fails: whether every call has an index out of range.
     limits: the index that a failed check is about, where the op names one.
     parts: the requests that were asked for, in their order.
     call: the one function that runs the launch, on the buffers, written at its first use.  Where an index was out of
     range it raises IndexOutOfRange, or is true if the launch has no limits.
     """
 
-    __slots__ = ("arguments", "call", "flags", "limits", "parts", "steps", "temporaries", "wrong")
+    __slots__ = ("always_fails", "arguments", "call", "flags", "limits", "parts", "steps", "temporaries")
     call: Callable[..., Any]
 
     def __init__(
         self, arguments: int, steps: Sequence[Step] = (), temporaries: Sequence[Scratch | Constant] = (),
-        flags: Sequence[Flag] = (), wrong: bool = False, parts: Sequence[Part] = (),
+        flags: Sequence[Flag] = (), always_fails: bool = False, parts: Sequence[Part] = (),
     ) -> None:  # fmt: skip
-        self.arguments, self.wrong = arguments, wrong
+        self.arguments, self.always_fails = arguments, always_fails
         self.steps, self.temporaries, self.flags = tuple(steps), tuple(temporaries), tuple(flags)
         self.parts = tuple(parts)
         self.limits: IndexLimits | None = None
@@ -156,7 +156,7 @@ class Launch:
     def fast(self) -> tuple[Any, Any]:
         """For the fast path of small calls: the function of the only step and its numbers, which follow the buffers of
         the call; (None, None) for a launch that does or checks anything else."""
-        if len(self.steps) != 1 or self.flags or self.wrong or self.limits is not None:
+        if len(self.steps) != 1 or self.flags or self.always_fails or self.limits is not None:
             return None, None
         kernel, slots, numbers, same = self.steps[0]
         plain = kernel.takes_numbers and not kernel.flags and same is None and slots == tuple(range(self.arguments))
@@ -184,7 +184,7 @@ class Launch:
                 found[flag.slot] = (first, max(last, flag.after - 1))
         return found
 
-    def moved(self, slots: Slots, first: int, after: int = 0) -> tuple[list[Step], list[Flag], list[Part]]:
+    def on_slots(self, slots: Slots, first: int, after: int = 0) -> tuple[list[Step], list[Flag], list[Part]]:
         """Return the steps, flags and parts on other slots: these for the buffers of the call, from `first` on for the
         temporaries.  after: how many steps come before."""
         to = (*slots, *range(first, first + len(self.temporaries)))
@@ -199,20 +199,20 @@ class Launch:
         """Return the launch as the one part that serves a request on buffers that look so."""
         arguments = len(specs)
         return Launch(
-            arguments, self.steps, self.temporaries, self.flags, self.wrong,
+            arguments, self.steps, self.temporaries, self.flags, self.always_fails,
             [Part(request, tuple(range(arguments)), specs)],
         )  # fmt: skip
 
     def within(self, limits: IndexLimits) -> Launch:
         """Return the launch with the index that its errors are about."""
-        made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.wrong, self.parts)
+        made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
         made.limits = limits
         return made
 
 
 Loop = Launch | Executable | Callable[..., Any]  # as a backend may serve a request
 NO_STEPS = Launch(0)  # the launch of a loop without elements, whatever its buffers
-NO_POSITIONS = Launch(0, wrong=True)  # where there are indices and the indexed dim has no position
+NO_POSITIONS = Launch(0, always_fails=True)  # where there are indices and the indexed dim has no position
 
 
 def as_launch(made: Any, arguments: int, name: str) -> Launch:
@@ -224,11 +224,11 @@ def as_launch(made: Any, arguments: int, name: str) -> Launch:
     return Launch(arguments, [Step(HostFunction(name, made), tuple(range(arguments)))])
 
 
-def placed(made: Any, slots: Slots, arguments: int) -> Launch:
+def remapped(made: Any, slots: Slots, arguments: int) -> Launch:
     """Return a launch that passes some of its `arguments` buffers, by number, to another one."""
     inner = as_launch(made, len(slots), getattr(made, "__name__", "function"))
-    steps, flags, parts = inner.moved(slots, arguments)
-    return Launch(arguments, steps, inner.temporaries, flags, inner.wrong, parts)
+    steps, flags, parts = inner.on_slots(slots, arguments)
+    return Launch(arguments, steps, inner.temporaries, flags, inner.always_fails, parts)
 
 
 # ---- from the record to a function ----------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def written(launch: Launch) -> Callable[..., Any]:
     Scratch memory exists from its first to its last step, and is allocated by each call, so two threads may run one
     launch at once.
     """
-    if launch.wrong:
+    if launch.always_fails:
         return lambda *buffers: True
     if not launch.steps:
         return lambda *buffers: False

@@ -87,7 +87,7 @@ class Steps:
         self.steps: list[Step] = []
         self.flags: list[Flag] = []
         self.parts: list[Part] = []
-        self.wrong = False
+        self.always_fails = False
 
     # ---- values
 
@@ -127,14 +127,14 @@ class Steps:
             self.steps.append(Step(run, slots, run.numbers if numbers is None else numbers, same))
             return
         launch = as_launch(run, len(slots), getattr(run, "__name__", "function"))
-        steps, flags, parts = launch.moved(slots, self.given + len(self.temporaries), len(self.steps))
+        steps, flags, parts = launch.on_slots(slots, self.given + len(self.temporaries), len(self.steps))
         self.steps += [step._replace(unless_same=same) for step in steps] if same else steps
         self.temporaries += launch.temporaries
         self.flags += flags
         self.parts += parts
-        self.wrong = self.wrong or launch.wrong
+        self.always_fails = self.always_fails or launch.always_fails
 
-    def watch(self, numbers: Value, low: int, high: int) -> None:
+    def check(self, numbers: Value, low: int, high: int) -> None:
         """End the launch here with an index error unless some integers, known then, lie in [low, high]."""
         self.flags.append(Flag(numbers.slot, len(self.steps), numbers.layout.numel, low, high, self.backend.to_host))
 
@@ -173,7 +173,7 @@ class Steps:
     @property
     def launch(self) -> Launch:
         """The record of all steps."""
-        return Launch(self.given, self.steps, self.temporaries, self.flags, self.wrong, self.parts)
+        return Launch(self.given, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
 
 
 def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec) -> Launch:

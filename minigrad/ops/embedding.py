@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.launch import placed
+from minigrad.backends.launch import remapped
 from minigrad.backends.limits import out_of_range
 from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
@@ -54,7 +54,7 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
 def embedding_with(backend, out, x, index, share):
     """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
     launch = backend.prepare(Select(0), out, x, index)
-    return watched(embedding_with, backend, placed(launch, (0, 1, 3), 4), x, index, 0)
+    return watched(embedding_with, backend, remapped(launch, (0, 1, 3), 4), x, index, 0)
 
 
 def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:

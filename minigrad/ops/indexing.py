@@ -60,7 +60,7 @@ def check_within(steps: Steps, index: Value, size: int) -> None:
     if index.layout.numel:
         bounds = steps.work((2,), int64)
         steps.ask(Bounds(), bounds, index)
-        steps.watch(bounds, -size, size - 1)
+        steps.check(bounds, -size, size - 1)
 
 
 def _gather_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Backend
-from minigrad.backends.launch import Launch, placed
+from minigrad.backends.launch import Launch, remapped
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
@@ -212,9 +212,9 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         layout = layout.unsqueeze(-1)
     if not beta:
         product = backend.prepare(Product(alpha), result, left, right)
-        return placed(product, (1, 2, 3), 4)
+        return remapped(product, (1, 2, 3), 4)
     launch = backend.prepare(Product(alpha, beta), result, left, right, Spec(layout, c.dtype))
-    return placed(launch, (1, 2, 0, 3), 4)
+    return remapped(launch, (1, 2, 0, 3), 4)
 
 
 @kernel(
@@ -317,7 +317,7 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
 def linear_with(backend, out, x, weight, bias):
     """x @ weight.T + bias in one kernel.  Gradient: g @ weight, g.T @ x over all rows, and g summed over all rows."""
     launch = _added(backend, out, bias, x, Spec(weight.layout.transpose(0, 1), weight.dtype), 1, 1)
-    return placed(launch, (2, 0, 1, 3), 4)
+    return remapped(launch, (2, 0, 1, 3), 4)
 
 
 def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor, size: int, flags: Flags) -> Tensor:

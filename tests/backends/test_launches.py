@@ -14,7 +14,7 @@ from selection import base_dtype
 
 import minigrad as mg
 from minigrad.backends.cpu.family import NativeKernel
-from minigrad.backends.launch import Constant, Flag, HostFunction, Launch, Scratch, Step, placed
+from minigrad.backends.launch import Constant, Flag, HostFunction, Launch, Scratch, Step, remapped
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.registry import backend_of
 from minigrad.core import requests
@@ -103,7 +103,7 @@ def test_scratch_memory_lives_from_its_first_to_its_last_step() -> None:
 def test_a_launch_in_other_slots_is_the_same_steps() -> None:
     calls: list[Any] = []
     inner = Launch(2, [Step(Told("a", calls), (0, 2)), Step(Told("b", calls), (2, 1))], [scratch("s", [])])
-    outer = placed(inner, (3, 1), 4)
+    outer = remapped(inner, (3, 1), 4)
     assert [step.slots for step in outer.steps] == [(3, 4), (4, 1)]
     outer("w", "x", "y", "z")
     assert calls == [("a", "z", "s"), ("b", "s", "x")]

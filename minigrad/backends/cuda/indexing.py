@@ -48,7 +48,7 @@ class Indexing(Grouping):
             launch = self.rows_moved(layouts, a.dtype, index.dtype, size, step)
             launch = launch or self.moved(False, layouts, (a.dtype, index.dtype, a.dtype), size, step)
             steps.then(launch, *steps.operands, flag, *steps.outs)
-            steps.watch(flag, 0, 0)
+            steps.check(flag, 0, 0)
         return steps.launch
 
     @serves(requests.ScatterAdd)
@@ -60,7 +60,7 @@ class Indexing(Grouping):
         if index.layout.numel:
             flag = self.flag(steps)
             self.add(steps, total, flag, dim, not settings.deterministic and out.dtype.itemsize > 2)
-            steps.watch(flag, 0, 0)
+            steps.check(flag, 0, 0)
         if total is not steps.outs[0]:
             steps.copy(steps.outs[0], total)
         return steps.launch
@@ -105,7 +105,7 @@ class Indexing(Grouping):
             kernel = self.kernel(write_select_put, index.dtype, src.dtype, rank)
             put = self.bind(kernel, *line(self.blocks(count)), numbers)
             steps.then(put, steps.operands[0], last, steps.operands[1], steps.outs[0])
-            steps.watch(flag, 0, 0)
+            steps.check(flag, 0, 0)
         return steps.launch
 
     def moved(
