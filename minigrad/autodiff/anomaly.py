@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from minigrad.autodiff.checks import describe_node
-from minigrad.autodiff.hooks import Around, Pairs, looking, operands_of
+from minigrad.autodiff.hooks import Around, Pairs, operands_of
 from minigrad.autodiff.watching import operand_name, place
 from minigrad.config import Block, OfProcess
 from minigrad.errors import GradientError
-from minigrad.runtime.hooks import walks
+from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.levels import Wrapped
-from minigrad.runtime.noting import anomaly, watch
-from minigrad.runtime.recording import F, decorated
+from minigrad.runtime.noting import anomaly
+from minigrad.runtime.observers import Observer, attach, detach
+from minigrad.runtime.recording import F, decorated, user_line
 from minigrad.runtime.tensor import Tensor, describe, host_array
 
 
@@ -56,17 +58,34 @@ def how_many(g: Tensor) -> int:
     return 0 if isinstance(g, Wrapped) else int(np.count_nonzero(~np.isfinite(host_array(g))))
 
 
+class Lines(Observer):
+    """Lets each node keep the user's line."""
+
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
+        return user_line()
+
+
+class Inspecting(Observer):
+    """Lets each node of a backward pass be inspected."""
+
+    def pulling(self, node: Any) -> Inspected:
+        return Inspected(node)
+
+
+_lines, _inspecting = Lines(), Inspecting()
+
+
 chosen = OfProcess((False, True))  # whether gradients are looked at, and whether for nan
 
 
 def follow() -> None:
     """Look at gradients, or do not, as the newest block that has not ended says."""
     with chosen.changing:
-        on, check_nan = chosen.value
-        watch(int(on) - int(anomaly.on))
-        anomaly.on, anomaly.check_nan = on, check_nan
-        looking.wrap = Inspected if on and check_nan else None
-        walks.on = walks.hooked or looking.wrap is not None
+        before, now = (anomaly.on, anomaly.check_nan), chosen.value
+        anomaly.on, anomaly.check_nan = now
+        for observer, was, wanted in ((_lines, before[0], now[0]), (_inspecting, all(before), all(now))):
+            if wanted != was:
+                (attach if wanted else detach)(observer)
 
 
 class set_detect_anomaly:

@@ -22,6 +22,7 @@ from minigrad.ops.creation import fill
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.hooks import leaf_hooks, retained, walks
+from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
@@ -140,7 +141,7 @@ def descend(
     sums.  Gives what came to `targets` among the nodes, and leaves those of the leaves in the table.
     """
     found: list[tuple[Node, Tensor]] = []
-    for node in looked_at(nodes) if walks.on else nodes:
+    for node in looked_at(nodes) if walks.hooked or observed.pulling else nodes:
         if node.ids is None:
             g = table.pop(node.id, None)
             if g is None:

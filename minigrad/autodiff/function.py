@@ -14,11 +14,10 @@ from typing import Any
 
 from minigrad.autodiff.calling import Call
 from minigrad.autodiff.context import Context, tensors_in
-from minigrad.config import settings
 from minigrad.errors import GradientError
-from minigrad.runtime import journal
 from minigrad.runtime.dispatch import through
 from minigrad.runtime.levels import Wrapped, level_of
+from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 
@@ -101,11 +100,10 @@ class Function:
                 if level is not None:
                     call.enter_level()
                     return call.given_back(through(level, call, operands, {}, None))
-        debug = settings.debugging and settings.debug
-        began = perf_counter() if debug else 0.0
+        began = perf_counter() if observed.called else 0.0
         found = call.run(operands)
-        if debug:
-            journal.note(call, operands, found, perf_counter() - began)
+        if observed.called:
+            observed.call(call, operands, found, began)
         return call.given_back(found)
 
 

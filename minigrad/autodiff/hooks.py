@@ -16,6 +16,7 @@ from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.hooks import AFTER, BEFORE, leaf_hooks
 from minigrad.runtime.likeness import unlike
+from minigrad.runtime.observers import observed
 from minigrad.runtime.tensor import Tensor, describe
 
 Pairs = list[tuple[Any, Tensor]]
@@ -160,13 +161,6 @@ def operands_of(node: Any, pairs: Pairs) -> list[int]:
 def looked_at(nodes: list[BackpropOp]) -> list[Any]:
     """The nodes of a walk, those that somebody wants to see with what stands in for them."""
     found: list[Any] = [Hooked(node) if node.hooks and {BEFORE, AFTER} & node.hooks.keys() else node for node in nodes]
-    return [wrap(node) for node in found] if (wrap := looking.wrap) else found
-
-
-class Looking:
-    """wrap: what else stands in for each node, or None; see `anomaly.py`."""
-
-    wrap: Any = None
-
-
-looking = Looking()
+    for pull in observed.pulling:
+        found = [pull(node) for node in found]
+    return found

@@ -1,10 +1,11 @@
 """The backend interface: memory, and the requests that a device serves.
 
 A request (`core/requests.py`) says what is wanted of operands and results, given as `Spec`s: layout and dtype, no data.
-`prepare` chooses or compiles a kernel once, and returns a `Launch`: a callable that takes the operands' storage buffers
-and then the results', and runs.  A call plan keeps the launch (`runtime/plans.py`), so the next call with the same
-layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes, broadcasts or
-allocates results.  What a backend does not serve is made of simpler requests, by `lowering/`, or is a DeviceError.
+`prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps that is called with
+the operands' storage buffers and then the results'.  A plain function of these buffers becomes a launch of one step.
+A call plan keeps the launch (`runtime/plans.py`), so the next call with the same layouts is one look-up.  Shapes,
+dtypes and devices have been checked before; a backend never promotes, broadcasts or allocates results.  What a backend
+does not serve is made of simpler requests, by `lowering/`, or is a DeviceError.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from minigrad.backends.doors import Doors, Launch
+from minigrad.backends.doors import Doors
+from minigrad.backends.launch import Launch, as_launch
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
@@ -83,11 +85,13 @@ class Backend(Doors, ABC):
         Raises DeviceError for a request that is neither served nor made of others.
         """
         results = outs if isinstance(outs, tuple) else (outs,)
-        name = self.served.get(type(request))
+        kind, arguments = type(request), len(results) + len(operands)
+        name = self.served.get(kind)
         if name is not None:
-            launch: Launch = getattr(self, name)(*results, *operands, **request.fields())
-            return launch
-        return self.lower(request, results, operands)
+            made = getattr(self, name)(*results, *operands, **request.fields())
+        else:
+            made = self.lower(request, results, operands)
+        return as_launch(made, arguments, kind.__name__).serving(request, (*operands, *results))
 
     def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
         """The launch of a request made of simpler ones.  Raises DeviceError if no lowering is known."""
@@ -100,5 +104,4 @@ class Backend(Doors, ABC):
                 f"{type(self).__name__} does not serve {type(request).__name__}, and no simpler requests make it up; "
                 f"it serves {known}"
             )
-        launch: Launch = make(self, request, outs, operands)
-        return launch
+        return make(self, request, outs, operands)

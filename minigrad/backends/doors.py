@@ -5,19 +5,17 @@ Each has a meaning for memory of the host, where nothing has to be done; a devic
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
 
+from minigrad.backends.launch import Launch
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
-
-Launch = Callable[..., Any]  # its result is true if an index was out of range
 
 
 class Doors:

@@ -1,10 +1,8 @@
 """A launch made of launches: the buffers of the call, memory for what is in between, one step after the other.
 
 Whoever needs more than one kernel makes a `Steps`, asks it for requests on `Value`s or says what to run on them, and
-returns its `launch`.  A Value is a Spec and the number of a buffer.  So a launch is data: what to run, on which buffers
-by their number, with how much memory in between; `launch` is the function that these make, written out, since a loop
-over them costs as much as a small kernel.  Buffers in between are allocated by each call, so two threads may run one
-launch at once.
+returns its `launch`.  A Value is a Spec and the number of a buffer.  Launches that a backend gives for the requests are
+taken apart, so the record is one flat list of steps (`launch.py`).
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend
+from minigrad.backends.launch import Constant, Executable, Flag, Launch, Part, Scratch, Step, as_launch
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.requests import Copy, Elementwise, Reduce, Request
-from minigrad.core.storage import Storage
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
@@ -74,15 +72,6 @@ class Value:
         return self.seen(self.layout.narrow(dim, start, length))
 
 
-class Kept:
-    """Memory that every call reads."""
-
-    __slots__ = ("storage",)
-
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
-
-
 class Steps:
     """What a lowered request does, written down.
 
@@ -94,29 +83,29 @@ class Steps:
         values = [Value(k, spec) for k, spec in enumerate((*operands, *outs))]
         self.operands, self.outs = values[: len(operands)], values[len(operands) :]
         self.given = len(values)
-        self.rooms: list[Callable[[], Storage] | Kept] = []
-        self.steps: list[tuple[Callable[..., Any], Ints]] = []
+        self.temporaries: list[Scratch | Constant] = []
+        self.steps: list[Step] = []
+        self.flags: list[Flag] = []
+        self.parts: list[Part] = []
+        self.always_fails = False
 
     # ---- values
 
-    def add(self, room: Callable[[], Storage] | Kept, shape: Ints, dtype: DType) -> Value:
-        """A contiguous value: a buffer that is there, or what makes one for each call."""
-        self.rooms.append(room)
-        return Value(self.given + len(self.rooms) - 1, Spec(Layout.contiguous(shape), dtype))
+    def add(self, memory: Scratch | Constant, shape: Ints, dtype: DType) -> Value:
+        """A contiguous value in memory that exists already, or that each call allocates."""
+        self.temporaries.append(memory)
+        return Value(self.given + len(self.temporaries) - 1, Spec(Layout.contiguous(shape), dtype))
 
     def work(self, shape: Ints, dtype: DType) -> Value:
         """Memory for the time of a call, uninitialised."""
-        return self.add(self.backend.maker(Layout.contiguous(shape).numel, dtype, INSIDE), shape, dtype)
+        numel = Layout.contiguous(shape).numel
+        return self.add(Scratch(numel, dtype, self.backend.maker(numel, dtype, INSIDE)), shape, dtype)
 
     def constant(self, numbers: Any, dtype: DType) -> Value:
         """Numbers that every call reads."""
         array = np.asarray(numbers)
         kept = self.backend.from_host(cast_array(array, dtype).reshape(-1), dtype, INSIDE)
-        return self.add(Kept(kept), array.shape, dtype)
-
-    def numbers(self, numbers: NDArray[np.int64]) -> Value:
-        """What a kernel is told; no copy is made."""
-        return self.add(Kept(Storage(numbers, int64, INSIDE)), numbers.shape, int64)
+        return self.add(Constant(kept), array.shape, dtype)
 
     def places(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
         """0 to n - 1 along one of some dims."""
@@ -124,13 +113,37 @@ class Steps:
 
     # ---- steps
 
-    def then(self, run: Callable[..., Any], *values: Value) -> None:
-        """Run this, with the buffers of values."""
-        self.steps.append((run, tuple(value.slot for value in values)))
+    def then(
+        self, run: Executable | Callable[..., Any], *values: Value, numbers: Any = None,
+        unless_same: tuple[Value, Value] | None = None,
+    ) -> None:  # fmt: skip
+        """Run a kernel, or the steps of a launch, with the buffers of values.
 
-    def ask(self, request: Request, out: Value, *operands: Value) -> None:
-        """Ask the backend, and run what it gives."""
-        self.then(self.backend.prepare(request, out.spec, *[x.spec for x in operands]), *operands, out)
+        numbers: of a kernel that reads some.  unless_same: leave it out of calls in which these two are one buffer.
+        """
+        slots = tuple([value.slot for value in values])
+        same = unless_same and (unless_same[0].slot, unless_same[1].slot)
+        if isinstance(run, Executable):
+            self.steps.append(Step(run, slots, run.numbers if numbers is None else numbers, same))
+            return
+        launch = as_launch(run, len(slots), getattr(run, "__name__", "function"))
+        steps, flags, parts = launch.on_slots(slots, self.given + len(self.temporaries), len(self.steps))
+        self.steps += [step._replace(unless_same=same) for step in steps] if same else steps
+        self.temporaries += launch.temporaries
+        self.flags += flags
+        self.parts += parts
+        self.always_fails = self.always_fails or launch.always_fails
+
+    def check(self, numbers: Value, low: int, high: int) -> None:
+        """End the launch here with an index error unless some integers, known then, lie in [low, high]."""
+        self.flags.append(Flag(numbers.slot, len(self.steps), numbers.layout.numel, low, high, self.backend.to_host))
+
+    def ask(
+        self, request: Request, out: Value, *operands: Value, unless_same: tuple[Value, Value] | None = None
+    ) -> None:
+        """Ask the backend, and run what it gives; unless_same: see `then`."""
+        launch = self.backend.prepare(request, out.spec, *[x.spec for x in operands])
+        self.then(launch, *operands, out, unless_same=unless_same)
 
     def each(self, scalar: ScalarFn, out: Value, *operands: Value, compute: np.dtype[Any] | None = None) -> None:
         """A scalar function element by element, of operands that are stretched; computed in the dtype of out."""
@@ -159,28 +172,8 @@ class Steps:
 
     @property
     def launch(self) -> Launch:
-        """The function that runs all steps; true if one of them met an index out of range."""
-        if len(self.steps) == 1 and self.steps[0][1] == tuple(range(self.given)):
-            return self.steps[0][0]
-        names = [f"b{k}" for k in range(self.given)]
-        bound: dict[str, Any] = {}
-        head = [f"def launch({', '.join(names)}):"]
-        for k, room in enumerate(self.rooms):
-            if isinstance(room, Kept):
-                bound[f"c{k}"] = room.storage.buffer
-                names.append(f"c{k}")
-            else:
-                bound[f"make{k}"] = room
-                head.append(f"    s{k} = make{k}()")
-                # Not the buffer itself: an allocator keeps only what nobody else refers to.
-                names.append(f"s{k}.buffer")
-        calls = [f"run{k}({', '.join(names[slot] for slot in slots)})" for k, (_, slots) in enumerate(self.steps)]
-        bound |= {f"run{k}": run for k, (run, _) in enumerate(self.steps)}
-        if len(calls) != 1:
-            head += ["    wrong = False", *[f"    if {call}:\n        wrong = True" for call in calls]]
-        exec("\n".join([*head, f"    return {'wrong' if len(calls) != 1 else calls[0]}"]), bound)
-        launch: Launch = bound["launch"]
-        return launch
+        """The record of all steps."""
+        return Launch(self.given, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
 
 
 def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec) -> Launch:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.cuda import own
-from minigrad.config import settings
 from minigrad.cuda.facts import current_runtime
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError, check
 from minigrad.runtime.levels import Wrapped
-from minigrad.runtime.noting import check_unsaved
+from minigrad.runtime.observers import observed
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
@@ -87,8 +86,7 @@ def check_changeable(name: str, x: Tensor) -> None:
             f"writes; give it x.detach().clone(), or launch it under mg.no_grad()",
             op=name,
         )
-    if settings.debug:
-        check_unsaved(name, x.storage)
+    observed.write(name, x.storage)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

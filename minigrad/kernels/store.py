@@ -126,14 +126,16 @@ def forks_wait() -> threading.RLock:
 class Kernel:
     """A compiled kernel.
 
-    path: its text, which may be in memory.  address: where its machine code begins.  python: the function itself, where
-    nothing is compiled.  origin: "compiled" now, from the "cache" or a "pack", "python", or "ahead": for others.
+    name: readable.  path: its text, which may be in memory.  flags: whether it may raise the flag of a call.
+    address: where its machine code begins.  python: the function itself, where nothing is compiled.
+    origin: "compiled" now, from the "cache" or a "pack", "python", or "ahead": for others.
     """
 
-    __slots__ = ("address", "origin", "path", "python")
+    __slots__ = ("address", "flags", "name", "origin", "path", "python")
 
     def __init__(self, path: str, address: int, origin: str, python: Callable[..., Any] | None = None) -> None:
         self.path, self.address, self.origin, self.python = path, address, origin, python
+        self.name, self.flags = "", False
 
 
 loaded: dict[str, Kernel] = {}  # by the name of the file
@@ -154,6 +156,7 @@ def load(name: str, text: str) -> Kernel:
             else:
                 _wanted.append((name, file, text))
                 found = Kernel(file, 0, "ahead")
+            found.name, found.flags = name, "flag[0] = " in text
             loaded[file] = found
         return found
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import remapped
+from minigrad.backends.limits import out_of_range
 from minigrad.core.dtype import DType, float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select
@@ -18,7 +20,7 @@ from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast
 from minigrad.ops.compare import where
 from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
-from minigrad.ops.indexing import index_add, index_select, out_of_range, watched, zeros_of
+from minigrad.ops.indexing import index_add, index_select, watched, zeros_of
 from minigrad.ops.joining import stack
 from minigrad.ops.lengths import norm
 from minigrad.ops.reduce import wide
@@ -53,7 +55,7 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
 def scaled_embedding(backend, out, x, index, share):
     """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
     launch = backend.prepare(Select(0), out, x, index)
-    return watched(scaled_embedding, backend, lambda a, i, _share, y: launch(a, i, y), x, index, 0)
+    return watched(scaled_embedding, backend, remapped(launch, (0, 1, 3), 4), x, index, 0)
 
 
 def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:

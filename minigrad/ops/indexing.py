@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend
+from minigrad.backends.launch import Launch, as_launch
+from minigrad.backends.limits import IndexLimits, bounds_of, out_of_range
 from minigrad.backends.registry import backend_of
-from minigrad.core.device import CPU
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType, int64
-from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, Select, SelectAdd, SelectPut
 from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
-from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.arithmetic import remainder
 from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
 from minigrad.ops.compare import eq, where
@@ -43,43 +44,23 @@ def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
 
-def watched(op: Callable[..., Any], backend: Backend, launch: Launch, x: Spec, index: Spec, dim: int) -> Launch:
-    """A launch over (x, index, ..., out) that raises where the backend's says that a position does not exist."""
-    size, label = x.shape[dim], op.op.label  # type: ignore[attr-defined]
+def watched(op: Callable[..., Any], backend: Backend, made: Any, x: Spec, index: Spec, dim: int) -> Launch:
+    """Return a launch over (x, index, ..., out) whose errors name the position that does not exist."""
+    names, size = op.op.operands, x.shape[dim]  # type: ignore[attr-defined]
+    launch = as_launch(made, len(names) + 1, op.op.name)  # type: ignore[attr-defined]
     if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):
-        bounds = bounds_of(backend, index)  # nothing is moved, so no kernel looks
-        launch = lambda *buffers: not all(-size <= k < size for k in bounds(buffers[1]))  # noqa: E731
-
-    def run(*buffers: Any) -> None:
-        if launch(*buffers):
-            low, high = bounds_of(backend, index)(buffers[1])
-            raise out_of_range(label, low if low < -size else high, x, dim)
-
-    return run
+        steps = Steps(backend, (), (x, index) + (x,) * (len(names) - 1))  # nothing is moved, so no kernel looks
+        check_within(steps, steps.operands[1], size)
+        launch = steps.launch
+    return launch.within(IndexLimits(backend, op.op.label, 1, index, x, dim))  # type: ignore[attr-defined]
 
 
-def bounds_of(backend: Backend, index: Spec) -> Callable[[Any], tuple[int, int]]:
-    """A look at the lowest and highest element of an index tensor's buffer."""
-    look = backend.prepare(Bounds(), Spec(Layout.contiguous((2,)), int64), index)
-
-    def bounds(buffer: Any) -> tuple[int, int]:
-        found = backend.allocate(2, int64, CPU)
-        look(buffer, found.buffer)
-        low, high = backend.to_host(found)[:2].tolist()
-        return low, high
-
-    return bounds
-
-
-def out_of_range(label: str, wrong: int, x: Spec, dim: int) -> IndexOutOfRange:
-    """The error for a position that does not exist, or that another thread has put right since."""
-    size = x.shape[dim]
-    what = f"index {wrong} is" if not -size <= wrong < size else "an index, changed by another thread meanwhile, was"
-    there = f"positions are {-size} to {size - 1}" if size else "it has no position"
-    return IndexOutOfRange(
-        f"{label}: {what} out of range for dim {dim} of size {size} of {x!r}; {there}",
-        op=label, index=wrong, dim=dim, size=size,
-    )  # fmt: skip
+def check_within(steps: Steps, index: Value, size: int) -> None:
+    """Add steps that end the launch where an index names a position that a dim of this size does not have."""
+    if index.layout.numel:
+        bounds = steps.work((2,), int64)
+        steps.ask(Bounds(), bounds, index)
+        steps.check(bounds, -size, size - 1)
 
 
 def _gather_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
@@ -218,18 +199,13 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
     Of equal positions the last slice stands.  Gradient: g without these slices for input, and g's slices for source,
     0 for one that does not stand.
     """
-    copy, put = backend.prepare(Copy(), out, input), backend.prepare(SelectPut(dim), out, index, source)
-    bounds, size, within = bounds_of(backend, index), input.shape[dim], input.layout == out.layout
-
-    def launch(first: Any, places: Any, values: Any, result: Any) -> bool:
-        # The result may be the input itself, so nothing is written where a position does not exist.
-        if not all(-size <= k < size for k in bounds(places)):
-            return True
-        if first is not result or not within:
-            copy(first, result)
-        return bool(put(places, values, result))
-
-    return watched(index_copy, backend, launch, input, index, dim)
+    steps = Steps(backend, (out,), (input, index, source))
+    (result,), (whole, places, slices) = steps.outs, steps.operands
+    # The result may be the input itself, so nothing is written where a position does not exist.
+    check_within(steps, places, input.shape[dim])
+    steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
+    steps.ask(SelectPut(dim), result, places, slices)
+    return watched(index_copy, backend, steps.launch, input, index, dim)
 
 
 def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend
+from minigrad.backends.launch import Launch, remapped
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
@@ -203,9 +204,9 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
         layout = layout.unsqueeze(-1)
     if not beta:
         product = backend.prepare(Product(alpha), result, left, right)
-        return lambda z, x, y, buffer: product(x, y, buffer)
+        return remapped(product, (1, 2, 3), 4)
     launch = backend.prepare(Product(alpha, beta), result, left, right, Spec(layout, c.dtype))
-    return lambda z, x, y, buffer: launch(x, y, z, buffer)
+    return remapped(launch, (1, 2, 0, 3), 4)
 
 
 @kernel(
@@ -310,7 +311,7 @@ def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = No
         result, left, right = as_matrices(out, input, matrix)
         return backend.prepare(Product(), result, left, right)
     launch = _added(backend, out, bias, input, matrix, 1, 1)
-    return lambda a, b, c, buffer: launch(c, a, b, buffer)
+    return remapped(launch, (2, 0, 1, 3), 4)
 
 
 def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor | None, size: int, flags: Flags) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
@@ -55,14 +56,11 @@ def put(backend, out, whole, part, *, size, stride, storage_offset):
 
     No two elements of the place are one.  Gradient: g with zeros in the place, and the place of g.
     """
-    place = Spec(out.layout.as_strided(size, stride, storage_offset), out.dtype)
-    copy, write = backend.prepare(Copy(), out, whole), backend.prepare(Copy(), place, part)
-
-    def launch(first: Any, second: Any, result: Any) -> None:
-        copy(first, result)
-        write(second, result)
-
-    return launch
+    steps = Steps(backend, (out,), (whole, part))
+    (result,), (first, second) = steps.outs, steps.operands
+    steps.ask(Copy(), result, first)
+    steps.ask(Copy(), result.seen(out.layout.as_strided(size, stride, storage_offset)), second)
+    return steps.launch
 
 
 Ops.put, Ops.look, Ops.clone = put.op, as_strided.op, clone.op  # type: ignore[attr-defined]

@@ -24,6 +24,7 @@ from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.errors import KernelError
 from minigrad.kernels import store
+from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode
 
 ROOT = Path(__file__).parent.parent.parent
@@ -49,6 +50,16 @@ def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
         return True
     send(helper, message)
     return True
+
+
+class Planned(Observer):
+    """Tells the helper of each plan that is about to be made."""
+
+    def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
+        tell(op, operands, params)
+
+
+_planned = Planned()
 
 
 def send(helper: Any, message: bytes) -> None:
@@ -93,6 +104,7 @@ def start() -> None:
             assert helper.stdin is not None
             os.set_blocking(helper.stdin.fileno(), False)
             _helper = helper
+            attach(_planned)
             for program in _announced:
                 send(helper, pickle.dumps((program, [], (), {})))
 
@@ -115,6 +127,7 @@ def dismiss() -> None:
     helper, _helper = _helper, None
     if helper is None:
         return
+    detach(_planned)
     with suppress(OSError):
         helper.stdin.close()
     with suppress(Exception):
@@ -126,6 +139,7 @@ def _after_fork_in_child() -> None:
     global _helper, _starting
     helper, _helper, _starting = _helper, None, threading.Lock()
     if helper is not None:
+        detach(_planned)
         with suppress(OSError):
             helper.stdin.close()
         helper.returncode = 0  # it is no child of this process

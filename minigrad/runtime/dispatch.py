@@ -18,11 +18,12 @@ from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
-from minigrad.runtime import journal, lanes
+from minigrad.runtime import ahead, journal, lanes  # noqa: F401  the first two attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import run_beside, run_into
 from minigrad.runtime.levels import Level, level_of
 from minigrad.runtime.noting import noted
+from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
@@ -50,7 +51,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
             level = level_of(op, operands)
             if level is not None:
                 return through(level, op, operands, params, out)
-            if settings.debugging and settings.debug:
+            if observed.called:
                 began = perf_counter()
             break
     if op.kind == "function":
@@ -60,7 +61,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
         plan.check(*operands)
     found = run(op, plan, operands) if out is None else write_result(op, plan, operands, out)
     if began is not None:
-        journal.note(op, operands, found, perf_counter() - began)
+        observed.call(op, operands, found, began)
     return found
 
 
@@ -92,7 +93,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     if len(operands) == 1:
         return run_one(op, plan, operands[0])
     storage = plan.make()
-    plan.launch(*[x.storage.buffer for x in operands], storage.buffer)
+    plan.run(*[x.storage.buffer for x in operands], storage.buffer)
     if mode.enabled:
         for x in operands:
             if x.storage.tracked:
@@ -103,7 +104,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 def run_one(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     """`run` for one operand and one result, without its loops."""
     storage = plan.make()
-    plan.launch(x.storage.buffer, storage.buffer)  # type: ignore[misc]
+    plan.run(x.storage.buffer, storage.buffer)
     if x.storage.tracked and mode.enabled:
         return result(storage, plan, record(op, plan, (x,), (storage,)))
     return result(storage, plan, None)
@@ -132,7 +133,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """A call of an op with several results; those that are no floats carry no gradient."""
     storages = tuple([make() for make in plan.makes])
-    plan.launch(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])  # type: ignore[misc]
+    plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
     node = None
     if mode.enabled and any(x.storage.tracked for x in operands):
         node = record(op, plan, operands, storages)

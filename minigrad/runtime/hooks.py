@@ -20,9 +20,8 @@ _numbers = itertools.count()
 
 
 class Walks:
-    """on: somebody wants to see the nodes of a walk one by one.  hooked: some node has had hooks of its own."""
+    """hooked: some node has had hooks of its own."""
 
-    on = False
     hooked = False
 
 
@@ -63,7 +62,7 @@ def add_hook(node: Any, k: int | str, hook: Hook) -> HookHandle:
     if node.hooks is None:
         node.hooks = {}
     if k in (BEFORE, AFTER):
-        walks.hooked = walks.on = True
+        walks.hooked = True
     return HookHandle(node.hooks.setdefault(k, {}), hook)
 
 

@@ -1,21 +1,19 @@
 """`inference_mode`: nothing is recorded, and what is computed stays out of graphs for good.
 
 Results made in such a block lie in storages of a class of their own, which have no version that a record could keep.
-They are made so by the plans of calls: while a block is open anywhere, every plan allocates through a function that
-looks whether its thread is in one.  Outside of such blocks nothing looks.
+An observer makes them so: while a block is open anywhere, it is told of every allocation and looks whether its thread
+is in a block.  Outside of such blocks nothing looks.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
-from minigrad.runtime import plans
+from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import F, Switched, decorated, end_one, mode
 
 
@@ -28,11 +26,7 @@ class _Blocks:
 _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
-class _Open:
-    count = 0
-
-
-_blocks, _open, _changing = _Blocks(), _Open(), threading.RLock()
+_blocks = _Blocks()
 _version: Any = vars(Storage)["version"]  # the slot
 
 
@@ -59,40 +53,15 @@ class InferenceStorage(Storage):
         return f"InferenceStorage({self.numel} x {self.dtype}, device={self.device})"
 
 
-class Marking:
-    """What stands for the allocating function of a plan while a block is open in some thread."""
+class Marking(Observer):
+    """Gives storages that are allocated in a block their class."""
 
-    __slots__ = ("plain",)
-
-    def __init__(self, plain: Callable[[], Storage]) -> None:
-        self.plain = plain
-
-    def __call__(self) -> Storage:
-        storage = self.plain()
+    def allocated(self, storage: Storage) -> None:
         if _blocks.depth:
             storage.__class__ = InferenceStorage
-        return storage
 
 
-def swap(plan: Any) -> None:
-    """Let a plan allocate as it should now."""
-    if plan.make is None:
-        return
-    plain = [make.plain if isinstance(make, Marking) else make for make in plan.makes]
-    plan.makes = tuple([Marking(make) for make in plain]) if _open.count else tuple(plain)
-    plan.make = plan.makes[0]
-
-
-def opened(change: int) -> None:
-    """One block more, or less; with the first and the last all plans change."""
-    with _changing:
-        before = _open.count
-        _open.count = before + change
-        if bool(before) != bool(_open.count):
-            plans.settle = swap if _open.count else None
-            for op in tuple(plans.planned):
-                for plan in tuple(op.plans.values()):
-                    swap(plan)
+_marking = Marking()
 
 
 class inference_mode:
@@ -117,7 +86,7 @@ class inference_mode:
 
     def __enter__(self) -> None:
         if self.on:
-            opened(1)
+            attach(_marking)
             self.begun.append(Switched(False))
             _blocks.depth += 1
 
@@ -126,7 +95,7 @@ class inference_mode:
     ) -> None:
         if self.on:
             end_one(self.begun, "inference_mode")
-            opened(-1)
+            detach(_marking)
             _blocks.depth -= 1
 
     def __call__(self, function: F) -> F:

@@ -6,14 +6,13 @@ it may be, and `rebasing.py` records it where something tracks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Launch
-from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
-from minigrad.runtime.noting import check_unsaved
+from minigrad.runtime.observers import observed
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.promises import launchable
@@ -48,17 +47,17 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
             if x.storage is storage and x.layout is layout:
                 same |= bit
             bit <<= 1
-    launch = plan.into.get((layout, out.dtype, out.device, same))
-    if launch is None:
-        launch = plan_into(op, plan, out, same)
+    run = plan.into.get((layout, out.dtype, out.device, same))
+    if run is None:
+        run = plan_into(op, plan, out, same)
     check_writable(op.label, out)
     write = None
     if tracked and mode.enabled:
         check_recordable(op.label, out, operands if op.differentiable else ())
         write = Recorder(op, plan, operands, out)
-    if settings.debugging and settings.debug:
-        check_unsaved(WRITES.get(op.name, op.label), storage)
-    launch(*[x.storage.buffer for x in operands], storage.buffer)
+    if observed.writing:
+        observed.write(WRITES.get(op.name, op.label), storage)
+    run(*[x.storage.buffer for x in operands], storage.buffer)
     storage.version += 1
     if write is not None and write.tracks:
         write.done()
@@ -117,8 +116,8 @@ def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
         )
 
 
-def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
-    """A launch of `plan` that writes into what exists; the last few are kept.
+def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., Any]:
+    """The function of a launch of `plan` that writes into what exists; the last few are kept.
 
     same: a bit mask of the operands that are `out` itself.
     Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
@@ -130,10 +129,14 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Launch:
             target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
         ]
         compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        launch = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
+        made: Any = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
     else:
-        launch = launchable(op, op.prepare(plan.backend, target, *plan.specs, **plan.params))  # type: ignore[misc]
-    if len(plan.into) >= INTO_LIMIT:
+        made = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
+    launch = launchable(op, made, 1 + len(plan.specs))
+    if len(plan.writes) >= INTO_LIMIT:
+        plan.writes.clear()
         plan.into.clear()
-    plan.into[out.layout, out.dtype, out.device, same] = launch
-    return launch
+    key = (out.layout, out.dtype, out.device, same)
+    plan.writes[key] = launch
+    plan.into[key] = run = observed.runner(plan, launch)
+    return run

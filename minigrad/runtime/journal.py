@@ -1,8 +1,8 @@
 """What ran, under `mg.debug()`: which results came of which tensors, also where no gradient can follow.
 
 The graph knows the recorded ops only, and only backwards.  Why a gradient did not arrive is written nowhere in it: a
-detach(), a block of no_grad, an op that gave integers.  While debug is on, no tensor is plain to the fast lanes, so
-every call takes the long road of `dispatch.apply`, which writes it down here.  An entry lives as long as its result, or
+detach(), a block of no_grad, an op that gave integers.  While debug is on, an observer is told of every call and writes
+it down here.  An entry lives as long as its result, or
 a result of that one, so the journal of a step goes with the step.  What a backward pass computes is not written down.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -18,10 +18,12 @@ import numpy as np
 
 from minigrad.config import followers, settings
 from minigrad.core.dtype import DType
+from minigrad.core.storage import Storage
 from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.noting import check_unsaved, hold
+from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode, user_line
-from minigrad.runtime.tensor import PLAIN, Tensor, host_array
-from minigrad.runtime.var import Var
+from minigrad.runtime.tensor import Tensor, host_array
 
 ENGINE = "minigrad.autodiff.engine"
 HANDING = ("minigrad.runtime.journal", "minigrad.face.python", "minigrad.face.interop")  # through which numbers leave
@@ -142,11 +144,37 @@ def asked_by() -> str:
     return next((name for name in callers() if not name.startswith("minigrad.runtime.")), "")
 
 
+class Debugging(Observer):
+    """What debug mode sees: calls for the journal, lines and saved memory of nodes, and writes that would change it.
+
+    It is attached while any thread or task debugs, and looks whether this one does.
+    """
+
+    attached = False
+
+    def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
+        if settings.debug:
+            note(op, operands, result, seconds)
+
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
+        if not settings.debug:
+            return None
+        hold(node)
+        return user_line()
+
+    def writing(self, name: str, storage: Storage) -> None:
+        if settings.debug:
+            check_unsaved(name, storage)
+
+
+_debugging = Debugging()
+
+
 def follow() -> None:
-    """Take the road on which calls are written down while debug is on in any thread, and the fast lanes else."""
-    PLAIN.clear()
-    if not settings.debugging:
-        PLAIN.update((Tensor, Var))
+    """Attach the observer while debug is on in any thread."""
+    if settings.debugging != _debugging.attached:
+        _debugging.attached = settings.debugging
+        (attach if settings.debugging else detach)(_debugging)
 
 
 followers.append(follow)

@@ -29,7 +29,7 @@ def call({parameters}):
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:
-        plan.launch({buffers}, storage.buffer)
+        plan.run({buffers}, storage.buffer)
     else:
         kernel({buffers}, storage.buffer, plan.numbers)
     node = None

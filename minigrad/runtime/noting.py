@@ -1,6 +1,6 @@
-"""Who looks at what is recorded: savers of values, the user's line, and under `mg.debug()` the watch on what was saved.
+"""Observers of what is recorded: savers of values, scopes, and under `mg.debug()` the watch on what was saved.
 
-A record calls `noted` when `settings.noting` says that somebody wants to see it, which is one look at a flag otherwise.
+A record calls `noted` when `settings.noting` says that an observer wants to see it: one look at a flag otherwise.
 Savers stand on a stack, one for each thread or task; the innermost owns what is saved.  Under `mg.debug()` it is known
 which nodes have saved what lies in a storage, so that a write can name them before it happens.  Without it a stale
 value is noticed at backward, by its version, and the line of the write is not known any more.
@@ -8,17 +8,16 @@ value is noticed at backward, by its version, and the line of the write is not k
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from minigrad.config import settings
 from minigrad.core.storage import Storage
 from minigrad.errors import StorageError
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.observers import Observer, attach, detach, observed
 from minigrad.runtime.recording import user_line
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -65,29 +64,41 @@ savers = _Savers()
 scopes = _Scopes()
 scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
-_counting = threading.Lock()
 # Weak on both sides: a Var outlives the nodes of every step that saved it.
 _holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weakref.WeakKeyDictionary()
 
 
-def watch(change: int) -> None:
-    """One more, or one less, that wants to see records."""
-    with _counting:
-        settings.watchers += change
+class Saving(Observer):
+    """Hands what a thread records to the innermost of its savers."""
+
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
+        if savers.stack:
+            savers.stack[-1].keep(node, operands)
+
+
+class Scoping(Observer):
+    """Keeps the scopes in which a node was recorded."""
+
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
+        if scopes.names:
+            scope_of[node] = scopes.names
+
+
+_saving, _scoping = Saving(), Scoping()
 
 
 def noted(node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
-    """Show a node that is complete to who wants to see it; gives the user's line, if that is wanted."""
-    debug = settings.debugging and settings.debug
-    if debug:
-        for value in node.saved or ():
-            _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
-    line = user_line() if debug or anomaly.on else None
-    if scopes.names:
-        scope_of[node] = scopes.names
-    if savers.stack:
-        savers.stack[-1].keep(node, operands)
+    """Show a node that is complete to the observers; gives the user's line, if one of them wants it."""
+    line = None
+    for tell in observed.recorded:
+        line = tell(node, operands) or line
     return line
+
+
+def hold(node: BackpropOp) -> None:
+    """Remember which memory a node has saved, for `check_unsaved`."""
+    for value in node.saved or ():
+        _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
 
 
 @contextmanager
@@ -95,13 +106,13 @@ def saving(saver: Saver | None) -> Iterator[None]:
     """A block in which this thread's savers are `saver` on top of those that are there; None: none at all."""
     before = savers.stack
     savers.stack = () if saver is None else (*before, saver)
-    watch(1)
+    attach(_saving)
     try:
         yield
     finally:
         # Blocks of generators end in any order: each takes out its own saver alone.
         savers.stack = before if saver is None else tuple([each for each in savers.stack if each is not saver])
-        watch(-1)
+        detach(_saving)
 
 
 @contextmanager
@@ -112,13 +123,13 @@ def scope(name: str) -> Iterator[None]:
     """
     here = _Name(name)
     scopes.names = (*scopes.names, here)
-    watch(1)
+    attach(_scoping)
     try:
         yield
     finally:
         # Blocks of generators end in any order: each takes out its own name alone.
         scopes.names = tuple([each for each in scopes.names if each is not here])
-        watch(-1)
+        detach(_scoping)
 
 
 def check_unsaved(name: str, storage: Storage) -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from minigrad.backends.base import Backend, Launch
@@ -17,26 +16,29 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
-from minigrad.runtime.promises import dtype_pair, launchable, result_specs
+from minigrad.runtime.observers import Observed
+from minigrad.runtime.promises import dtype_pair, launchable, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
 
 
 class CallPlan:
     """What a repeated call needs: the launch, the result's layout and dtype, the operands' specs.
 
-    launch is None for a view: the result shares the operand's storage.
+    launch: the record of what runs, with its requests; None for a view, whose result shares the operand's storage.
     outs: layout and dtype of each result; layout, dtype, numel and make are those of the first.
-    kernel, numbers: what the launch binds, if it is a `bind`; else None.
+    run: the launch as a function of the buffers of the operands and results, or None.
+    kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path; else None.
     check: looks at index values before anything is allocated, or None.
     params: the static arguments that the plan was made for.
-    make: allocates the result's storage, or None for a view; makes: those of all results.
+    make: allocates the result's storage, or None for a view; makes: those of all results; allocators: these without
+    observers.
     tracks: whether a result can carry a gradient: it is a float.
-    into: launches that write through other layouts, for out= and the in-place forms.
+    writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
     """
 
     __slots__ = (
-        "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "makes", "numbers",
-        "numel", "outs", "params", "source", "specs", "tracks",
+        "allocators", "backend", "check", "device", "dtype", "into", "kernel", "launch", "layout", "make", "makes",
+        "numbers", "numel", "outs", "params", "run", "source", "specs", "tracks", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -46,14 +48,21 @@ class CallPlan:
         self.source = device
         self.outs = (out, *more)
         self.layout, self.dtype, self.numel = out.layout, out.dtype, out.layout.numel
-        self.makes = () if launch is None else tuple(backend.maker(s.layout.numel, s.dtype, device) for s in self.outs)
+        self.allocators = tuple(backend.maker(s.layout.numel, s.dtype, device) for s in self.outs) if launch else ()
+        self.makes = self.allocators
         self.make: Any = self.makes[0] if self.makes else None
         self.tracks = any(each.dtype.is_float for each in self.outs)
-        self.kernel: Any = getattr(launch, "kernel", None)
-        self.numbers: Any = getattr(launch, "numbers", None)
+        self.run: Any = None if launch is None else launch.call
+        fast: tuple[Any, Any] = (None, None) if launch is None else launch.fast
+        self.kernel, self.numbers = fast
         self.params: dict[str, Any] = {}
         self.check: Any = None
-        self.into: dict[Any, Launch] = {}
+        self.into: dict[Any, Any] = {}
+        self.writes: dict[Any, Launch] = {}
+
+    def instrument(self, observed: Observed) -> None:
+        """Let observers see what the plan allocates and launches; with none it runs as it was made."""
+        observed.follow(self)
 
     def fact(self, name: str, op: Op, position: int) -> Any:
         """A static fact that a derivative rule asks for by keyword: in_shape, in_dtype, a_shape, y_shape ..."""
@@ -102,7 +111,8 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
         raise with_dtypes(error, specs) from None
     out = Spec(Layout.contiguous(shape), dtype)
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    launch = backend.prepare(Elementwise(op.scalar, compute), out, *expanded)  # type: ignore[arg-type]
+    made = backend.prepare(Elementwise(op.scalar, compute), out, *expanded)  # type: ignore[arg-type]
+    launch = launchable(op, made, 1 + len(specs))
     return CallPlan(backend, device, specs, launch, out)
 
 
@@ -122,11 +132,12 @@ def plan_kernel(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...
     outs = result_specs(op, dtypes, shapes)
     target = device if op.target is None else params[op.target]
     if target is device:
-        launch = launchable(op, op.prepare(backend, *outs, *specs, **params))  # type: ignore[misc]
+        launch = launchable(op, op.prepare(backend, *outs, *specs, **params), len(outs) + len(specs))  # type: ignore[misc]
     else:
         source, backend = backend, backend_of(target)
         hosted = tuple(map(source.sent, specs))
-        launch = launchable(op, op.prepare(backend, *outs, *map(backend.taken, hosted), **params))  # type: ignore[misc]
+        made = op.prepare(backend, *outs, *map(backend.taken, hosted), **params)  # type: ignore[misc]
+        launch = launchable(op, made, len(outs) + len(specs))
         launch = source.sending(backend.receiving(launch, hosted), specs)
     plan = CallPlan(backend, target, specs, launch, *outs)
     plan.source = device
@@ -138,19 +149,6 @@ def plan_write(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...]
     dtype = op.dtype_rule(op, specs, **params)  # type: ignore[misc]
     shape = op.shape_rule(op, *specs, **params)  # type: ignore[misc]
     return CallPlan(backend, device, specs, None, *result_specs(op, dtype, shape))
-
-
-def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:
-    """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
-    text = str(error)
-    if len(specs) > 1:
-        text = text.replace("shapes " + " and ".join(str(s.shape) for s in specs), " and ".join(map(repr, specs)))
-    else:
-        shape = re.escape(str(specs[0].shape))
-        text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
-        text = text if found else re.sub(shape, repr(specs[0]), text, count=1)
-    error.args = (text,)
-    return error
 
 
 PLANNERS = {"elementwise": plan_elementwise, "view": plan_view, "kernel": plan_kernel, "reduction": plan_kernel}

@@ -6,12 +6,11 @@ parameters as they were written.  What a plan was made from may change (`config.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from minigrad.config import listeners, settings
 from minigrad.core.op import Op
-from minigrad.runtime import ahead
+from minigrad.runtime.observers import instrument, observed
 from minigrad.runtime.operands import canonical, forget_numbers, keyed
 from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import Tensor
@@ -20,7 +19,6 @@ NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into what exists
 MANY = 8  # operands from which a key has one dtype and device for all, if that is so
 planned: set[Op] = set()  # the ops that have plans
-settle: Callable[[CallPlan], None] | None = None  # what changes a new plan before it is used: see `inference.py`
 
 
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
@@ -62,18 +60,28 @@ def plan_for(
     """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
     if params:
         params = canonical(op, operands, params)
-    told = ahead.tell(op, operands, params)
+    told = observed.planning
+    for tell in told:
+        tell(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
-    if not told:  # the first compile, which may have been in `make_plan`, starts the helper
-        ahead.tell(op, operands, params)
+    for tell in observed.planning:
+        if tell not in told:  # the first compile, which may have been in `make_plan`, attaches the helper
+            tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)
     op.plans[key] = plan
     planned.add(op)
-    if settle is not None:
-        settle(plan)
+    if observed.allocated or observed.launching:
+        plan.instrument(observed)
     return plan
+
+
+def instrument_plans() -> None:
+    """Let all plans follow a change of what observers want to see."""
+    for op in tuple(planned):
+        for plan in tuple(op.plans.values()):
+            plan.instrument(observed)
 
 
 def forget_plans() -> None:
@@ -84,3 +92,4 @@ def forget_plans() -> None:
 
 
 listeners.append(forget_plans)
+instrument.append(instrument_plans)

@@ -6,15 +6,17 @@ gave it; further on it would be an AttributeError of the engine, or memory that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import Launch, as_launch
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, MinigradError
 
 
 def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
@@ -44,11 +46,12 @@ def sizes(op: Op, shape: Any) -> tuple[int, ...]:
     return shape
 
 
-def launchable(op: Op, launch: Any) -> Any:
-    """The launch that an op's body gives.  Raises DeclarationError if it cannot be called."""
+def launchable(op: Op, launch: Any, arguments: int) -> Launch:
+    """Return the launch that an op's body gives, for so many buffers.  Raises DeclarationError if it cannot be
+    called."""
     if not callable(launch):
         raise broken(op, "its body", launch, "a launch, such as `return backend.prepare(request, out, x)`")
-    return launch
+    return as_launch(launch, arguments, op.name)
 
 
 def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
@@ -73,3 +76,16 @@ def broken(op: Op, what: str, given: Any, expected: str) -> DeclarationError:
     """The error for a promise that is not kept."""
     text = f"{op.label}: {what} gives {given!r}; expected {expected} (declared at {op.where})"
     return DeclarationError(text, op=op.label)
+
+
+def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:
+    """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
+    text = str(error)
+    if len(specs) > 1:
+        text = text.replace("shapes " + " and ".join(str(s.shape) for s in specs), " and ".join(map(repr, specs)))
+    else:
+        shape = re.escape(str(specs[0].shape))
+        text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
+        text = text if found else re.sub(shape, repr(specs[0]), text, count=1)
+    error.args = (text,)
+    return error

@@ -11,7 +11,6 @@ from typing import Any
 
 from minigrad.autodiff.engine import reachable
 from minigrad.errors import GradientError
-from minigrad.kernels.store import watch
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.rebasing import current
@@ -123,9 +122,8 @@ def kernel_text(node: BackpropOp) -> str:
 def kernel_files(op: Any, specs: list[tuple[Any, Any]], device: Any, params: dict[str, Any]) -> list[str]:
     """The generated modules that a call with these layouts and dtypes runs."""
     operands = tuple(Bare(layout, dtype, device) for layout, dtype in specs)
-    with watch() as files:
-        make_plan(op, operands, params)  # type: ignore[arg-type]
-    return list(dict.fromkeys(files))
+    launch = make_plan(op, operands, params).launch  # type: ignore[arg-type]
+    return [] if launch is None else list(launch.files)
 
 
 class Bare:

@@ -10,7 +10,7 @@ from points import leaf
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from minigrad.runtime import plans
+from minigrad.runtime.observers import observed
 
 
 def test_nothing_is_recorded_and_results_are_marked() -> None:
@@ -76,4 +76,4 @@ def test_plans_are_as_they_were_afterwards_and_new_ones_are_marked_too() -> None
         new = leaf(*[0.5] * 17).tanh()
         assert x.tanh().is_inference() and new.is_inference()
     assert [plan.make for plan in mg.schema["tanh"].plans.values()][: len(before)] == before
-    assert plans.settle is None and not leaf(*[0.5] * 17).tanh().is_inference()
+    assert not observed.allocated and not leaf(*[0.5] * 17).tanh().is_inference()

@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from backends import test_contract
+from launches import check_record, host_functions, launches_of, plans_of
+from op_support import arrays, operands
 from op_table import ROWS
 from ops import test_forward, test_gradients
+from selection import base_dtype
 from strided import arrange, blank
 
 import minigrad as mg
@@ -163,6 +166,16 @@ def test_what_lies_in_the_padding_of_a_convolution_is_left_out_even_next_to_infi
     out = blank(out[1].shape, f32)
     got = test_contract.on("toy", lambda b: b.prepare(request, out[1], *specs), out, operands)
     assert got.tolist() == np.full(out[1].shape, np.inf).tolist()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_launch_is_a_flat_list_of_the_four_requests(row):
+    given = operands(row, arrays(row), base_dtype(row), "toy")
+    for name, plan in plans_of(lambda: row.fn(*given)):
+        for launch in launches_of(plan):
+            check_record(name, launch, plan)
+            others = {"Copy"} if row.name == "transfer" else set()  # the device that a tensor goes to makes the copy
+            assert host_functions(launch) <= {"Elementwise", "Reduce", "Gather", "ScatterAdd"} | others, name
 
 
 def like_the_reference(request, out, *operands):

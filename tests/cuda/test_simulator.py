@@ -8,6 +8,7 @@ from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import Simulator, check_written
 from minigrad.backends.cuda.watched import Notice
 from minigrad.backends.cuda.words import Point, Words
+from minigrad.backends.launch import as_launch
 from minigrad.core.dtype import f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
@@ -197,7 +198,7 @@ def test_a_result_that_was_written_before_must_be_written_again(machine):
     out = machine.allocate(4, np.dtype(np.float32))
     machine.copy_to_device(out, np.ones(4, np.float32))
     with pytest.raises(Notice, match="was not written, at 0"):
-        machine.watched(lambda buffer: None, [spec])(out)
+        machine.watched(as_launch(lambda buffer: None, 1, "idle"), [spec])(out)
 
 
 def test_memory_that_nobody_has_written_is_not_read(machine):

@@ -59,7 +59,9 @@ def test_what_is_kept_and_let_go_is_said() -> None:
     x = mg.Var([1.0, 2.0], name="x")
     film = mg.viz.step((x.exp() * x).sum())
     product, exponential = film.frames[1:]
-    assert [name for name, _ in product.saved] == ["input", "other"] and product.freed == "input (64 B)", "x stays with its Var"
+    assert [name for name, _ in product.saved] == ["input", "other"] and product.freed == "input (64 B)", (
+        "x stays with its Var"
+    )
     assert exponential.freed == "y (64 B)"
     u = x * 2.0
     assert mg.viz.step((u * u).sum()).frames[1].freed == "input and other (64 B)", "one piece of memory"

@@ -13,9 +13,10 @@ from itertools import product
 from typing import Any
 
 from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import headed, kind_of, nothing
+from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
 from minigrad.backends.cpu.texts import tile_header, tile_size
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -66,7 +67,7 @@ class Conv(Matmul):
         self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         steps = Steps(self, (out,), (x, w, bias))
         z, a, b, c = in_registers(steps)
         taps = forward_taps(w.shape[2:], padding, dilation)
@@ -77,7 +78,7 @@ class Conv(Matmul):
         self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         steps = Steps(self, (out,), (y, w))
         if y.layout.numel == 0:
             steps.fill(steps.outs[0], 0)
@@ -103,7 +104,7 @@ class Conv(Matmul):
         self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         steps = Steps(self, (out,), (y, x))
         if y.layout.numel == 0:
             steps.fill(steps.outs[0], 0)
@@ -143,9 +144,9 @@ class Conv(Matmul):
         )  # fmt: skip
         panels = steps.work((groups * tall * mr * (k + (bias is not None)),), dtype)
         pack = self.kernel(write_pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
-        steps.then(pack, w, bias or w, panels, steps.numbers(headed(groups * tall, numbers)))
+        steps.then(pack, w, bias or w, panels, numbers=headed(groups * tall, numbers))
         tasks = blocks * -(-tall // high)
-        steps.then(kernel, x, panels, out, steps.numbers(headed(tasks, numbers)))
+        steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
 
     def _product_of_points(
         self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
@@ -183,8 +184,8 @@ class Conv(Matmul):
         kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
         kernel = self.kernel(write_correlate_weight, dtype, kind=kind)
         add = self.kernel(write_add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
-        steps.then(kernel, x, y, slabs, steps.numbers(headed(groups * chunks, numbers)))
-        steps.then(add, slabs, out, steps.numbers(headed(groups * c, numbers)))
+        steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
+        steps.then(add, slabs, out, numbers=headed(groups * c, numbers))
 
 
 # ---- values ---------------------------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import plan_elementwise
+from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
@@ -33,7 +34,7 @@ class Elementwise(Family):
     @serves(requests.Elementwise)
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         plan = plan_elementwise(out.layout, [a.layout for a in operands])
         dtypes = tuple(a.dtype for a in operands)
         same = tuple(k for k, a in enumerate(operands) if a is out)

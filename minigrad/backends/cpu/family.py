@@ -12,14 +12,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Executable, Launch, Step
 from minigrad.backends.parallel import guarded
 from minigrad.config import settings
 from minigrad.kernels.calling import Call, function
-from minigrad.kernels.store import forks_wait, watchers
+from minigrad.kernels.store import Kernel, forks_wait, watchers
 
 BRIEF = 1 << 15  # additions
+
+
+class NativeKernel(Executable):
+    """A compiled kernel of the CPU, and the function that calls it.
+
+    address: of its machine code, `kernel(first, last, table)`; 0 where kernels run as Python.
+    kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
+    """
+
+    __slots__ = ("address", "call", "kind")
+    takes_numbers = True
+
+    def __init__(self, kernel: Kernel, kind: str, call: Call) -> None:
+        super().__init__(kernel.name, kernel.path, kernel.flags)
+        self.address, self.kind, self.call = kernel.address, kind, call
+
+    def bound(self, numbers: Any) -> Call:
+        return self.call
 
 
 class Family(HostMemory):
@@ -29,50 +47,34 @@ class Family(HostMemory):
     """
 
     def __init__(self) -> None:
-        self.kernels: dict[Any, Any] = {}
+        self.kernels: dict[Any, NativeKernel] = {}
         self.compiled: dict[Any, Any] = {}
 
-    def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> Call:
-        """How to call the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
+    def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> NativeKernel:
+        """Return the kernel that `writer(*args)` writes; compiled once a process, loaded from disk if it can.
 
         kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
         """
         key = (writer, args, kind)
-        call: Any = self.kernels.get(key)
-        if call is None:
+        found = self.kernels.get(key)
+        if found is None:
             kernel = self.compiled.get((writer, args))
             if kernel is None:
                 with forks_wait():
                     kernel = self.compiled[writer, args] = writer(*args)
             call = function(kernel, kind)
             if kind == "shared":
-                call = guarded(call, lambda: self.kernel(writer, *args, kind="alone"))
-            self.kernels[key] = call
+                call = guarded(call, lambda: self.kernel(writer, *args, kind="alone").call)
+            found = self.kernels[key] = NativeKernel(kernel, kind, call)
         for seen in watchers:
-            seen.append(self.compiled[writer, args].path)
-        return call
+            seen.append(found.path)
+        return found
 
 
-def nothing(*buffers: Any) -> None:
-    """The launch of a loop without elements."""
-
-
-def bind(kernel: Callable[..., Any], numbers: NDArray[np.int64], operands: int) -> Launch:
-    """A launch with its numbers bound; written out by arity, because *args costs more than the call.
-
-    It tells what it binds, so that a lane can call the kernel without it.
-    """
-    launch: Any
-    if operands == 1:
-        launch = lambda a, out: kernel(a, out, numbers)  # noqa: E731
-    elif operands == 2:
-        launch = lambda a, b, out: kernel(a, b, out, numbers)  # noqa: E731
-    elif operands == 3:
-        launch = lambda a, b, c, out: kernel(a, b, c, out, numbers)  # noqa: E731
-    else:
-        launch = lambda *buffers: kernel(*buffers, numbers)  # noqa: E731
-    launch.kernel, launch.numbers = kernel, numbers
-    return launch
+def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, results: int = 1) -> Launch:
+    """Return a launch of one kernel on the buffers of a call, in their order."""
+    arguments = operands + results
+    return Launch(arguments, [Step(kernel, tuple(range(arguments)), numbers)])
 
 
 def kind_of(elements: int, tasks: int, cost: int = 1) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -31,14 +32,14 @@ class Filling(Family):
     def fill(self, out: Spec, a: Spec) -> Launch:
         layout = out.layout
         if layout.numel == 0:
-            return nothing
+            return NO_STEPS
         return self.prepare(requests.Copy(), out, Spec(a.layout.expand(layout.shape), a.dtype))
 
     @serves(requests.Arange)
     def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
         n = out.layout.numel
         if n == 0:
-            return nothing
+            return NO_STEPS
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
         chunk, chunks = pieces(n, CHUNK)
         kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n, chunks))
@@ -53,7 +54,7 @@ class Filling(Family):
         layout, dtype = out.layout, out.dtype
         n = layout.numel
         if n == 0:
-            return nothing
+            return NO_STEPS
         if not layout.is_contiguous:
             return through_dense(self, requests.Random(kind), out, state, limits)
         blocks = philox.blocks(kind, dtype, n)

@@ -13,9 +13,10 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import moving_header
+from minigrad.backends.launch import NO_POSITIONS, NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
@@ -40,10 +41,10 @@ class Indexing(Family):
     @serves(requests.Gather)
     def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         size, axis = a.layout.shape[dim], a.layout.strides[dim]
         if size == 0:
-            return nowhere
+            return NO_POSITIONS
         source = still(a.layout, out.shape, dim)
         dims, strides, offsets = walk([out.layout, source, index.layout])
         tasks, numbers = strips_of(dims, strides, offsets, size, axis)
@@ -63,7 +64,7 @@ class Indexing(Family):
         if index.layout.numel == 0:
             return self._copied(out, a, index, src).launch
         if out.layout.shape[dim] == 0:
-            return nowhere
+            return NO_POSITIONS
         walked = walked_by(index, out, src, dim)
         if inner(walked[1])[0] != 1:
             # Each line runs along the indexed dim on its own, which is nearer in memory.
@@ -78,9 +79,9 @@ class Indexing(Family):
     def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
         index = Spec(along(index.layout, src.shape, dim), index.dtype)
         if index.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         if out.layout.shape[dim] == 0:
-            return nowhere
+            return NO_POSITIONS
         return self._columns(Steps(self, (out,), (index, src)), dim, walked_by(index, out, src, dim), "put")
 
     def _lines(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int) -> Launch:
@@ -99,7 +100,7 @@ class Indexing(Family):
         run = Steps(self, (out,), (a, index, src)) if fresh else self._copied(out, a, index, src)
         x, i, y = run.operands
         (result,) = run.outs
-        run.then(kernel, x if fresh else result, y, i, result, run.numbers(headed(prod(dims), numbers)))
+        run.then(kernel, x if fresh else result, y, i, result, numbers=headed(prod(dims), numbers))
         return run.launch
 
     def _copied(self, out: Spec, a: Spec, index: Spec, src: Spec) -> Steps:
@@ -127,7 +128,7 @@ class Indexing(Family):
         way = "rows" if inner(strides) == (1, 1, 0) else "any"
         kind = kind_of(index.layout.numel, tasks)
         kernel = self.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, how, kind=kind)
-        run.then(kernel, y, i, result, run.numbers(headed(tasks, numbers)))
+        run.then(kernel, y, i, result, numbers=headed(tasks, numbers))
         return run.launch
 
     @serves(requests.PutBack)
@@ -141,7 +142,7 @@ class Indexing(Family):
                 steps.copy(result.seen(view), values)
             else:
                 kernel = self.kernel(write_view_add, out.dtype, kind=kind_of(g.layout.numel, units))
-                steps.then(kernel, values, result, steps.numbers(headed(units, numbers)))
+                steps.then(kernel, values, result, numbers=headed(units, numbers))
         return steps.launch
 
     @serves(requests.Bounds)
@@ -155,11 +156,6 @@ class Indexing(Family):
         )  # fmt: skip
         kernel = self.kernel(write_bounds, index.dtype, kind=kind_of(layout.numel, 1))
         return bind(kernel, headed(1, numbers), 1)
-
-
-def nowhere(*buffers: Any) -> bool:
-    """The launch where there are indices and the indexed dim has no place."""
-    return True
 
 
 def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:

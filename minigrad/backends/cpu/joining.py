@@ -10,8 +10,9 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.texts import moving_header
+from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import int64
 from minigrad.core.op import Spec
@@ -31,7 +32,7 @@ class Joining(Family):
         if not all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts)):
             return self.lower(requests.Join(dim), (out,), parts)
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         size = out.dtype.itemsize
         ends = [size * n for n in accumulate(prod(x.shape[dim:]) for x in parts)]
         whole = size * out.layout.numel
@@ -43,7 +44,7 @@ class Joining(Family):
         numbers = joining.JOIN.pack(
             chunk=chunk, whole=whole, row=ends[-1], ends=ends, offsets=offsets,
         )  # fmt: skip
-        return bind(kernel, headed(tasks, numbers), 0)
+        return bind(kernel, headed(tasks, numbers), len(parts))
 
 
 def write_join() -> Any:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import merge
@@ -30,7 +31,7 @@ class Masks(Family):
     @serves(requests.Locate)
     def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         parts = starts.layout.numel - 1
         kernel = self.kernel(write_masks, masks.places, kind=kind_for(mask, parts))
         return bind(kernel, headed(parts, stretches(mask, parts, out.layout.numel)), 2)

@@ -127,7 +127,7 @@ class Matmul(Family):
         tasks = p.batches * -(-size // high) * pieces
         kernel = self.kernel(write_vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
         sums = out if placed else steps.work((pieces * p.batches * size,), dtype)
-        steps.then(kernel, *((b, a) if row else (a, b)), sums, steps.numbers(headed(tasks, numbers)))
+        steps.then(kernel, *((b, a) if row else (a, b)), sums, numbers=headed(tasks, numbers))
         if not placed:
             self._add(steps, p, pieces, sums, c, out, factors)
 
@@ -140,7 +140,7 @@ class Matmul(Family):
             pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
             batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
         )  # fmt: skip
-        steps.then(kernel, sums, out if c is None else c, out, steps.numbers(headed(1, numbers)))
+        steps.then(kernel, sums, out if c is None else c, out, numbers=headed(1, numbers))
 
     @staticmethod
     def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
@@ -173,7 +173,7 @@ class Matmul(Family):
         tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
         kernel = self.kernel(write_multiply, dtype, kind=kind_of(work_of(p, dtype) // WORK, tasks))
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-        steps.then(kernel, a, b, out if c is None else c, sums, steps.numbers(headed(tasks, numbers)))
+        steps.then(kernel, a, b, out if c is None else c, sums, numbers=headed(tasks, numbers))
         if pieces > 1:
             self._add(steps, p, pieces, sums, c, out, factors)
 
@@ -181,7 +181,7 @@ class Matmul(Family):
         """The right operand in panels."""
         kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.room, panels.tasks))
         packed = steps.work((panels.room,), b.dtype)
-        steps.then(kernel, b, packed, steps.numbers(headed(panels.tasks, panels.numbers)))
+        steps.then(kernel, b, packed, numbers=headed(panels.tasks, panels.numbers))
         return packed
 
 

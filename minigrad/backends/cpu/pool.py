@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -45,7 +46,7 @@ class Pool(Family):
 
     def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout, rows=True)
         kernel = self.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind_for(x, out, window, numbers))
         return bind(kernel, numbers, 1)
@@ -54,7 +55,7 @@ class Pool(Family):
         self, out: Spec, places: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, dilation, out.layout)
         kind = kind_for(x, out, window, numbers)
         kernel = self.kernel(write, pool.max_pool_indices, (x.dtype,), out.dtype, int64, kind=kind)
@@ -64,7 +65,7 @@ class Pool(Family):
         self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         numbers = numbers_of(out.layout, x.layout, h.layout, window, stride, padding, dilation, out.layout)
         kind = kind_for(x, out, window, numbers)
         kernel = self.kernel(write, pool.max_pool_pick, (h.dtype, x.dtype), out.dtype, kind=kind)
@@ -74,7 +75,7 @@ class Pool(Family):
         self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         numbers = numbers_of(g.layout, x.layout, g.layout, window, stride, padding, dilation, out.layout)
         kind = kind_for(x, g, window, numbers)
         kernel = self.kernel(write, pool.max_pool_back, (g.dtype, x.dtype), out.dtype, kind=kind)
@@ -84,7 +85,7 @@ class Pool(Family):
         self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         ones = (1,) * len(window)
         numbers = numbers_of(out.layout, x.layout, None, window, stride, padding, ones, out.layout, rows=True)
         counts = reciprocals(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
@@ -94,7 +95,7 @@ class Pool(Family):
         self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         numbers = numbers_of(g.layout, out.layout, g.layout, window, stride, padding, (1,) * len(window), out.layout)
         counts = reciprocals(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
         return self._mean(pool.avg_pool_back, out, g, counts, numbers, kind_for(out, g, window, numbers))
@@ -107,7 +108,7 @@ class Pool(Family):
         steps = Steps(self, (out,), (a,))
         shares = steps.constant(counts, as_dtype(a.dtype.compute))
         kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
-        steps.then(kernel, *steps.operands, *steps.outs, shares, steps.numbers(numbers))
+        steps.then(kernel, *steps.operands, *steps.outs, shares, numbers=numbers)
         return steps.launch
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
 from minigrad.backends.cpu.texts import keep_macro, short_header
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.searching import Searching
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -36,7 +37,7 @@ class Reduction(Family, Searching):
     @serves(requests.Reduce)
     def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
         count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
         steps = Steps(self, (out,), (a,))
@@ -62,7 +63,7 @@ class Reduction(Family, Searching):
             room = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
             values.insert(1, out if plan.tasks == 1 else steps.work((room,), as_dtype(compute)))
         numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
-        steps.then(kernel, *values, steps.numbers(numbers))
+        steps.then(kernel, *values, numbers=numbers)
 
     def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         a = steps.operands[0]
@@ -72,11 +73,11 @@ class Reduction(Family, Searching):
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
         found = steps.work((plan.partial,), int64) if plan.partial else places
         # What is not asked for is not written: any memory stands for it.
-        steps.then(search, a, values or found, found, steps.numbers(headed(plan.tasks, plan.numbers(a.shape[dim]))))
+        steps.then(search, a, values or found, found, numbers=headed(plan.tasks, plan.numbers(a.shape[dim])))
         if plan.partial:
             kind = kind_of(plan.partial, 1, better.cost)
             choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)
-            steps.then(choose, a, found, values or places, places, steps.numbers(headed(1, choice)))
+            steps.then(choose, a, found, values or places, places, numbers=headed(1, choice))
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:

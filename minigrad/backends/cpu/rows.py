@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import bits, column_views, helper, stream_header
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float64
@@ -47,7 +48,7 @@ class Rows(Family):
     @serves(requests.MapRows)
     def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         n, dtypes = out.shape[dim], tuple(x.dtype for x in operands)
         if out.layout.strides[dim] != 1 and n > 1:
             return self._across(out, operands, fn, dim, value)
@@ -80,7 +81,7 @@ class Rows(Family):
         shape, dtype = operands[0].shape, outs[0].dtype
         n, number = shape[-1], prod(shape[:-1])
         if n == 0:
-            return nothing
+            return NO_STEPS
         made_of = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
         share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
         lines = [x.layout.offset for x in outs[made:]]
@@ -91,8 +92,8 @@ class Rows(Family):
         apart = share[1] > 1
         size = share[1] * n * len(fn.terms)
         work = steps.work((size,), as_dtype(dtype.compute)) if apart else steps.outs[0]
-        table = steps.numbers(headed(share[1], numbers, end=apart))
-        steps.then(kernel, *steps.operands, work, *steps.outs, table)
+        table = headed(share[1], numbers, end=apart)
+        steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
         return steps.launch
 
     @serves(requests.Pick)
@@ -105,8 +106,8 @@ class Rows(Family):
         steps = Steps(self, (out,), (x, target))
         apart = tasks > 1 and reduction != "none"
         work = steps.work((losses.numel + tasks,), float64) if apart else steps.outs[0]
-        table = steps.numbers(headed(tasks, numbers, end=apart))
-        steps.then(kernel, *steps.operands, work, *steps.outs, table)
+        table = headed(tasks, numbers, end=apart)
+        steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
         return steps.launch
 
     @serves(requests.PickBack)
@@ -114,14 +115,14 @@ class Rows(Family):
         self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         losses = without(out.layout, out.shape, len(out.shape) - 1)
         numbers, tasks, kind = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
         dtypes = (x.dtype, target.dtype, dy.dtype)
         kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
         slope, values, chosen = steps.operands
-        steps.then(kernel, values, chosen, slope, *steps.outs, steps.numbers(headed(tasks, numbers)))
+        steps.then(kernel, values, chosen, slope, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
 

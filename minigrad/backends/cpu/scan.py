@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of, nothing
+from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import column_views
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -42,7 +43,7 @@ class Scan(Family):
     @serves(requests.Scan)
     def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         chain = (fold.scalar, fold.combine, neutral_text(fold.identity, compute), compute)
         dtypes = tuple(x.dtype for x in operands)
         across, numbers, tasks, units = scan_numbers(
@@ -59,14 +60,14 @@ class Scan(Family):
         if units:
             work = steps.work((units,), as_dtype(compute))
             carry = self.kernel(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, kind=kind)
-            steps.then(carry, *steps.operands, work, steps.numbers(headed(units, numbers)))
-        steps.then(kernel, *steps.operands, work, *steps.outs, steps.numbers(headed(tasks, numbers)))
+            steps.then(carry, *steps.operands, work, numbers=headed(units, numbers))
+        steps.then(kernel, *steps.operands, work, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
     @serves(requests.RunningExtreme)
     def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
         if places.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         across, numbers, tasks, _ = scan_numbers(places, (a, values), dim, False)
         dense = all(x.layout.strides[dim] == 1 for x in (places, a, values))
         way = dense if across is None else across

@@ -44,7 +44,7 @@ class Sorting(Family, Ordering):
         template = sorting.first_few if some else sorting.order if a.dtype.itemsize <= 4 else sorting.order_wide
         kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
         # What is not asked for is not written: any memory stands for it.
-        steps.then(kernel, a, values or out, out, steps.numbers(headed(chunks, numbers)))
+        steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
 
 CALLED = {

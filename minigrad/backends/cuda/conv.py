@@ -13,11 +13,11 @@ from math import gcd, prod
 from typing import Any
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import nothing
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import Matmul
 from minigrad.backends.cuda.product import Ints, tile_for
 from minigrad.backends.cuda.tiles import Way, registers
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.layout import Layout
@@ -44,7 +44,7 @@ class Conv(Matmul):
         self, out: Spec, *operands: Spec, part: str, stride: Ints, padding: Ints, dilation: Ints, groups: int
     ) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         steps = Steps(self, (out,), operands)
         (z,), (first, second, *bias) = steps.outs, steps.operands
         if part == "output":

@@ -46,7 +46,7 @@ class Loaded:
 
     def __init__(self, program: Program, capability: tuple[int, int]) -> None:
         self.compiled = compiler.compiled(program, capability)
-        self.path = str(cache_folder() / "cuda" / program.file)
+        self.name, self.path = program.name, str(cache_folder() / "cuda" / program.file)
         self.code = ObjectCode.from_cubin(self.compiled.cubin, name=program.name)
         self.kernel = self.code.get_kernel(self.compiled.entry)
 

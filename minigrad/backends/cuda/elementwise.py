@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family
 from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, plan_elementwise, plan_turned
 from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.core import requests
 from minigrad.core.dtype import DType
@@ -34,9 +35,9 @@ class Elementwise(Family):
     """The preparer of elementwise loops."""
 
     @serves(requests.Elementwise)
-    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
+    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         sizes = [spec.dtype.itemsize for spec in (out, *operands)]
         dtypes = tuple(a.dtype for a in operands)
         if scalar in MOVES and (turned := plan_turned(out.layout, operands[0].layout, sizes)):

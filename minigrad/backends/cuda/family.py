@@ -9,15 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.backends.base import Launch
 from minigrad.backends.cuda.memory import Memory
-from minigrad.backends.cuda.runtime import THREADS, DeviceBuffer, Program, Runtime, Size, choose
-from minigrad.core.layout import Layout
+from minigrad.backends.cuda.runtime import THREADS, Program, Runtime, Size, choose
+from minigrad.backends.launch import Executable, Launch
 from minigrad.core.op import Spec
-from minigrad.core.requests import Copy, Request, SelectPut
+from minigrad.core.requests import Request, SelectPut
 from minigrad.kernels.store import watchers
 
 WAVES = 8  # blocks a multiprocessor: as many as it holds at once, and more would only be started later
+
+
+class GridKernel(Executable):
+    """A kernel that the runtime has loaded, on a grid of blocks."""
+
+    __slots__ = ("block", "grid", "kernel", "numbers", "runtime")
+    argument = "{}.address"
+
+    def __init__(self, runtime: Runtime, kernel: Any, grid: Size, block: Size, numbers: tuple[int, ...]) -> None:
+        super().__init__(kernel.name, kernel.path)
+        self.runtime, self.kernel, self.grid, self.block, self.numbers = runtime, kernel, grid, block, numbers
+
+    def bound(self, numbers: Any) -> Callable[..., Any]:
+        return self.runtime.launcher(self.kernel, self.grid, self.block, numbers)
 
 
 class Family(Memory):
@@ -35,13 +48,9 @@ class Family(Memory):
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         launch = super().prepare(request, outs, *operands)
-        results = outs if isinstance(outs, tuple) else (outs,)
         if isinstance(request, SelectPut):  # which leaves the rest of its result as it is
             return launch
-        launch = self.runtime.watched(launch, results)
-        if isinstance(request, Copy) and is_plain(results[0], operands[0]):
-            launch.plain = True  # type: ignore[attr-defined]
-        return launch
+        return self.runtime.watched(launch, outs if isinstance(outs, tuple) else (outs,))
 
     def kernel(self, writer: Callable[..., Program], *args: Any) -> Any:
         """What the runtime makes of the kernel that `writer(*args)` writes; once a process."""
@@ -56,23 +65,9 @@ class Family(Memory):
         """How many blocks for so many units of work, one a thread; the loops go on in strides of the grid."""
         return max(1, min(-(-units // threads), self.most))
 
-    def bind(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> Launch:
-        """A launch of one kernel on buffers, in their order."""
-        run = self.runtime.launcher(kernel, grid, block, numbers)
-
-        def launch(*buffers: DeviceBuffer) -> None:
-            run(*[buffer.address for buffer in buffers])
-
-        return launch
-
-
-def is_plain(out: Spec, a: Spec) -> bool:
-    """Whether a copy is one of bytes, from the beginning of a buffer to that of another."""
-    return a.dtype is out.dtype and a.layout is out.layout is Layout.contiguous(out.shape)
-
-
-def nothing(*buffers: Any) -> None:
-    """The launch of a loop without elements."""
+    def bind(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> GridKernel:
+        """Return one kernel on a grid, with its numbers."""
+        return GridKernel(self.runtime, kernel, grid, block, tuple(numbers))
 
 
 def line(blocks: int, threads: int = THREADS) -> tuple[Size, Size]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.steps import through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -26,14 +27,14 @@ class Filling(Family):
     """The preparers of creation functions."""
 
     @serves(requests.Fill)
-    def fill(self, out: Spec, a: Spec) -> Launch:
+    def fill(self, out: Spec, a: Spec) -> Loop:
         return self.prepare(requests.Copy(), out, Spec(a.layout.expand(out.layout.shape), a.dtype))
 
     @serves(requests.Arange)
-    def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
+    def arange(self, out: Spec, start: Spec, step: Spec) -> Loop:
         n = out.layout.numel
         if n == 0:
-            return nothing
+            return NO_STEPS
         kernel = self.kernel(write_arange, np.dtype(np.float64 if out.dtype.is_float else np.int64), out.dtype)
         numbers = filling.ARANGE.pack(
             n=n, offset=out.layout.offset, stride=out.layout.strides[0], start=start.layout.offset,
@@ -42,11 +43,11 @@ class Filling(Family):
         return self.bind(kernel, *line(self.blocks(n)), numbers)
 
     @serves(requests.Random)
-    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Launch:
+    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Loop:
         layout, dtype = out.layout, out.dtype
         n = layout.numel
         if n == 0:
-            return nothing
+            return NO_STEPS
         if not layout.is_contiguous:
             return through_dense(self, requests.Random(kind), out, state, limits)
         blocks = philox.blocks(kind, dtype, n)

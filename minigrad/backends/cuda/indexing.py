@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import line
 from minigrad.backends.cuda.grouping import KEYS, Grouping
 from minigrad.backends.cuda.loops import COUNT_32, PLACE_32, ROWS_OF_GRID, SHORT, WIDEST, block_of, divisors, width_of
 from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.launch import Loop
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
@@ -38,7 +39,7 @@ class Indexing(Grouping):
     """The preparers of gathers and additions by index."""
 
     @serves(requests.Gather)
-    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
+    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Loop:
         steps = Steps(self, (out,), (a, index))
         if out.layout.numel:
             flag = self.flag(steps)
@@ -47,11 +48,11 @@ class Indexing(Grouping):
             launch = self.rows_moved(layouts, a.dtype, index.dtype, size, step)
             launch = launch or self.moved(False, layouts, (a.dtype, index.dtype, a.dtype), size, step)
             steps.then(launch, *steps.operands, flag, *steps.outs)
-            steps.then(self.raised, flag)
+            steps.check(flag, 0, 0)
         return steps.launch
 
     @serves(requests.ScatterAdd)
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
         steps = Steps(self, (out,), (a, index, src))
         kept = as_dtype(out.dtype.compute) if out.dtype.is_float else out.dtype if out.dtype.itemsize > 2 else int32
         total = steps.outs[0] if kept is out.dtype else steps.work(out.shape, kept)
@@ -59,7 +60,7 @@ class Indexing(Grouping):
         if index.layout.numel:
             flag = self.flag(steps)
             self.add(steps, total, flag, dim, not settings.deterministic and out.dtype.itemsize > 2)
-            steps.then(self.raised, flag)
+            steps.check(flag, 0, 0)
         if total is not steps.outs[0]:
             steps.copy(steps.outs[0], total)
         return steps.launch
@@ -84,7 +85,7 @@ class Indexing(Grouping):
         steps.then(launch, src, index, flag, total)
 
     @serves(requests.SelectPut)
-    def select_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+    def select_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
         steps = Steps(self, (out,), (index, src))
         count, size, rank = src.layout.numel, out.shape[dim], len(out.shape)
         if count:
@@ -104,12 +105,12 @@ class Indexing(Grouping):
             kernel = self.kernel(write_select_put, index.dtype, src.dtype, rank)
             put = self.bind(kernel, *line(self.blocks(count)), numbers)
             steps.then(put, steps.operands[0], last, steps.operands[1], steps.outs[0])
-            steps.then(self.raised, flag)
+            steps.check(flag, 0, 0)
         return steps.launch
 
     def moved(
         self, adds: bool, layouts: Sequence[Layout], dtypes: tuple[DType, DType, DType], size: int, step: int
-    ) -> Launch:
+    ) -> Loop:
         """The launch of a loop over elements: layouts of the side with the index's places, of the other, which stands
         still along the dim, and of the index."""
         dims, strides, offsets = walk(layouts)
@@ -121,7 +122,7 @@ class Indexing(Grouping):
         )
         return self.bind(kernel, *line(self.blocks(count)), numbers)
 
-    def rows_moved(self, layouts: Sequence[Layout], dtype: DType, index: DType, size: int, step: int) -> Launch | None:
+    def rows_moved(self, layouts: Sequence[Layout], dtype: DType, index: DType, size: int, step: int) -> Loop | None:
         """The launch of a gather of rows, where there are such that neighbours are read by one load."""
         dims, strides, offsets = walk(layouts)
         if not dims or tuple(s[-1] for s in strides) != (1, 1, 0):
@@ -139,7 +140,7 @@ class Indexing(Grouping):
         grid = (self.blocks(-(-cols // width), block[0]), min(high, ROWS_OF_GRID), 1)
         return self.bind(kernel, grid, block, numbers)
 
-    def lines_added(self, total: Value, index: Value, src: Value, dim: int) -> Launch:
+    def lines_added(self, total: Value, index: Value, src: Value, dim: int) -> Loop:
         """The launch of additions by a thread a line."""
         specs = (total, src, index)
         dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
@@ -156,10 +157,6 @@ class Indexing(Grouping):
         flag = steps.work((1,), int32)
         steps.fill(flag, 0)
         return flag
-
-    def raised(self, flag: Any) -> bool:
-        """Whether a kernel has met an index out of range; waits for it."""
-        return bool(self.runtime.copy_to_host(flag)[0])
 
 
 def written(

@@ -12,9 +12,10 @@ from itertools import accumulate
 from math import gcd, prod
 
 from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.loops import COUNT_32, WIDEST, magic_of
 from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import int16, int32, int64, uint8
@@ -33,7 +34,7 @@ class Joining(Family):
     @serves(requests.Join)
     def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
         widths, starts = [prod(x.shape[dim:]) for x in parts], [x.layout.offset for x in parts]
         begins, size = [0, *accumulate(widths)], out.dtype.itemsize

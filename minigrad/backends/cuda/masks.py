@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.runtime import THREADS, Program
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
@@ -30,7 +31,7 @@ class Masks(Family):
     """The preparers of searches for what holds."""
 
     @serves(requests.Tally)
-    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
+    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:
         steps = Steps(self, (out,), (mask,))
         (mask_value,), (result,) = steps.operands, steps.outs
         counts = result if parts == 1 else steps.work(result.shape, int64)
@@ -42,9 +43,9 @@ class Masks(Family):
         return steps.launch
 
     @serves(requests.Locate)
-    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
+    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         parts = starts.layout.numel - 1
         rank, _, numbers = stretches(mask, parts, out)
         return self.bind(self.kernel(write_places, rank), *line(self.blocks(parts, 1)), numbers)

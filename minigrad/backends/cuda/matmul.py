@@ -17,11 +17,12 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cuda.blas import TYPES, gemm_of
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.product import Ints, Problem, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, wire
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
@@ -46,7 +47,7 @@ class Matmul(Family):
     @serves(requests.Product)
     def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         steps = Steps(self, (out,), (a, b) if c is None else (a, b, c))
         left, right, *added = steps.operands
         self.product(steps, steps.outs[0], left, right, (added[0] if added else None, alpha, beta))

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend
 from minigrad.backends.cuda.runtime import DeviceBuffer, Runtime
 from minigrad.backends.cuda.streams import LEGACY
 from minigrad.backends.dlpack import Foreign, capsule_of
+from minigrad.backends.launch import Launch, as_launch
 from minigrad.backends.pace import pace
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType, as_dtype
@@ -79,9 +80,9 @@ class Memory(Backend):
 
         def run(*buffers: Any) -> Any:
             *operands, out = buffers
-            return launch(*[self.bring(buffer, spec) for buffer, spec in zip(operands, specs, strict=True)], out)
+            return launch.call(*[self.bring(buffer, spec) for buffer, spec in zip(operands, specs, strict=True)], out)
 
-        return run
+        return as_launch(run, launch.arguments, "copy_to_host")
 
     def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
         """Operands come from the host; what is only copied comes to where it is to be."""
@@ -89,8 +90,9 @@ class Memory(Backend):
         def place(array: NDArray[Any], out: Any) -> None:
             self.runtime.copy_to_device(out, part_of(array, specs[0].layout), pace.waits)
 
-        if getattr(launch, "plain", False):
-            return place
+        arguments = launch.arguments
+        if is_plain_copy(launch):
+            return as_launch(place, arguments, "copy_to_device")
 
         def run(*buffers: Any) -> Any:
             *operands, out = buffers
@@ -100,9 +102,9 @@ class Memory(Backend):
                 buffer = self.runtime.allocate(part.size, part.dtype)
                 self.runtime.copy_to_device(buffer, part, pace.waits)
                 moved.append(buffer)
-            return launch(*moved, out)
+            return launch.call(*moved, out)
 
-        return run
+        return as_launch(run, arguments, "copy_to_device")
 
     def pinned(self, numel: int, dtype: DType) -> Storage:
         return Storage(self.runtime.pinned(numel * dtype.itemsize).view(dtype.storage), dtype, CPU)
@@ -180,6 +182,14 @@ class Memory(Backend):
         count = before // size + end - low
         buffer = self.runtime.adopt(owner, first - before, count, dtype.storage)
         return Storage(buffer, dtype, device), Layout.make(layout.shape, layout.strides, before // size - low)
+
+
+def is_plain_copy(launch: Launch) -> bool:
+    """Whether a launch copies bytes, from the beginning of a buffer to that of another."""
+    if len(launch.parts) != 1 or not isinstance(launch.parts[0].request, Copy):
+        return False
+    a, out = launch.parts[0].specs
+    return a.dtype is out.dtype and a.layout is out.layout is Layout.contiguous(out.shape)
 
 
 def scattered(layout: Layout) -> bool:

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
@@ -31,9 +32,9 @@ class Pool(Family):
     """The preparers of pooling."""
 
     @serves(requests.MaxPool)
-    def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
+    def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         dilated = max(windows["dilation"]) > 1
         if part == "values":
             (x,) = others
@@ -55,11 +56,9 @@ class Pool(Family):
         return steps.launch
 
     @serves(requests.AvgPool)
-    def average(
-        self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints
-    ) -> Launch:
+    def average(self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         back = part == "back"
         windows["dilation"] = (1,) * len(windows["window"])
         numbers = numbers_of(out, out if back else a, a if back else out, **windows)
@@ -69,7 +68,7 @@ class Pool(Family):
     def pooling(
         self, template: Template, operands: tuple[DType, ...], out: Spec, x: Spec, second: Spec | None,
         numbers: dict[str, Any], dilated: bool = False,
-    ) -> Launch:  # fmt: skip
+    ) -> Loop:  # fmt: skip
         """The launch of one of the loops; x is what `x_steps` are of, `second` what `y_steps`."""
         for name, spec in (("to", out), ("x", x), ("y", second or x)):
             numbers |= {name: spec.layout.offset, f"{name}_steps": five(spec.layout.strides, 0)}

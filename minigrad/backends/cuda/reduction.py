@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.folding import Share, plan_search, plan_spread
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.searching import Searching
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -39,9 +40,9 @@ class Reduction(Family, Searching):
     """The preparers of folds and of positions of extremes."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
+    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         count = prod(a.shape[d] for d in dims)
         if fold.combine is None:
             return self.one_after_another(out, a, fold, compute, dims, count)
@@ -67,7 +68,7 @@ class Reduction(Family, Searching):
 
     def one_after_another(
         self, out: Spec, a: Spec, fold: Fold, compute: np.dtype[Any], dims: Sequence[int], count: int
-    ) -> Launch:
+    ) -> Loop:
         """A fold whose elements come in their order."""
         kept = kept_axes(out.layout, a.layout, dims)
         folded = axes([a.layout], list(dims), flip=False, sort=False)
@@ -79,7 +80,7 @@ class Reduction(Family, Searching):
         )  # fmt: skip
         return self.bind(kernel, *line(self.blocks(out.layout.numel)), numbers)
 
-    def cut(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Launch:
+    def cut(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop:
         """The launch of a kernel on a grid of groups and pieces."""
         blocks = self.blocks(share.values["outputs"], share.groups)
         return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family
 from minigrad.backends.cuda.folding import BLOCKS, group_of, power_above
 from minigrad.backends.cuda.rowtexts import WIDEST, Form, Lines, joins_text
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
 from minigrad.backends.cuda.texts import group_words
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import EQUAL, QUOTIENT, SUM, UNLESS
 from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core import requests
@@ -46,9 +47,9 @@ class Rows(Family):
     """The preparers of softmax, normalisation and their like."""
 
     @serves(requests.MapRows)
-    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
+    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         form, block, numbers, number = plan_rows(fn, out, operands, dim, value)
         dtypes = tuple(x.dtype for x in operands)
         kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, len(operands)))
@@ -56,7 +57,7 @@ class Rows(Family):
         return self.bind(kernel, (self.blocks(number, groups), 1, 1), block, numbers)
 
     @serves(requests.SumColumns)
-    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
+    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Loop:
         count, made = len(specs) - len(fn.operands), fn.result is not None
         outs, operands = specs[:count], specs[count:]
         shape, dtype = operands[0].shape, outs[0].dtype
@@ -82,10 +83,10 @@ class Rows(Family):
         return steps.launch
 
     @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
+    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Loop:
         number, each = prod(target.shape), reduction == "none"
         if not number:
-            return nothing if each else self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target))
+            return NO_STEPS if each else self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target))
         losses = out.layout if each else Layout.contiguous(target.shape)
         form, block, numbers = plan_pick(fn, losses, 0, out.dtype, x, (target.layout,), ignore)
         rank = rank_of(numbers, 2)
@@ -109,9 +110,9 @@ class Rows(Family):
     @serves(requests.PickBack)
     def pick_backward(
         self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
-    ) -> Launch:
+    ) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         steps, shape = Steps(self, (out,), (dy, x, target)), target.shape
         slope, values, chosen = steps.operands
         share = steps.work((1,), as_dtype(out.dtype.compute))

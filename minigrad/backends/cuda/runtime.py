@@ -202,7 +202,8 @@ class Runtime(ABC):
 
     @abstractmethod
     def load(self, program: Program) -> Any:
-        """What `launcher` takes for a kernel.  It has a `path`, where `kernels.store.source` finds its text."""
+        """What `launcher` takes for a kernel.  It has a `name` and a `path`, where `kernels.store.source` finds its
+        text."""
 
     @abstractmethod
     def launcher(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line, nothing
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import Family, line
 from minigrad.backends.cuda.folding import power_above
 from minigrad.backends.cuda.reduction import write_spread
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.cuda.texts import parsed, wire
+from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -44,9 +45,9 @@ class Scan(Family):
     """The preparers of scans and of running extremes."""
 
     @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
+    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Loop:
         if out.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
         dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
         steps, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
@@ -75,9 +76,9 @@ class Scan(Family):
         return launches.launch
 
     @serves(requests.RunningExtreme)
-    def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+    def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
         if places.layout.numel == 0:
-            return nothing
+            return NO_STEPS
         specs, n = (places, a, values), places.shape[dim]
         dims, strides, offsets = walk([without(x.layout, places.shape, dim) for x in specs])
         groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
@@ -88,7 +89,7 @@ class Scan(Family):
         return self.bind(kernel, (self.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
 
     @serves(requests.ArgScan)
-    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
         steps = Steps(self, (out,), (a,))
         values = steps.work(a.shape, a.dtype)
         both = self.running_extreme(values.spec, out, a, better=better, dim=dim)

@@ -166,12 +166,8 @@ def ordered(backend: Backend, request: Ordered, outs: Specs, operands: Specs) ->
 
 def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -> Launch:
     """A launch over (a, values, places) that finds places and reads `a` there."""
-    values, places = outs
-    find = backend.prepare(search, places, a)
-    read = backend.prepare(Gather(dim), values, a, places)
-
-    def launch(x: Any, result: Any, where: Any) -> None:
-        find(x, where)
-        read(x, where, result)
-
-    return launch
+    steps = Steps(backend, outs, (a,))
+    (values, places), (x,) = steps.outs, steps.operands
+    steps.ask(search, places, x)
+    steps.ask(Gather(dim), values, x, places)
+    return steps.launch

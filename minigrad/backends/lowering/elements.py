@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
@@ -29,20 +27,15 @@ def copy(backend: Backend, request: Copy, outs: Specs, operands: Specs) -> Launc
 @lowers(Join)
 def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launch:
     """Each operand is copied to its place."""
-    (out,) = outs
-    launches, start = [], 0
-    for part in operands:
+    steps, start = Steps(backend, outs, operands), 0
+    (out,) = steps.outs
+    for part in steps.operands:
         length = part.shape[request.dim]
-        place = Spec(out.layout.narrow(request.dim, start, length), out.dtype)
-        launches.append(backend.prepare(Copy(), place, part) if place.layout.numel else None)
+        place = out.at(request.dim, start, length)
+        if place.layout.numel:
+            steps.ask(Copy(), place, part)
         start += length
-
-    def launch(*buffers: Any) -> None:
-        for move, buffer in zip(launches, buffers, strict=False):
-            if move is not None:
-                move(buffer, buffers[-1])
-
-    return launch
+    return steps.launch
 
 
 @lowers(Fill)

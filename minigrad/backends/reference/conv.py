@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Ints, Launch, serves
+from minigrad.backends.base import Ints, serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import Buffer, collect, quiet, write, write_integers
 from minigrad.core import requests
 from minigrad.core.op import Spec
@@ -44,12 +45,12 @@ class Conv(HostMemory):
     """The preparers of convolution."""
 
     @serves(requests.Convolve)
-    def convolve(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+    def convolve(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Loop:
         return PARTS[part](self, out, *operands, **numbers)
 
     def conv(
         self, out: Spec, x: Spec, w: Spec, bias: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
+    ) -> Loop:
         def sums(a: list[Any], b: list[Any], c: list[Any]) -> list[Any]:
             area = math.prod(out.shape[2:])
             totals = [c[i // area % len(c)] for i in range(out.layout.numel)]
@@ -59,9 +60,7 @@ class Conv(HostMemory):
 
         return folded(out, (x, w, bias), sums)
 
-    def conv_input(
-        self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
+    def conv_input(self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Loop:
         def sums(a: list[Any], b: list[Any]) -> list[Any]:
             totals: list[Any] = [0] * out.layout.numel
             for i, j, k in triples(y.shape, out.shape, w.shape, stride, padding, dilation, groups):
@@ -72,7 +71,7 @@ class Conv(HostMemory):
 
     def conv_weight(
         self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
+    ) -> Loop:
         def sums(a: list[Any], b: list[Any]) -> list[Any]:
             totals: list[Any] = [0] * out.layout.numel
             for i, j, k in triples(y.shape, x.shape, out.shape, stride, padding, dilation, groups):
@@ -82,7 +81,7 @@ class Conv(HostMemory):
         return folded(out, (y, x), sums)
 
 
-def folded(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Launch:
+def folded(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
     """A launch that gives `sums` the operands as Python's own numbers, and rounds or wraps what it returns once."""
     compute = out.dtype.compute
 
@@ -96,4 +95,4 @@ def folded(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Launch:
     return quiet(launch)
 
 
-PARTS: dict[str, Callable[..., Launch]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}
+PARTS: dict[str, Callable[..., Loop]] = {"output": Conv.conv, "input": Conv.conv_input, "weight": Conv.conv_weight}

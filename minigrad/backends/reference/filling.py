@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import Buffer, places, quiet, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
@@ -20,14 +21,14 @@ class Filling(HostMemory):
     """The preparers of constants, ranges and random numbers."""
 
     @serves(requests.Fill)
-    def fill(self, out: Spec, a: Spec) -> Launch:
+    def fill(self, out: Spec, a: Spec) -> Loop:
         def launch(x: Buffer, z: Buffer) -> None:
             z[places(out.layout)] = x[a.layout.offset]
 
         return launch
 
     @serves(requests.Arange)
-    def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
+    def arange(self, out: Spec, start: Spec, step: Spec) -> Loop:
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
         number = compute_type(compute)
 
@@ -38,7 +39,7 @@ class Filling(HostMemory):
         return quiet(launch)
 
     @serves(requests.Random)
-    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Launch:
+    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Loop:
         dtype, n = out.dtype, out.layout.numel
         values, per = philox.value_function(kind, dtype), philox.per_block(kind, dtype)
         compute = int64.compute if kind == "integer" else dtype.compute

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
 from minigrad.core import requests
@@ -22,7 +23,7 @@ class Folding(HostMemory):
     """The preparers of folds and searches."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
+    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
         """Every fold in the order of its elements, whatever else it would allow."""
         f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
         number = compute_type(compute)
@@ -38,7 +39,7 @@ class Folding(HostMemory):
         return quiet(launch)
 
     @serves(requests.ArgReduce)
-    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+    def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
         compute = a.dtype.compute
         f = python_function(better, compute)
         # A layout whose offsets are the index along `dim`.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, places, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
@@ -17,7 +18,7 @@ class Indexing(HostMemory):
     """The preparers of gathers, scatters and index checks."""
 
     @serves(requests.Gather)
-    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
+    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Loop:
         def launch(x: Buffer, i: Buffer, z: Buffer) -> bool:
             chosen = picked(a.layout, index, i, dim)
             if chosen is None:
@@ -28,7 +29,7 @@ class Indexing(HostMemory):
         return launch
 
     @serves(requests.ScatterAdd)
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
         compute = out.dtype.compute
         number, row_major = compute_type(compute), Layout.contiguous(out.shape)
 
@@ -45,15 +46,15 @@ class Indexing(HostMemory):
         return quiet(launch)
 
     @serves(requests.Select)
-    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
+    def index_select(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Loop:
         return self.gather(out, a, Spec(along(index.layout, out.shape, dim), index.dtype), dim=dim)
 
     @serves(requests.SelectAdd)
-    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+    def index_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
         return self.scatter_add(out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src, dim=dim)
 
     @serves(requests.SelectPut)
-    def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
+    def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
         spread = Spec(along(index.layout, src.shape, dim), index.dtype)
 
         def launch(i: Buffer, s: Buffer, z: Buffer) -> bool:
@@ -67,7 +68,7 @@ class Indexing(HostMemory):
         return launch
 
     @serves(requests.PutBack)
-    def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:
+    def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Loop:
         compute = out.dtype.compute
         number = compute_type(compute)
 
@@ -80,7 +81,7 @@ class Indexing(HostMemory):
         return quiet(launch)
 
     @serves(requests.Bounds)
-    def index_bounds(self, out: Spec, index: Spec) -> Launch:
+    def index_bounds(self, out: Spec, index: Spec) -> Loop:
         def look(buffer: Buffer, result: Buffer) -> None:
             chosen = [int(i) for i in read(buffer, index, INT64)]
             # Of nothing, an empty range that is inside every dim.

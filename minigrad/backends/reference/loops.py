@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import Buffer, places, quiet, read, write
 from minigrad.backends.reference.scalars import python_function
 from minigrad.core import requests
@@ -23,7 +24,7 @@ class Loops(HostMemory):
     """The preparers of elementwise loops and copies."""
 
     @serves(requests.Elementwise)
-    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
+    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
         f = python_function(scalar, compute)
 
         def launch(*buffers: Buffer) -> None:
@@ -33,7 +34,7 @@ class Loops(HostMemory):
         return quiet(launch)
 
     @serves(requests.Copy)
-    def copy(self, out: Spec, a: Spec) -> Launch:
+    def copy(self, out: Spec, a: Spec) -> Loop:
         def launch(x: Buffer, z: Buffer) -> None:
             z[places(out.layout)] = cast_array(to_logical(x, a.dtype)[places(a.layout)], out.dtype)
 

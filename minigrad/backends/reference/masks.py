@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, read, write
 from minigrad.core import requests
 from minigrad.core.op import Spec
@@ -13,7 +14,7 @@ class Masks(HostMemory):
     """The preparers of searches for what holds."""
 
     @serves(requests.Tally)
-    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
+    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:
         n = mask.layout.numel
         length = -(-n // parts)
 
@@ -25,7 +26,7 @@ class Masks(HostMemory):
         return launch
 
     @serves(requests.Locate)
-    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
+    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Loop:
         def launch(buffer: Buffer, _starts: Buffer, z: Buffer) -> None:
             found = [i for i, value in enumerate(read(buffer, mask, mask.dtype.compute)) if value]
             write(z, out, found, INT64)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Ints, Launch, serves
+from minigrad.backends.base import Ints, serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.conv import index
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
@@ -46,14 +47,14 @@ class Pool(HostMemory):
     """The preparers of pooling."""
 
     @serves(requests.MaxPool)
-    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Any) -> Launch:
+    def largest(self, out: Spec, *others: Spec, part: str, **numbers: Any) -> Loop:
         return MAX_PARTS[part](self, out, *others, **numbers)
 
     @serves(requests.AvgPool)
-    def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Launch:
+    def average(self, out: Spec, *operands: Spec, part: str, **numbers: Any) -> Loop:
         return AVG_PARTS[part](self, out, *operands, **numbers)
 
-    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Launch:
+    def max_pool(self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Loop:
         compute = x.dtype.compute
         lowest = compute_type(compute)(x.dtype.lowest)
 
@@ -66,7 +67,7 @@ class Pool(HostMemory):
 
     def max_pool_indices(
         self, out: Spec, at: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Launch:
+    ) -> Loop:
         area, compute = int(np.prod(x.shape[2:])), x.dtype.compute
         lowest = compute_type(compute)(x.dtype.lowest)
 
@@ -80,7 +81,7 @@ class Pool(HostMemory):
 
     def max_pool_pick(
         self, out: Spec, h: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Launch:
+    ) -> Loop:
         compute = out.dtype.compute
         zero = compute_type(compute)(0)
 
@@ -93,7 +94,7 @@ class Pool(HostMemory):
 
     def max_pool_back(
         self, out: Spec, g: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-    ) -> Launch:
+    ) -> Loop:
         compute = out.dtype.compute
         number = compute_type(compute)
 
@@ -109,7 +110,7 @@ class Pool(HostMemory):
 
     def avg_pool(
         self, out: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
-    ) -> Launch:
+    ) -> Loop:
         cells = list(windows(out.shape, x.shape, window, stride, padding, (1,) * len(window)))
         counts = divisors(out.shape, x.shape, window, stride, padding, pad_counts, divisor)
 
@@ -122,7 +123,7 @@ class Pool(HostMemory):
 
     def avg_pool_back(
         self, out: Spec, g: Spec, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
-    ) -> Launch:
+    ) -> Loop:
         cells = list(windows(g.shape, out.shape, window, stride, padding, (1,) * len(window)))
         counts = divisors(g.shape, out.shape, window, stride, padding, pad_counts, divisor)
 
@@ -155,7 +156,7 @@ def divisors(
     return counts * (outputs[0] * outputs[1])
 
 
-MAX_PARTS: dict[str, Callable[..., Launch]] = {
+MAX_PARTS: dict[str, Callable[..., Loop]] = {
     "values": Pool.max_pool, "places": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
 }  # fmt: skip
-AVG_PARTS: dict[str, Callable[..., Launch]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}
+AVG_PARTS: dict[str, Callable[..., Loop]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import Buffer, collect, quiet, write, write_integers
 from minigrad.core import requests
 from minigrad.core.op import Spec
@@ -17,7 +18,7 @@ class Products(HostMemory):
     """The preparer of matrix products."""
 
     @serves(requests.Product)
-    def product(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
+    def product(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Loop:
         """Python's own numbers: floats sum in float64 and round once, integers are exact and wrap once."""
         compute = out.dtype.compute
         *_, m, n = out.shape

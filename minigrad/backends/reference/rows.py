@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type, python_function
 from minigrad.core import requests
@@ -66,7 +67,7 @@ class Rows(HostMemory):
     """The preparers of softmax, normalisation and their like."""
 
     @serves(requests.MapRows)
-    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
+    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Loop:
         compute = out.dtype.compute
         find, result = totals_of(fn, compute, value), named_arguments(fn.result, fn, compute)
 
@@ -82,7 +83,7 @@ class Rows(HostMemory):
         return quiet(launch)
 
     @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
+    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Loop:
         compute, n = out.dtype.compute, x.shape[-1]
         find, result = totals_of(fn, compute, 0.0), named_arguments(fn.result, fn, compute)
         number = compute_type(compute)
@@ -104,7 +105,7 @@ class Rows(HostMemory):
     @serves(requests.PickBack)
     def pick_backward(
         self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
-    ) -> Launch:
+    ) -> Loop:
         compute, n = out.dtype.compute, x.shape[-1]
         find, result = totals_of(fn, compute, 0.0), named_arguments(fn.result, fn, compute)
         number = compute_type(compute)
@@ -129,7 +130,7 @@ class Rows(HostMemory):
         return quiet(launch)
 
     @serves(requests.SumColumns)
-    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
+    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Loop:
         made, count = fn.result is not None, len(specs) - len(fn.operands)
         outs, operands = specs[:count], specs[count:]
         compute, shape = outs[0].dtype.compute, operands[0].shape

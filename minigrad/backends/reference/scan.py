@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.rows import rows_of
 from minigrad.backends.reference.scalars import first_accumulator, python_function
@@ -20,7 +21,7 @@ class Scan(HostMemory):
     """The preparers of scans and of running extremes."""
 
     @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
+    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Loop:
         f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
 
         def launch(*buffers: Buffer) -> None:
@@ -35,7 +36,7 @@ class Scan(HostMemory):
         return quiet(launch)
 
     @serves(requests.ArgScan)
-    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+    def argscan(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
         compute = a.dtype.compute
         f = python_function(better, compute)
 

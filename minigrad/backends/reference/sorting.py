@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
+from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.rows import rows_of
 from minigrad.core import requests
@@ -16,7 +17,7 @@ class Sorting(HostMemory):
     """The preparers of orders."""
 
     @serves(requests.Sort)
-    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+    def argsort(self, out: Spec, a: Spec, *, dim: int, descending: bool) -> Loop:
         def launch(buffer: Buffer, z: Buffer) -> None:
             elements = read(buffer, a, a.dtype.compute)
 

@@ -1,0 +1,315 @@
+"""What does one launch do?  A record of its steps, the memory between them and its index checks, and their callable.
+
+A slot is the number of a buffer: first come the operands of the call, then its results, then temporaries.  A step is a
+kernel with the slots and the numbers that it receives.  Eager mode calls `Launch.call`, which is written out from the
+record once; a recorder, a fused program, the graph of a device or a picture reads the record instead.  `steps.py`
+builds records of several steps, `base.py` makes one of whatever a backend returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from minigrad.backends.limits import IndexLimits
+from minigrad.core.dtype import DType
+from minigrad.core.op import Spec
+from minigrad.core.storage import Storage
+
+Slots = tuple[int, ...]
+
+
+class Executable:
+    """A kernel as a step runs it.
+
+    name: for a reader.  path: the file of its text, or "".  flags: whether a true result means that an index was out
+    of range.  argument: how the call passes a buffer.  takes_numbers: whether the numbers follow the buffers; else
+    `bound` fixes them.  numbers: those of its steps that are given no others.
+    """
+
+    __slots__ = ("flags", "name", "path")
+    argument = "{}"
+    takes_numbers = False
+    numbers: Any = None
+
+    def __init__(self, name: str, path: str = "", flags: bool = False) -> None:
+        self.name, self.path, self.flags = name, path, flags
+
+    def bound(self, numbers: Any) -> Callable[..., Any]:
+        """Return the function that runs the kernel."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class HostFunction(Executable):
+    """A Python function that runs on the host: the loop of a device that is written in Python, or a check."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, name: str, function: Callable[..., Any], flags: bool = True) -> None:
+        super().__init__(name, flags=flags)
+        self.function = function
+
+    def bound(self, numbers: Any) -> Callable[..., Any]:
+        return self.function
+
+
+class Scratch(NamedTuple):
+    """Memory for a part of one launch: its size, and the function that allocates it."""
+
+    numel: int
+    dtype: DType
+    make: Callable[[], Any]
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel * self.dtype.itemsize
+
+
+class Constant(NamedTuple):
+    """Memory that every call reads."""
+
+    storage: Storage
+
+
+class Step(NamedTuple):
+    """One kernel, the slots of its buffers and its numbers.
+
+    unless_same: two slots; the step is left out of a call in which they are one buffer.
+    """
+
+    kernel: Executable
+    slots: Slots
+    numbers: Any = None
+    unless_same: tuple[int, int] | None = None
+
+
+class Flag(NamedTuple):
+    """An index check on the host: after `after` steps the first `length` integers in a temporary must lie in
+    [low, high]; otherwise the launch ends there."""
+
+    slot: int
+    after: int
+    length: int
+    low: int
+    high: int
+    to_host: Callable[[Any], Any]
+
+    def raised(self, storage: Any) -> bool:
+        """Return whether a number is outside."""
+        return any(not self.low <= k <= self.high for k in self.to_host(storage)[: self.length].tolist())
+
+
+class Part(NamedTuple):
+    """A request that a launch serves: the slots of its operands and then its results, and what these look like."""
+
+    request: Any
+    slots: Slots
+    specs: tuple[Spec, ...]
+
+
+class Launch:
+    """A record of steps, and their callable.
+
+    arguments: how many buffers a call receives, operands and then results.  temporaries: the slots after these.
+    flags: index checks between or after the steps.  always_fails: whether every call has an index out of range.
+    limits: the index that a failed check is about, where the op names one.
+    parts: the requests that were asked for, in their order.
+    call: the one function that runs the launch, on the buffers, written at its first use.  Where an index was out of
+    range it raises IndexOutOfRange, or is true if the launch has no limits.
+    """
+
+    __slots__ = ("always_fails", "arguments", "call", "flags", "limits", "parts", "steps", "temporaries")
+    call: Callable[..., Any]
+
+    def __init__(
+        self, arguments: int, steps: Sequence[Step] = (), temporaries: Sequence[Scratch | Constant] = (),
+        flags: Sequence[Flag] = (), always_fails: bool = False, parts: Sequence[Part] = (),
+    ) -> None:  # fmt: skip
+        self.arguments, self.always_fails = arguments, always_fails
+        self.steps, self.temporaries, self.flags = tuple(steps), tuple(temporaries), tuple(flags)
+        self.parts = tuple(parts)
+        self.limits: IndexLimits | None = None
+
+    def __call__(self, *buffers: Any) -> Any:
+        return self.call(*buffers)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "call":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.call = written(self) if self.limits is None else checked(self, self.limits)
+        return self.call
+
+    def __repr__(self) -> str:
+        kernels = ", ".join([step.kernel.name for step in self.steps])
+        return f"<Launch of {self.arguments} buffers: {kernels or 'no steps'}>"
+
+    @property
+    def requests(self) -> tuple[Any, ...]:
+        """The requests that were asked for."""
+        return tuple([part.request for part in self.parts])
+
+    @property
+    def fast(self) -> tuple[Any, Any]:
+        """For the fast path of small calls: the function of the only step and its numbers, which follow the buffers of
+        the call; (None, None) for a launch that does or checks anything else."""
+        if len(self.steps) != 1 or self.flags or self.always_fails or self.limits is not None:
+            return None, None
+        kernel, slots, numbers, same = self.steps[0]
+        plain = kernel.takes_numbers and not kernel.flags and same is None and slots == tuple(range(self.arguments))
+        return (kernel.bound(numbers), numbers) if plain else (None, None)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the kernels, each once."""
+        return tuple(dict.fromkeys([step.kernel.path for step in self.steps if step.kernel.path]))
+
+    def temporary(self, slot: int) -> Scratch | Constant | None:
+        """Return the memory of a slot, or None for an operand or a result."""
+        return self.temporaries[slot - self.arguments] if slot >= self.arguments else None
+
+    def lifetimes(self) -> dict[int, tuple[int, int]]:
+        """Return for the slot of each scratch memory that is used its first and its last step."""
+        found: dict[int, tuple[int, int]] = {}
+        for k, step in enumerate(self.steps):
+            for slot in step.slots:
+                if isinstance(self.temporary(slot), Scratch):
+                    found[slot] = (found.get(slot, (k, k))[0], k)
+        for flag in self.flags:
+            if flag.slot in found:
+                first, last = found[flag.slot]
+                found[flag.slot] = (first, max(last, flag.after - 1))
+        return found
+
+    def on_slots(self, slots: Slots, first: int, after: int = 0) -> tuple[list[Step], list[Flag], list[Part]]:
+        """Return the steps, flags and parts on other slots: these for the buffers of the call, from `first` on for the
+        temporaries.  after: how many steps come before."""
+        to = (*slots, *range(first, first + len(self.temporaries)))
+        steps = []
+        for kernel, given, numbers, same in self.steps:
+            pair = same and (to[same[0]], to[same[1]])
+            steps.append(Step(kernel, tuple([to[slot] for slot in given]), numbers, pair))
+        flags = [flag._replace(slot=to[flag.slot], after=flag.after + after) for flag in self.flags]
+        return steps, flags, [part._replace(slots=tuple([to[slot] for slot in part.slots])) for part in self.parts]
+
+    def serving(self, request: Any, specs: tuple[Spec, ...]) -> Launch:
+        """Return the launch as the one part that serves a request on buffers that look so."""
+        arguments = len(specs)
+        return Launch(
+            arguments, self.steps, self.temporaries, self.flags, self.always_fails,
+            [Part(request, tuple(range(arguments)), specs)],
+        )  # fmt: skip
+
+    def within(self, limits: IndexLimits) -> Launch:
+        """Return the launch with the index that its errors are about."""
+        made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
+        made.limits = limits
+        return made
+
+
+Loop = Launch | Executable | Callable[..., Any]  # as a backend may serve a request
+NO_STEPS = Launch(0)  # the launch of a loop without elements, whatever its buffers
+NO_POSITIONS = Launch(0, always_fails=True)  # where there are indices and the indexed dim has no position
+
+
+def as_launch(made: Any, arguments: int, name: str) -> Launch:
+    """Return the record of whatever a backend or an op gave: a record, a kernel, or a function of so many buffers."""
+    if isinstance(made, Launch):
+        return made
+    if isinstance(made, Executable):
+        return Launch(arguments, [Step(made, tuple(range(arguments)), made.numbers)])
+    return Launch(arguments, [Step(HostFunction(name, made), tuple(range(arguments)))])
+
+
+def remapped(made: Any, slots: Slots, arguments: int) -> Launch:
+    """Return a launch that passes some of its `arguments` buffers, by number, to another one."""
+    inner = as_launch(made, len(slots), getattr(made, "__name__", "function"))
+    steps, flags, parts = inner.on_slots(slots, arguments)
+    return Launch(arguments, steps, inner.temporaries, flags, inner.always_fails, parts)
+
+
+# ---- from the record to a function ----------------------------------------------------------------------------------
+
+
+def written(launch: Launch) -> Callable[..., Any]:
+    """Write the function of a launch out: a loop over the steps costs as much as a small kernel.
+
+    Scratch memory exists from its first to its last step, and is allocated by each call, so two threads may run one
+    launch at once.
+    """
+    if launch.always_fails:
+        return lambda *buffers: True
+    if not launch.steps:
+        return lambda *buffers: False
+    kernel, numbers = launch.fast
+    if kernel is not None and launch.arguments == 2:  # without the 10 us of a text
+        return lambda a, out: kernel(a, out, numbers)
+    if kernel is not None and launch.arguments == 3:
+        return lambda a, b, out: kernel(a, b, out, numbers)
+    names = {k: f"b{k}" for k in range(launch.arguments)}
+    bound: dict[str, Any] = {}
+    for slot, memory in enumerate(launch.temporaries, launch.arguments):
+        # Of scratch not the buffer itself is held: an allocator keeps only what nobody else refers to.
+        names[slot] = f"c{slot}" if isinstance(memory, Constant) else f"s{slot}.buffer"
+        if isinstance(memory, Constant):
+            bound[names[slot]] = memory.storage.buffer
+        else:
+            bound[f"make{slot}"] = memory.make
+    head = f"def launch({', '.join([names[k] for k in range(launch.arguments)])}):"
+    text = "\n    ".join([head, *lines_of(launch, names, bound)])
+    exec(code_of(text), bound)
+    function: Callable[..., Any] = bound["launch"]
+    return function
+
+
+def checked(launch: Launch, limits: IndexLimits) -> Callable[..., None]:
+    """Return the function of a launch that raises for an index that is out of range."""
+    run = written(launch)
+
+    def call(*buffers: Any) -> None:
+        if run(*buffers):
+            raise limits.error(buffers)
+
+    return call
+
+
+@lru_cache(maxsize=256)
+def code_of(text: str) -> Any:
+    """Compile the text of a launch; most launches share theirs with others."""
+    return compile(text, "<minigrad launch>", "exec")
+
+
+def lines_of(launch: Launch, names: dict[int, str], bound: dict[str, Any]) -> Iterator[str]:
+    """Write the lines of the function, and add what they name to `bound`."""
+    lifetimes, last = launch.lifetimes(), len(launch.steps) - 1
+    if last == 0 and not launch.flags and not lifetimes and launch.steps[0].unless_same is None:
+        yield f"return {call_of(0, launch.steps[0], names, bound)}"
+        return
+    yield "wrong = False"
+    for k, step in enumerate(launch.steps):
+        yield from [f"s{slot} = make{slot}()" for slot, (first, _) in lifetimes.items() if first == k]
+        call = call_of(k, step, names, bound)
+        unless = "{} is not {}".format(*[names[slot] for slot in step.unless_same]) if step.unless_same else ""
+        conditions = " and ".join(filter(None, (unless, call if step.kernel.flags else "")))
+        effect = "wrong = True" if step.kernel.flags else call
+        yield f"if {conditions}: {effect}" if conditions else effect
+        for j, flag in enumerate(launch.flags):
+            if flag.after == k + 1:
+                bound[f"raised{j}"] = flag.raised
+                yield f"if raised{j}(s{flag.slot}): return True"
+        yield from [f"del s{slot}" for slot, (_, end) in lifetimes.items() if end == k < last]
+    yield "return wrong"
+
+
+def call_of(k: int, step: Step, names: dict[int, str], bound: dict[str, Any]) -> str:
+    """Write the call of one step."""
+    kernel = step.kernel
+    bound[f"run{k}"] = kernel.bound(step.numbers)
+    given = [kernel.argument.format(names[slot]) for slot in step.slots]
+    if kernel.takes_numbers:
+        bound[f"n{k}"] = step.numbers
+        given.append(f"n{k}")
+    return f"run{k}({', '.join(given)})"

@@ -1,0 +1,58 @@
+"""Index checks: the lowest and highest position in an index tensor, and the error for one that does not exist.
+
+A kernel checks each position as it uses it; the sentence is made afterwards, from a second look at the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.core.device import CPU
+from minigrad.core.dtype import int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
+from minigrad.core.requests import Bounds
+from minigrad.errors import IndexOutOfRange
+
+
+class IndexLimits:
+    """The index that the errors of a launch are about: its slot and Spec, and dim `dim` of the x that it points into.
+
+    label: of the op.  backend: of the memory in which the index lies.
+    """
+
+    __slots__ = ("backend", "dim", "index", "label", "slot", "x")
+
+    def __init__(self, backend: Any, label: str, slot: int, index: Spec, x: Spec, dim: int) -> None:
+        self.backend, self.label, self.slot = backend, label, slot
+        self.index, self.x, self.dim = index, x, dim
+
+    def error(self, buffers: tuple[Any, ...]) -> IndexOutOfRange:
+        """Return the error for a check that failed in a call on these buffers."""
+        low, high = bounds_of(self.backend, self.index)(buffers[self.slot])
+        return out_of_range(self.label, low if low < -self.x.shape[self.dim] else high, self.x, self.dim)
+
+
+def bounds_of(backend: Any, index: Spec) -> Callable[[Any], tuple[int, int]]:
+    """Return a function that finds the lowest and highest element in an index tensor's buffer."""
+    look = backend.prepare(Bounds(), Spec(Layout.contiguous((2,)), int64), index)
+
+    def bounds(buffer: Any) -> tuple[int, int]:
+        found = backend.allocate(2, int64, CPU)
+        look(buffer, found.buffer)
+        low, high = backend.to_host(found)[:2].tolist()
+        return low, high
+
+    return bounds
+
+
+def out_of_range(label: str, wrong: int, x: Spec, dim: int) -> IndexOutOfRange:
+    """Return the error for a position that does not exist, or that another thread has corrected since."""
+    size = x.shape[dim]
+    what = f"index {wrong} is" if not -size <= wrong < size else "an index, changed by another thread meanwhile, was"
+    there = f"positions are {-size} to {size - 1}" if size else "it has no position"
+    return IndexOutOfRange(
+        f"{label}: {what} out of range for dim {dim} of size {size} of {x!r}; {there}",
+        op=label, index=wrong, dim=dim, size=size,
+    )  # fmt: skip

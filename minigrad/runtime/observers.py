@@ -1,0 +1,173 @@
+"""Observers: the one way to watch what runs, for debug mode, savers of values, inference mode and recorders.
+
+An `Observer` overrides the events that it needs, and `attach` puts it on the list.  Nothing looks at the list while a
+call runs: `CallPlan.instrument` gives each plan functions that tell of allocations and launches while somebody wants
+to know, and the fast path takes no tensor while somebody watches calls.  Observers are attached for the whole process;
+one that belongs to a thread looks whether its thread is meant.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from minigrad.backends.launch import Launch
+from minigrad.config import settings
+from minigrad.core.op import Op
+from minigrad.core.storage import Storage
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.var import Var
+
+EVENTS = ("planning", "allocated", "launching", "called", "recorded", "writing", "pulling")
+
+
+class Observer:
+    """Base of what watches.  Each method is an event; one that is not overridden costs nothing.
+
+    events: those that a class overrides.
+    """
+
+    events: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.events = tuple([event for event in EVENTS if getattr(cls, event) is not getattr(Observer, event)])
+
+    def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
+        """The plan of a call is about to be made."""
+
+    def allocated(self, storage: Storage) -> None:
+        """A plan has allocated memory for a result."""
+
+    def launching(self, plan: Any, launch: Launch, buffers: tuple[Any, ...]) -> None:
+        """A launch of a plan is about to run on the buffers of operands and results."""
+
+    def called(self, op: Any, operands: tuple[Tensor, ...], result: Any, seconds: float) -> None:
+        """A call has given a result."""
+
+    def recorded(self, node: BackpropOp, operands: Sequence[Tensor]) -> str | None:
+        """A call has been recorded.  Return the user's line if the node should keep it."""
+
+    def writing(self, name: str, storage: Storage) -> None:
+        """An op is about to write into memory that exists."""
+
+    def pulling(self, node: Any) -> Any:
+        """A backward pass is about to visit a node.  Return the node, or an object that stands in for it."""
+        return node
+
+
+class Observed:
+    """For each event the methods that are told of it; () where nobody is."""
+
+    planning: tuple[Callable[..., Any], ...]
+    allocated: tuple[Callable[..., Any], ...]
+    launching: tuple[Callable[..., Any], ...]
+    called: tuple[Callable[..., Any], ...]
+    recorded: tuple[Callable[..., Any], ...]
+    writing: tuple[Callable[..., Any], ...]
+    pulling: tuple[Callable[..., Any], ...]
+    __slots__ = EVENTS  # calls look at some of them, which is fastest so
+
+    def __init__(self) -> None:
+        for event in EVENTS:
+            setattr(self, event, ())
+
+    def call(self, op: Any, operands: tuple[Tensor, ...], result: Any, began: float) -> None:
+        """Tell of a call that began at some time."""
+        seconds = perf_counter() - began
+        for tell in self.called:
+            tell(op, operands, result, seconds)
+
+    def write(self, name: str, storage: Storage) -> None:
+        """Tell of a write that is about to happen."""
+        for tell in self.writing:
+            tell(name, storage)
+
+    def follow(self, plan: Any) -> None:
+        """Give a plan the functions that tell of what it allocates and launches, or its own where nobody is told."""
+        plan.into = {key: self.runner(plan, launch) for key, launch in tuple(plan.writes.items())}
+        if plan.launch is not None:
+            plan.makes = tuple([self.maker(make) for make in plan.allocators])
+            plan.make = plan.makes[0]
+            plan.run = self.runner(plan, plan.launch)
+            plan.kernel = None if self.launching else plan.launch.fast[0]
+
+    def maker(self, make: Callable[[], Storage]) -> Callable[[], Storage]:
+        """Return a function that allocates and tells of it; `make` itself where nobody is told."""
+        tells = self.allocated
+        if not tells:
+            return make
+
+        def made() -> Storage:
+            storage = make()
+            for tell in tells:
+                tell(storage)
+            return storage
+
+        return made
+
+    def runner(self, plan: Any, launch: Launch) -> Callable[..., Any]:
+        """Return a function that tells of a launch and runs it; its own where nobody is told."""
+        tells = self.launching
+        if not tells:
+            return launch.call
+
+        def run(*buffers: Any) -> Any:
+            for tell in tells:
+                tell(plan, launch, buffers)
+            return launch.call(*buffers)
+
+        return run
+
+
+observed = Observed()
+instrument: list[Callable[[], None]] = []  # called when allocations or launches are watched, or no longer
+_attached: dict[Observer, int] = {}
+_changing = threading.RLock()
+
+
+def attach(observer: Observer) -> None:
+    """Let an observer see what runs from now on.  It may be attached several times, and is seen once."""
+    with _changing:
+        _attached[observer] = _attached.get(observer, 0) + 1
+        if _attached[observer] == 1:
+            refresh()
+
+
+def detach(observer: Observer) -> None:
+    """Take back one `attach`, if there is one."""
+    with _changing:
+        count = _attached.get(observer, 0)
+        if count > 1:
+            _attached[observer] = count - 1
+        elif count:
+            del _attached[observer]
+            refresh()
+
+
+def refresh() -> None:
+    """Work out the methods of each event, and let plans, the fast path and records follow."""
+    before, plain = (observed.allocated, observed.launching), not observed.called
+    for event in EVENTS:
+        methods = [getattr(each, event) for each in _attached if event in each.events]
+        setattr(observed, event, tuple(methods))
+    settings.watchers = len(observed.recorded)
+    if plain and observed.called:
+        PLAIN.clear()
+    elif not plain and not observed.called:
+        PLAIN.update((Tensor, Var))
+    if before != (observed.allocated, observed.launching):
+        for change in instrument:
+            change()
+
+
+def _after_fork_in_child() -> None:
+    global _changing
+    _changing = threading.RLock()  # the old one may be held by a thread that does not exist here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
