@@ -17,7 +17,7 @@ from op_rows import convolution, creation, linalg, losses, masks, pooling, rows,
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
-from minigrad.ops import activation, arithmetic, casting, put, views
+from minigrad.ops import activation, casting, clamping, put, views
 from minigrad.ops.embedding import scaled_embedding
 
 
@@ -68,9 +68,9 @@ ELEMENTWISE = [
           order2=False)
       for name in ("maximum", "minimum")],
     _row("clamp", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "low", "high",
-         fn=arithmetic.clamp_between, ops=("clamp",), dtypes=ALL),
+         fn=clamping.clamp_between, ops=("clamp",), dtypes=ALL),
     _row("clamp-crossed", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "high", "low",
-         fn=arithmetic.clamp_between, ops=("clamp",), dtypes=ALL),
+         fn=clamping.clamp_between, ops=("clamp",), dtypes=ALL),
     *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
                               "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
            smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],

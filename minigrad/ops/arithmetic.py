@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import each, joint, number, promote, to_float
-from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
+from minigrad.ops.rounding import rounded_div
 
 
 @elementwise(
@@ -64,19 +64,6 @@ def div(input, other):
     Gradient: g/other and -g*y/other, which stays in range where other**2 would not.
     """
     return input / other
-
-
-def rounded_div(input, other, mode, out):
-    """A quotient that is rounded down, or towards zero.  Integers keep their dtype."""
-    if mode == "floor":
-        return floor_divide(input, other, out=out)
-    if mode != "trunc":
-        raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {mode!r}", op="div")
-    quotient = floor_divide(input, other)
-    if quotient.dtype.is_float:
-        return div(input, other).trunc(out=out)
-    down = (remainder(input, other) != 0) & (quotient < 0)
-    return add(quotient, down.to(quotient.dtype), out=out)
 
 
 @elementwise(dtype=number, vjp=(lambda g: -g,), linear=True)
@@ -138,23 +125,3 @@ def half_at_ties(g, wins, ties):
     Chosen, not multiplied: an infinite g times 0 would be nan.
     """
     return ties.where_cond(g * 0.5, wins.where_cond(g, 0.0))
-
-
-@elementwise(
-    dtype=promote,
-    name="clamp",
-    namespace=(),
-    method=False,
-    vjp=(
-        lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where_cond(g, 0.0),
-        lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where_cond(g, 0.0),
-        lambda g, x, hi, lo: ((x > hi) | (lo > hi)).where_cond(g, 0.0),
-    ),
-)
-def clamp_between(x, lo, hi):
-    """x, not below lo, then not above hi; nan stays nan.
-
-    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
-    """
-    low = lo if x < lo else x
-    return hi if low > hi else low

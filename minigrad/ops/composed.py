@@ -11,27 +11,12 @@ from minigrad.core.roles import Along, Int, Ints, Scalar
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.arithmetic import clamp_between, square
+from minigrad.ops.arithmetic import square
 from minigrad.ops.joining import cat
 from minigrad.ops.powers import pow as pow_
 from minigrad.ops.powers import reciprocal, sqrt
 from minigrad.ops.views import narrow
 from minigrad.runtime.tensor import Tensor, describe
-
-
-@composed(of=clamp_between, in_place=True)
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """input, not below min and not above max; either may be None, a number or a tensor.
-
-    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
-    Raises ArgumentError without any bound.
-    """
-    if min is None and max is None:
-        raise ArgumentError(f"clamp: {describe(input)} has no bound to keep; give min, max, or both", op="clamp")
-    whole = not input.dtype.is_float
-    low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
-    high = (input.dtype.highest if whole else float("inf")) if max is None else max
-    return clamp_between(input, low, high, out=out)
 
 
 def power(x: Tensor, exponent: Any) -> Tensor:

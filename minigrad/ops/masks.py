@@ -18,8 +18,9 @@ from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
-from minigrad.ops.arithmetic import clamp_between, floor_divide, remainder
+from minigrad.ops.arithmetic import floor_divide, remainder
 from minigrad.ops.casting import cast, clone
+from minigrad.ops.clamping import clamp_between
 from minigrad.ops.compare import ne, where
 from minigrad.ops.indexing import index_select
 from minigrad.ops.joining import stack

@@ -10,8 +10,10 @@ import math
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import number
+from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
 from minigrad.runtime.into import copy_result
+from minigrad.runtime.tensor import Tensor
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
@@ -51,3 +53,16 @@ def rounded(x, decimals, out):
     power = 10.0 ** abs(as_int(decimals, "decimals", "round"))
     found = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
     return found if out is None else copy_result("round", found, out)
+
+
+def rounded_div(input, other, mode, out):
+    """A quotient that is rounded down, or towards zero.  Integers keep their dtype."""
+    if mode == "floor":
+        return Tensor.floor_divide(input, other, out=out)
+    if mode != "trunc":
+        raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {mode!r}", op="div")
+    quotient = Tensor.floor_divide(input, other)
+    if quotient.dtype.is_float:
+        return Tensor.div(input, other).trunc(out=out)
+    down = (Tensor.remainder(input, other) != 0) & (quotient < 0)
+    return quotient.add(down.to(quotient.dtype), out=out)

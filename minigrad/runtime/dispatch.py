@@ -10,7 +10,7 @@ microsecond goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -200,9 +200,6 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-def lane(
-    op: Op, defaults: Mapping[str, Any] = lanes.NOTHING, front: str = "", otherwise: Any = None
-) -> Callable[..., Any]:
-    """The public function of an elementwise op, its steps written out for its number of operands."""
-    names = {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}
-    return lanes.lane(op, names, defaults, front, otherwise)
+def lane(op: Op, *front: Any) -> Callable[..., Any]:
+    """The public function of an elementwise op, its steps written out for its number of operands: see `lanes.lane`."""
+    return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}, *front)

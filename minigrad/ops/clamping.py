@@ -1,0 +1,45 @@
+"""Bounds: an element, not below one operand and not above another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.declare.decorators import composed, elementwise
+from minigrad.declare.rules import promote
+from minigrad.errors import ArgumentError
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@elementwise(
+    dtype=promote,
+    name="clamp",
+    namespace=(),
+    method=False,
+    vjp=(
+        lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where_cond(g, 0.0),
+        lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where_cond(g, 0.0),
+        lambda g, x, hi, lo: ((x > hi) | (lo > hi)).where_cond(g, 0.0),
+    ),
+)
+def clamp_between(x, lo, hi):
+    """x, not below lo, then not above hi; nan stays nan.
+
+    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    """
+    low = lo if x < lo else x
+    return hi if low > hi else low
+
+
+@composed(of=clamp_between, in_place=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """input, not below min and not above max; either may be None, a number or a tensor.
+
+    Gradient: g inside and at the bounds, 0 outside; the bound that was taken gets it there.
+    Raises ArgumentError without any bound.
+    """
+    if min is None and max is None:
+        raise ArgumentError(f"clamp: {describe(input)} has no bound to keep; give min, max, or both", op="clamp")
+    whole = not input.dtype.is_float
+    low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
+    high = (input.dtype.highest if whole else float("inf")) if max is None else max
+    return clamp_between(input, low, high, out=out)
