@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import minigrad as mg
 from minigrad.cli import stubs
 
 
@@ -23,3 +24,18 @@ def test_every_attached_method_is_there_with_its_parameters() -> None:
     assert said.startswith("def cumsum(self, dim: builtins.int, ") and "-> Tensor" in said
     assert "builtins.int | Sequence[builtins.int] | None" in ast.unparse(found["sum"].args)
     assert ast.unparse(found["split"].returns) == "builtins.tuple[Tensor, ...]"  # type: ignore[arg-type]
+
+
+def test_every_stub_is_what_would_be_written_now() -> None:
+    for path, text in stubs.files().items():
+        assert path.read_text(encoding="utf-8") == text, f"write {path.name} again: python -m minigrad.cli.stubs"
+
+
+def test_the_stub_of_the_package_has_every_public_name() -> None:
+    tree = ast.parse(stubs.module_text(mg, "minigrad"))
+    named = {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    named |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
+    assert set(mg.__all__) <= named and len(mg.__all__) > 250

@@ -1,6 +1,6 @@
-"""Writes `runtime/attached.pyi`: the methods that `face/` attaches to Tensor, as editors and type checkers read them.
+"""Write type stubs of the names that declarations make: methods of Tensor, `mg` and `mg.nn.functional`.
 
-`python -m minigrad.cli.stubs` writes the file anew; a test holds it to what is attached.
+`python -m minigrad.cli.stubs` writes the files again; a test compares them with the names that there are.
 """
 
 from __future__ import annotations
@@ -27,12 +27,58 @@ from minigrad.runtime.tensor import Tensor
 
 class Attached:
 '''
-KNOWN = {"Any", "GradStore", "Iterator", "Sequence", "Tensor"}
+IMPORTS = (
+    "import builtins", "from collections.abc import Iterator, Sequence", "from typing import Any", "",
+    "from minigrad.autodiff.grads import GradStore", "from minigrad.core.dtype import DType",
+    "from minigrad.runtime.tensor import Tensor",
+)  # fmt: skip
+KNOWN = {"Any", "DType", "GradStore", "Iterator", "Sequence", "Tensor"}
 
 
 def text() -> str:
-    """The whole file."""
+    """Return the stub of the methods."""
     return HEADER + "".join(entry(name, value) for name, value in attached())
+
+
+def files() -> dict[Path, str]:
+    """Return every stub with its text."""
+    root = Path(mg.__file__).parent
+    return {
+        PATH: text(),
+        root / "__init__.pyi": module_text(mg, "minigrad"),
+        root / "nn" / "functional.pyi": module_text(mg.nn.functional, "minigrad.nn.functional"),
+    }
+
+
+def module_text(module: Any, name: str) -> str:
+    """Return the stub of a module: functions with their signatures, other names from where they are defined."""
+    lines = [f'"""The names of {name}.  Written by `python -m minigrad.cli.stubs`."""', "", *IMPORTS]
+    for k, line in enumerate(lines):
+        last = line.rpartition(" ")[2]
+        if last in module.__all__:  # an import is exported only under a name of its own
+            lines[k] = f"{line} as {last}"
+    functions = []
+    for each in module.__all__:
+        value = getattr(module, each)
+        if f" as {each}" in "".join(lines[:12]):
+            continue
+        if inspect.isfunction(value):
+            functions.append(function_entry(each, value))
+        elif isinstance(value, type(mg)):
+            source, _, last = value.__name__.rpartition(".")
+            lines.append(f"from {source} import {last} as {each}")
+        elif isinstance(value, type) and value.__module__.startswith("minigrad.") and each == value.__name__:
+            lines.append(f"from {value.__module__} import {each} as {each}")
+        else:
+            functions.append(f"{each}: {type(value).__name__ if type(value).__name__ in KNOWN else 'Any'}\n")
+    return "\n".join([*lines, "__version__: str", "", ""]) + "".join(functions)
+
+
+def function_entry(name: str, function: Any) -> str:
+    """Return one function of a module: its signature and the first line of its docstring."""
+    doc = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
+    given = spelled_parameters(list(inspect.signature(function).parameters.values()), [])
+    return f'\ndef {name}({given}) -> {returned(function)}:\n    """{doc}"""\n'
 
 
 def attached() -> Iterator[tuple[str, Any]]:
@@ -56,10 +102,14 @@ def entry(name: str, value: Any) -> str:
 
 def arguments(function: Callable[..., Any], operator: bool) -> str:
     """The parameters with what may be given for them; the first is the tensor.  operator: Python gives no keywords."""
-    found, star = ["self"], False
-    for p in list(inspect.signature(function).parameters.values())[1:]:
-        if operator and p.kind is p.KEYWORD_ONLY:
-            continue
+    given = list(inspect.signature(function).parameters.values())[1:]
+    return spelled_parameters([p for p in given if not (operator and p.kind is p.KEYWORD_ONLY)], ["self"])
+
+
+def spelled_parameters(given: list[inspect.Parameter], found: list[str]) -> str:
+    """Return the text of parameters, behind those that are found already."""
+    star = False
+    for p in given:
         star |= p.kind is p.VAR_POSITIONAL
         if p.kind is p.KEYWORD_ONLY and not star:
             found.append("*")
@@ -102,5 +152,6 @@ class Full(ast.NodeTransformer):
 
 
 if __name__ == "__main__":
-    PATH.write_text(text(), encoding="utf-8")
-    print(f"{PATH}: {len(list(attached()))} methods")
+    for path, content in files().items():
+        path.write_text(content, encoding="utf-8")
+        print(path)

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from minigrad.config import settings
 from minigrad.core.op import Linear, Op
@@ -56,6 +56,7 @@ from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
 from minigrad.runtime.tensor import PLAIN, Tensor
 
+F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
 CAST = role_of(Cast)
 FRONT = (CAST, role_of(Front))  # of parameters that the public function reads, and not the op
@@ -430,14 +431,14 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
 
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
-) -> Callable[..., Any]:
+) -> Callable[[F], F]:
     """Enter a plain function, which makes tensors or reads arguments in its own way, among the public names.
 
     out: it gets `out=`, into which its result is copied.
     """
 
     def declare(function: Any) -> Any:
-        found = writing(function) if out else function
+        found: Any = writing(function) if out else function
         enter(found, namespace, method, in_place)
         return found
 

@@ -17,8 +17,7 @@ from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import canonical, keyed, no_tensor
-from minigrad.runtime.plans import plan_for
+from minigrad.runtime.operands import canonical, no_tensor
 from minigrad.runtime.rebasing import Ops
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
@@ -113,14 +112,6 @@ def call_view(op: Op, x: Any, params: dict[str, Any]) -> Any:
     """A view whose plan was not found by its arguments as they were written."""
     if x.__class__ not in PLAIN:
         expect_tensors(op.label, x)
-        return apply(op, (x,), params)
-    key: tuple[Any, ...]
-    try:
-        key = (x.layout, x.dtype, x.device, *[keyed(v) for v in params.values()])
-    except TypeError:  # an argument that cannot be part of a key
-        return apply(op, (x,), params)
-    if op.plans.get(key) is None:
-        plan_for(op, (x,), params, key)
     return apply(op, (x,), params)
 
 

@@ -120,7 +120,7 @@ def write_function(
 
     A parameter that may be given as several arguments is read first, from these or by its name.
     """
-    names: dict[str, Any] = {
+    names = {
         "__name__": __name__,
         **{f"{HIDDEN}{key}": value for key, value in names.items()},
         f"{HIDDEN}missing": EMPTY,
@@ -158,7 +158,10 @@ def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Sig
     for p in signature.parameters:
         role = role_of(p.annotation)
         several = role is not None and role.several
-        found.append(p.replace(annotation=plain(p.annotation), kind=p.VAR_POSITIONAL if several else p.kind))
+        shown_type = plain(p.annotation)
+        if p.default is None and isinstance(shown_type, str) and "None" not in shown_type and shown_type != "Any":
+            shown_type += " | None"
+        found.append(p.replace(annotation=shown_type, kind=p.VAR_POSITIONAL if several else p.kind))
     return inspect.Signature([*found, *([OUT] if out else ())], return_annotation=returned)
 
 

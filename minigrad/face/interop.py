@@ -90,13 +90,27 @@ def dlpack_device(x: Tensor) -> tuple[int, int]:
     return backend_of(x.device).dlpack_device, x.device.index
 
 
-def from_dlpack(source: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares memory with an object of another library, which has `__dlpack__`.
 
     It may be on the CPU, or on a device that takes such memory; `__cuda_array_interface__` will do too.  Work of the
-    other library so far comes before ours on that memory.  Raises DTypeError for other objects, DeviceError for a
-    device that takes none, StorageError for read-only memory of a device.
+    other library so far comes before ours on that memory.
+    device: where the tensor is to be.  copy: True for memory of its own, False to raise where a copy would be needed.
+    Raises DTypeError for other objects, DeviceError for a device that takes none, or that only a copy would reach,
+    StorageError for read-only memory of a device.
     """
+    x = shared_by_dlpack(ext_tensor)
+    if device is None or as_device(device) is x.device:
+        return x.clone() if copy else x
+    if copy is False:
+        raise DeviceError(
+            f"from_dlpack: {describe(x)} is on {x.device}, and only a copy could be on {device}", op="from_dlpack"
+        )
+    return x.to(device)
+
+
+def shared_by_dlpack(source: Any) -> Tensor:
+    """A tensor over the memory of an object of another library."""
     refuse_masked("from_dlpack", source)
     if hasattr(source, "__dlpack__"):
         number, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (HOST, 0)

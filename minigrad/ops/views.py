@@ -266,7 +266,6 @@ def as_strided(input: Layout, size, stride, storage_offset=0):
 # ---- reshape: a view if it can be, a copy if not --------------------------------------------------------------------
 
 
-@public(method=True)
 def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
     x = input
@@ -286,6 +285,9 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     if layout is None:
         return as_view(clone(x), shape=wanted)
     return remembered(x, shape, wanted)
+
+
+public(method=True)(reshape)  # not as a decorator, which hides its type from the rules above
 
 
 def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:

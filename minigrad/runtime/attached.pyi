@@ -274,13 +274,13 @@ class Attached:
     def arctanh(self, *, out: Any = ...) -> Tensor:
         """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
-    def argmax(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def argmax(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
         """`argmax` with the folded dims kept as length 1."""
 
-    def argmin(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def argmin(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
@@ -847,7 +847,7 @@ class Attached:
     def matmul(self, other: Any, *, out: Any = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def max(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def max(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
     def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -874,7 +874,7 @@ class Attached:
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
 
-    def min(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def min(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
     def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:

@@ -1,0 +1,723 @@
+"""The names of minigrad.  Written by `python -m minigrad.cli.stubs`."""
+
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from minigrad.autodiff.grads import GradStore as GradStore
+from minigrad.core.dtype import DType as DType
+from minigrad.runtime.tensor import Tensor as Tensor
+from minigrad.core.allocator import Allocator as Allocator
+from minigrad.errors import ArgumentError as ArgumentError
+from minigrad.backends.base import Backend as Backend
+from minigrad.runtime.graph import BackpropOp as BackpropOp
+from minigrad.errors import DTypeError as DTypeError
+from minigrad.errors import DeclarationError as DeclarationError
+from minigrad.core.device import Device as Device
+from minigrad.errors import DeviceError as DeviceError
+from minigrad.autodiff.function import Function as Function
+from minigrad.ops.random import Generator as Generator
+from minigrad.errors import GradientError as GradientError
+from minigrad.errors import IndexOutOfRange as IndexOutOfRange
+from minigrad.errors import KernelError as KernelError
+from minigrad.core.layout import Layout as Layout
+from minigrad.core.allocator import MemoryStats as MemoryStats
+from minigrad.errors import MinigradError as MinigradError
+from minigrad.errors import ShapeError as ShapeError
+from minigrad.core.storage import Storage as Storage
+from minigrad.errors import StorageError as StorageError
+from minigrad.runtime.var import Var as Var
+from minigrad import autograd as autograd
+from minigrad import cuda as cuda
+from minigrad.autodiff.custom import custom_vjp as custom_vjp
+from minigrad.autodiff.anomaly import detect_anomaly as detect_anomaly
+from minigrad import func as func
+from minigrad.runtime.inference import inference_mode as inference_mode
+from minigrad import nn as nn
+from minigrad.core import requests as requests
+from minigrad.declare import rules as rules
+from minigrad import testing as testing
+from minigrad import viz as viz
+__version__: str
+
+
+def abs(input: Any, *, out: Any = ...) -> Tensor:
+    """|x|.  Gradient: g*sign(x), 0 at 0."""
+
+def acos(input: Any, *, out: Any = ...) -> Tensor:
+    """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+
+def acosh(input: Any, *, out: Any = ...) -> Tensor:
+    """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+
+def add(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """beta * input + alpha * mat @ vec: see `addmm`."""
+
+def affine(input: Tensor, mul: builtins.float, add: builtins.float) -> Tensor:
+    """input * mul + add."""
+
+def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Whether every element over `dim` is not zero; True of nothing."""
+
+def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+
+def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+
+def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Whether some element over `dim` is not zero; False of nothing."""
+
+def arange(start: builtins.float, end: builtins.float | None = ..., step: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """start, start+step, ... below end (above, for a negative step); arange(n) counts from 0."""
+
+def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
+    """candle's `arange` with a step."""
+
+def argmax(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+
+def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
+
+def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Positions of the elements along `dim` in their order; always stable, nan last."""
+
+def as_dtype(obj: builtins.object) -> DType:
+    """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
+
+def asin(input: Any, *, out: Any = ...) -> Tensor:
+    """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+
+def asinh(input: Any, *, out: Any = ...) -> Tensor:
+    """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+
+def atan(input: Any, *, out: Any = ...) -> Tensor:
+    """Arc tangent.  Gradient: g/(1 + x**2)."""
+
+def atan2(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The angle of the point (other, input), in (-pi, pi]."""
+
+def atanh(input: Any, *, out: Any = ...) -> Tensor:
+    """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+
+def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
+    """The mean of each window along the last dim: see `avg_pool2d`."""
+
+def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
+    """Gradients of y with respect to every Var that it depends on; also added to each Var's `.grad`."""
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+bf16: DType
+bfloat16: DType
+
+def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Bits in both; for bool `and`."""
+
+def bitwise_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Bits in either; for bool `or`."""
+
+def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Bits in exactly one; for bool `!=`."""
+
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+bool: DType
+bool_: DType
+
+def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
+    """The values in another dtype, copied."""
+
+def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
+
+def ceil(input: Any, *, out: Any = ...) -> Tensor:
+    """The smallest whole number not below x.  Gradient: 0."""
+
+def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
+    """`fn(*args, **kwargs)`, which keeps nothing for its gradient but its arguments and is run again for it."""
+
+def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
+
+def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input, not below min and not above max; either may be None, a number or a tensor."""
+
+def clone(input: Tensor) -> Tensor:
+    """A row-major copy in storage of its own.  Gradient: g."""
+
+def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ...) -> Any:
+    """Declare an op that is made of others: the body is its definition, in tensor code."""
+
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if its elements lie row-major without gaps, else a copy that does."""
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
+    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
+    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
+
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
+    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """Transposed convolution along one dim: see `conv_transpose2d`."""
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """Transposed convolution along three dims: see `conv_transpose2d`."""
+
+def cos(input: Any, *, out: Any = ...) -> Tensor:
+    """Cosine.  Gradient: -g*sin(x)."""
+
+def cosh(input: Any, *, out: Any = ...) -> Tensor:
+    """Hyperbolic cosine.  Gradient: g*sinh(x)."""
+
+def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
+    """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
+
+def cummin(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
+    """The smallest of all elements up to each along `dim`, and where it is: (values, indices)."""
+
+def cumprod(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+
+def cumsum(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Sums of all elements up to each along `dim`."""
+
+def debug(enabled: builtins.bool = ...) -> Any:
+    """A `with` block in which every recorded op keeps the user's line: errors and pictures then name it."""
+
+def default_device() -> Any:
+    """The device of tensors that are made without naming one."""
+
+def default_float() -> DType:
+    """The dtype of Python floats and of tensors made without naming one."""
+
+def device(device: Any) -> Any:
+    """The device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
+
+def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
+    """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+
+def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+    """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
+
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The inner product of two vectors of one length."""
+
+def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ...) -> Any:
+    """Declare an elementwise op over one to three operands; the body is its scalar function."""
+
+def elu(input: Any, alpha: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+
+def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Memory as it comes; read it only after writing it."""
+
+def empty_cache(device: builtins.str = ...) -> None:
+    """Give the device's cached blocks back to the system; what is in use stays."""
+
+def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """`empty` with the shape, dtype and device of x."""
+
+def enable_grad() -> Any:
+    """Record again inside a `no_grad` block."""
+
+def eq(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input == other."""
+
+def erf(input: Any, *, out: Any = ...) -> Tensor:
+    """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+
+def erfc(input: Any, *, out: Any = ...) -> Tensor:
+    """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
+
+def exp(input: Any, *, out: Any = ...) -> Tensor:
+    """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+
+def exp2(input: Any, *, out: Any = ...) -> Tensor:
+    """2 to the x.  Gradient: g*2**x*ln(2)."""
+
+def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
+
+def explain(y: Tensor, limit: builtins.int = ...) -> None:
+    """Print how y came to be: its memory, then each recorded op from the first to the last."""
+
+def expm1(input: Any, *, out: Any = ...) -> Tensor:
+    """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
+
+def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Ones on the diagonal of an n x m matrix (m = n when omitted)."""
+f16: DType
+f32: DType
+f64: DType
+
+def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
+    """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+
+def flatten_from(x: Tensor, start_dim: builtins.int) -> Tensor:
+    """The dims from start_dim on as one."""
+
+def flatten_to(x: Tensor, end_dim: builtins.int) -> Tensor:
+    """The dims up to end_dim (included) as one."""
+
+def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """Reversed along each of `dims`, by negative strides."""
+float16: DType
+float32: DType
+float64: DType
+
+def floor(input: Any, *, out: Any = ...) -> Tensor:
+    """The largest whole number not above x.  Gradient: 0."""
+
+def floor_divide(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+
+def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
+    """A tensor that shares memory with an object of another library, which has `__dlpack__`."""
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor on the CPU that shares the array's memory: a write to either shows in both."""
+
+def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """A tensor of one value; the dtype follows the value when omitted."""
+
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """One value with the shape, dtype and device of x."""
+
+def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
+
+def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input >= other."""
+
+def gelu(input: Any, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+    """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+
+def get_allocator(kind: builtins.str) -> Any:
+    """The allocator of a kind of device."""
+
+def get_num_threads() -> builtins.int:
+    """Threads that share a kernel."""
+
+def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
+    """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
+
+def gt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input > other."""
+
+def hypot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
+i16: DType
+i32: DType
+i64: DType
+i8: DType
+
+def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+
+def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """input with the slices of source along `dim` instead of those that the 1-d `index` names."""
+
+def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The slices of input along `dim` that the 1-d `index` names, in its order."""
+int16: DType
+int32: DType
+int64: DType
+int8: DType
+
+def is_grad_enabled() -> builtins.bool:
+    """Whether ops are recorded now, in this thread or task."""
+
+def is_inference_mode_enabled() -> builtins.bool:
+    """Whether this thread or task is in such a block."""
+
+def isfinite(input: Any, *, out: Any = ...) -> Tensor:
+    """Whether x is neither infinite nor nan."""
+
+def isinf(input: Any, *, out: Any = ...) -> Tensor:
+    """Whether x is infinite, of either sign."""
+
+def isnan(input: Any, *, out: Any = ...) -> Tensor:
+    """Whether x is nan."""
+
+def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., otherwise: Any = ...) -> Any:
+    """Declare an op with a kernel family of its own."""
+
+def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+
+def le(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input <= other."""
+
+def leaky_relu(input: Any, negative_slope: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+
+def lerp(input: Tensor, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
+    """input + weight * (end - input)."""
+
+def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """`steps` values from start to end, both included."""
+
+def log(input: Any, *, out: Any = ...) -> Tensor:
+    """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+
+def log10(input: Any, *, out: Any = ...) -> Tensor:
+    """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
+
+def log1p(input: Any, *, out: Any = ...) -> Tensor:
+    """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
+
+def log2(input: Any, *, out: Any = ...) -> Tensor:
+    """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
+
+def log_sigmoid(input: Any, *, out: Any = ...) -> Tensor:
+    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+
+def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+
+def logaddexp(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+
+def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
+    """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+
+def logical_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Whether both are not zero."""
+
+def logical_not(input: Any, *, out: Any = ...) -> Tensor:
+    """Whether x is zero."""
+
+def logical_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Whether one is not zero."""
+
+def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Whether exactly one is not zero."""
+
+def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+
+def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input < other."""
+
+def manual_seed(seed: builtins.int) -> Any:
+    """Restart the default generator: the same seed gives the same numbers, for any number of threads."""
+
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
+    """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays."""
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the elements of `source`, in their order, where `mask` holds; the two broadcast."""
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+
+def matmul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
+
+def max(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
+
+def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each window along the last dim: see `max_pool2d`."""
+
+def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+
+def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each window of the last three dims: see `max_pool2d`."""
+
+def maximum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
+
+def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+
+def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
+
+def memory_stats(device: builtins.str = ...) -> Any:
+    """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
+
+def min(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+
+def minimum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
+
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Matrix times matrix, no batch dims."""
+
+def movedim(input: Tensor, source: builtins.int, destination: builtins.int) -> Tensor:
+    """A view with one dim moved to another position."""
+
+def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The elements along the first dim in order."""
+
+def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """Matrix times vector."""
+
+def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
+
+def ndtr(input: Any, *, out: Any = ...) -> Tensor:
+    """The normal distribution function, with its negative tail to full relative accuracy."""
+
+def ne(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input != other."""
+
+def neg(input: Any, *, out: Any = ...) -> Tensor:
+    """-x; unsigned integers wrap."""
+
+def no_grad() -> Any:
+    """Record nothing in this block (or in the decorated function)."""
+
+def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
+    """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+
+def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., out: Tensor | None = ..., dtype: Any = ...) -> Tensor:
+    """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`."""
+
+def normal(shape: builtins.int | Sequence[builtins.int], mean: builtins.float, std: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Normal with the given mean and deviation.  Raises ArgumentError for a negative deviation."""
+
+def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Ones, of the default float unless a dtype is given."""
+
+def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Ones with the shape, dtype and device of x."""
+
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """The product of every element of a vector with every element of another."""
+
+def override(**values: Any) -> Any:
+    """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
+
+def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """The dims in another order.  Gradient: the inverse order."""
+
+def pow(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
+    """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
+
+def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
+    """`set_printoptions` for a `with` block, in this thread or task."""
+
+def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+
+def promote(a: DType, b: DType) -> DType:
+    """The dtype that two operands meet in."""
+
+def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Uniform in [0, 1)."""
+
+def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """`rand` with the shape, dtype and device of the input."""
+
+def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Integers in [low, high), all as likely; randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
+
+def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Normal with mean 0 and deviation 1."""
+
+def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """`randn` with the shape, dtype and device of the input."""
+
+def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """A random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
+
+def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
+    """1/x.  Gradient: -g/x**2."""
+
+def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ...) -> Any:
+    """Declare a fold over any set of dims; the body is its scalar function (acc, x)."""
+
+def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:
+    """Say who runs the loops of `kind`; replaces an earlier registration."""
+
+def relu(input: Any, *, out: Any = ...) -> Tensor:
+    """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+
+def relu6(input: Any, *, out: Any = ...) -> Tensor:
+    """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+
+def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
+
+def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
+
+def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """x in another shape of as many elements (one -1 is inferred): a view if the strides allow, else of a copy."""
+
+def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
+
+def round(input: Any, *, decimals: Any = ..., out: Any = ...) -> Tensor:
+    """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
+
+def rsqrt(input: Any, *, out: Any = ...) -> Tensor:
+    """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+
+def scalar(function: Any) -> Any:
+    """A helper that other scalar functions may call; it is expanded in place."""
+
+def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
+    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+schema: Any
+
+def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+    """One position along `dim`, which goes.  Gradient: zeros around g."""
+
+def set_allocator(kind: builtins.str, allocator: Any) -> None:
+    """Let `allocator` serve all devices of that kind from now on; existing storages go back to their own."""
+
+def set_default_device(device: Any) -> None:
+    """Make `device` the one that new tensors live on."""
+
+def set_default_float(dtype: Any) -> None:
+    """Make `dtype` the one that Python floats become."""
+
+def set_grad_enabled(enabled: builtins.bool) -> Any:
+    """`enable_grad()` or `no_grad()`, by a flag."""
+
+def set_num_threads(num: builtins.int) -> None:
+    """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
+
+def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> None:
+    """Set how tensors are printed in this process; what is left out stays."""
+settings: Any
+
+def sigmoid(input: Any, *, out: Any = ...) -> Tensor:
+    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+
+def sign(input: Any, *, out: Any = ...) -> Tensor:
+    """-1, 0 or 1; nan stays nan.  Gradient: 0."""
+
+def silu(input: Any, *, out: Any = ...) -> Tensor:
+    """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
+
+def sin(input: Any, *, out: Any = ...) -> Tensor:
+    """Sine.  Gradient: g*cos(x)."""
+
+def sinh(input: Any, *, out: Any = ...) -> Tensor:
+    """Hyperbolic sine.  Gradient: g*cosh(x)."""
+
+def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """The tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
+
+def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+
+def softmin(input: Tensor, dim: builtins.int, dtype: Any = ...) -> Tensor:
+    """softmax(-input)."""
+
+def softplus(input: Any, beta: Any = ..., threshold: Any = ..., *, out: Any = ...) -> Tensor:
+    """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+
+def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Any:
+    """The elements along `dim` in order, and where they stood: (values, indices)."""
+
+def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+
+def sqrt(input: Any, *, out: Any = ...) -> Tensor:
+    """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+
+def square(input: Any, *, out: Any = ...) -> Tensor:
+    """x*x.  Gradient: 2*g*x."""
+
+def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
+    """Without dims of length 1: all of them, or those named that have it."""
+
+def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
+
+def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+
+def sub(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+
+def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Sum over `dim`."""
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+
+def tan(input: Any, *, out: Any = ...) -> Tensor:
+    """Tangent.  Gradient: g*(1 + tan(x)**2)."""
+
+def tanh(input: Any, *, out: Any = ...) -> Tensor:
+    """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+
+def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
+    """The recorded ops under y, the oldest first, with what each saved."""
+
+def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """A copy of numbers, nested lists, an array or a tensor."""
+
+def threading_layer() -> builtins.str:
+    """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
+
+def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: Any = ..., *, out: Tensor | None = ...) -> Any:
+    """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
+
+def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+    """Two dims swapped.  Gradient: swapped back."""
+
+def trunc(input: Any, *, out: Any = ...) -> Tensor:
+    """x without its fraction.  Gradient: 0."""
+u32: DType
+u8: DType
+uint32: DType
+uint8: DType
+
+def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """Views of all positions along `dim`, which goes."""
+
+def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
+    """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
+
+def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Uniform in [low, high).  Raises ArgumentError for a range without numbers."""
+
+def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
+    """With a dim of length 1 at position `dim`."""
+
+def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+
+def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+    """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+
+def where(condition: Any, input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """input where the condition holds, else other; the condition must be bool; all three broadcast."""
+
+def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
+    """candle's order of `where`: the condition first."""
+
+def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Zeros, of the default float unless a dtype is given."""
+
+def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    """Zeros with the shape, dtype and device of x."""

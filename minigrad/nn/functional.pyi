@@ -1,0 +1,113 @@
+"""The names of minigrad.nn.functional.  Written by `python -m minigrad.cli.stubs`."""
+
+import builtins
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from minigrad.autodiff.grads import GradStore
+from minigrad.core.dtype import DType
+from minigrad.runtime.tensor import Tensor
+__version__: str
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of output_size windows of images; window o of m is from floor(o n / m) to ceil((o + 1) n / m)."""
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
+
+def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
+    """The mean of each window along the last dim: see `avg_pool2d`."""
+
+def avg_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
+    """The mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+
+def avg_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ..., divisor_override: builtins.int | None = ...) -> Tensor:
+    """The mean of each window of the last three dims: see `avg_pool2d`."""
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
+    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
+    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
+
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
+    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """Transposed convolution along one dim: see `conv_transpose2d`."""
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
+    """Transposed convolution along three dims: see `conv_transpose2d`."""
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., label_smoothing: builtins.float = ...) -> Tensor:
+    """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row."""
+
+def elu(input: Any, alpha: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
+    """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
+
+def gelu(input: Any, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+    """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
+
+def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
+    """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
+
+def leaky_relu(input: Any, negative_slope: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel."""
+
+def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
+
+def logsigmoid(input: Any, *, out: Any = ...) -> Tensor:
+    """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
+
+def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each window along the last dim: see `max_pool2d`."""
+
+def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None."""
+
+def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
+    """The largest element of each window of the last three dims: see `max_pool2d`."""
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+
+def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
+    """`mg.relu`; inplace: in input's own memory, which is returned."""
+
+def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
+    """`mg.relu6`; inplace: in input's own memory, which is returned."""
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
+    """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
+
+def sigmoid(input: Any, *, out: Any = ...) -> Tensor:
+    """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+
+def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
+    """`mg.silu`; inplace: in input's own memory, which is returned."""
+
+def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""
+
+def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    """softmax(-input); for a dim that is left out, see `softmax`."""
+
+def softplus(input: Any, beta: Any = ..., threshold: Any = ..., *, out: Any = ...) -> Tensor:
+    """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+
+def tanh(input: Any, *, out: Any = ...) -> Tensor:
+    """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
