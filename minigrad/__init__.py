@@ -8,6 +8,10 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from minigrad.api import aliases as _aliases
+from minigrad.api import methods as _methods
+from minigrad.api.display import printoptions, set_printoptions
+from minigrad.api.interop import from_dlpack
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -67,10 +71,6 @@ from minigrad.errors import (
     ShapeError,
     StorageError,
 )
-from minigrad.face import aliases as _aliases
-from minigrad.face import methods as _methods
-from minigrad.face.display import printoptions, set_printoptions
-from minigrad.face.interop import from_dlpack
 from minigrad.ops.random import Generator
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.inference import inference_mode, is_inference_mode_enabled
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from minigrad.autodiff.checkpoint import checkpoint
     from minigrad.autodiff.custom import custom_vjp
     from minigrad.autodiff.function import Function
-    from minigrad.insight import tape
+    from minigrad.diagnostics import tape
     from minigrad.viz.explain import explain
 
 # Modules and helpers that this file has, and no user needs.
@@ -94,11 +94,11 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 # Names that are imported at their first use, and where from: few runs need them.
 LATER = {
     "Function": "autodiff.function", "checkpoint": "autodiff.checkpoint", "custom_vjp": "autodiff.custom",
-    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "tape": "insight",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "tape": "diagnostics",
 }  # fmt: skip
 
 if "IPython" in sys.modules:  # a notebook, most likely: its errors are shown without the way through this package
-    from minigrad.face import tracebacks as _tracebacks
+    from minigrad.api import tracebacks as _tracebacks
 
     _tracebacks.install()
 
@@ -108,7 +108,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"minigrad.{name}")
     if name not in LATER:
-        from minigrad.face.absent import absent
+        from minigrad.api.absent import absent
 
         raise absent(__name__, name)
     found = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)

@@ -103,7 +103,7 @@ picture
 # ## 5. What an op keeps
 #
 # Look at the boxes: `mul` keeps its operands, `add` keeps nothing. The reason is the derivative. In
-# `minigrad/ops/arithmetic.py` you find
+# `minigrad/ops/pointwise/arithmetic.py` you find
 #
 # ```python
 # @elementwise(dtype=promote, vjp=(lambda g, b: g * b, lambda g, a: g * a))

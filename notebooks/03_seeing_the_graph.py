@@ -305,7 +305,8 @@ except mg.testing.GradcheckError as error:
 # "flows", says the graph, and it is right: the other way is open. Only nudging sees that one of the
 # two is missing. (The numbers are others than above, since the checker weighs the results at random; why, and how to
 # nudge well, is the next notebook.) How `mg.viz.step` makes its film stands in
-# [film.py](../minigrad/viz/film.py), and what `explain_grad` asks in [gradient.py](../minigrad/insight/gradient.py).
+# [film.py](../minigrad/viz/film.py), and what `explain_grad` asks in
+# [gradient.py](../minigrad/diagnostics/gradient.py).
 #
 # ## Exercises
 #

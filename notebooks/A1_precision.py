@@ -285,7 +285,7 @@ print(str(mg.viz.precision(mg.func.grad(scaled), w, x, target, dtypes=["float16"
 #
 # How the microscope works: the function runs on values that carry a number, and for every op the same op runs in
 # float64 twice, once on what came in and once on what should have. It is a page: see `Rough` in
-# [precision.py](../minigrad/insight/precision.py).
+# [precision.py](../minigrad/diagnostics/precision.py).
 #
 # ## Exercises
 #

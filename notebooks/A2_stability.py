@@ -102,7 +102,7 @@ print(mg.viz.step(mg.logsumexp(mg.Var([100.0, 99.0, 98.0], name="z"), 0)))
 # The loss of a classifier, the cross entropy, is $\log \sum_i e^{z_i} - z_k$ where $k$ is the right class. So its
 # gradient is **softmax minus one-hot**: what the network thinks, minus what is true. Every element is between -1 and 1,
 # whatever the scores. One op computes both ways without a large piece: the rule in
-# [losses.py](../minigrad/ops/losses.py) never sees a logarithm.
+# [losses.py](../minigrad/ops/nn/losses.py) never sees a logarithm.
 
 # %%
 z = mg.Var([[1000.0, 0.0, -1000.0]], name="z")
@@ -223,8 +223,8 @@ for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", l
 # %% [markdown]
 # A cone has no slope at its tip; 0 is one of its *subgradients*, and the one that does no harm, so that is what `norm`
 # gives. How? As in section 5 of [notebook 03](03_seeing_the_graph.ipynb), by two `where`: the inner one lets the root
-# see a 1 instead of the 0, the outer one puts the 0 back. It is `_root` in [reduce.py](../minigrad/ops/reduce.py). One
-# `where` around the result is not enough, since the way back goes through both branches, and $0 \cdot \infty$ is
+# see a 1 instead of the 0, the outer one puts the 0 back. It is `root` in
+# [sums.py](../minigrad/ops/reduction/sums.py). One `where` around the result is not enough, since the way back goes through both branches, and $0 \cdot \infty$ is
 # `nan`.
 #
 # ## 5. Small numbers beside 1

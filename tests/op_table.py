@@ -17,8 +17,11 @@ from op_rows import convolution, creation, linalg, losses, masks, pooling, rows,
 from op_rows.row import ALL, FLOATS, INTS, Row
 
 import minigrad as mg
-from minigrad.ops import activation, casting, clamping, put, views
-from minigrad.ops.embedding import scaled_embedding
+from minigrad.ops import casting
+from minigrad.ops.nn import activation
+from minigrad.ops.nn.embedding import scaled_embedding
+from minigrad.ops.pointwise import clamping
+from minigrad.ops.shape import put, views
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -39,7 +42,7 @@ def _gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 def _row(name: str, numpy: Callable[..., Any], *domains: str, **more: Any) -> Row:
     more.setdefault("ops", (name,))
-    fn = more.pop("fn", None) or getattr(mg, name)
+    fn = more.pop("fn", None) or getattr(mg, name, None) or getattr(mg.nn.functional, name)
     return Row(name, fn, numpy, domains or ("real",), **more)
 
 

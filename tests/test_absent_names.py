@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import minigrad as mg
-from minigrad.face.absent import INSTEAD
+from minigrad.api.absent import INSTEAD
 
 ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func}
 

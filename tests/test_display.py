@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.insight.shown import as_grid
+from minigrad.diagnostics.shown import as_grid
 
 
 def test_values_then_what_is_not_usual() -> None:

@@ -22,8 +22,8 @@ LAYERS = (
     ("declare",),
     ("ops",),
     ("autodiff",),
-    ("insight",),
-    ("face",),
+    ("diagnostics",),
+    ("api",),
     ("autograd", "cuda", "func", "jit", "nn", "optim", "data", "viz", "testing"),
     ("__init__", "cli", "__main__"),
 )
@@ -175,6 +175,47 @@ def _broken_rule(item: Import, known: dict[str, Path]) -> str | None:
 
 def test_no_module_imports_to_the_right():
     assert violations(PACKAGE) == []
+
+
+def circles(package: Path) -> list[list[str]]:
+    """The groups of modules that import each other when they are imported, each a circle."""
+    known = modules(package)
+    edges: dict[str, set[str]] = {
+        name: {
+            item.target
+            for item in imports(name, path, known)
+            if not item.inside and item.target in known and item.target != name
+        }
+        for name, path in known.items()
+    }
+    reached = {name: reachable_from(name, edges) for name in edges}
+    found = {
+        frozenset({name, *[other for other in reached[name] if name in reached[other]]})
+        for name in edges
+        if name in reached[name]
+    }
+    return sorted(sorted(group) for group in found)
+
+
+def reachable_from(start: str, edges: dict[str, set[str]]) -> set[str]:
+    """The modules that are imported with one, directly or by others."""
+    seen: set[str] = set()
+    pending = list(edges[start])
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            pending.extend(edges[name])
+    return seen
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circles(PACKAGE) == []
+
+
+def test_a_circle_inside_a_package_is_named(tree):
+    (tree / "core" / "shape.py").write_text("from minigrad.core.layout import Layout\n")
+    assert circles(tree) == [["minigrad.core.layout", "minigrad.core.shape"]]
 
 
 def test_a_family_that_imports_another_is_named(tree):

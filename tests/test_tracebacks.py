@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from minigrad.api import tracebacks
 from minigrad.errors import MinigradError
-from minigrad.face import tracebacks
 
 PROGRAM = """
 import sys

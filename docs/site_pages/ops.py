@@ -17,9 +17,9 @@ from op_support import arrays
 
 import minigrad as mg
 from minigrad.declare.record import schema
+from minigrad.diagnostics.flow import flow
+from minigrad.diagnostics.formula import barred, forward_of, rules_of
 from minigrad.errors import MinigradError
-from minigrad.insight.flow import flow
-from minigrad.insight.formula import barred, forward_of, rules_of
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.film import declared, operand_name
 from minigrad.viz.mathematics import mathml, plain

@@ -11,7 +11,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.ops.batch_rules import promoted, ranked
-from minigrad.ops.views import expand
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
 from minigrad.runtime.levels import Wrapped, derives

@@ -26,8 +26,8 @@ from typing import Any
 from minigrad.core.op import Op
 from minigrad.ops.batch_rules import batched_product, promoted, ranked, stretched
 from minigrad.ops.creation import zeros
-from minigrad.ops.joining import stack
-from minigrad.ops.views import reshape, select
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.views import reshape, select
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from minigrad.autodiff.watching import fits
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
-from minigrad.ops.views import expand, permute
+from minigrad.ops.shape.views import expand, permute
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe, host_array
 

@@ -12,7 +12,7 @@ from minigrad.autodiff.tracked import TrackedLevel
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.ops.casting import cast
-from minigrad.ops.reduce import sum_to
+from minigrad.ops.reduction.sums import sum_to
 from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 

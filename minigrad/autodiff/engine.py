@@ -16,9 +16,9 @@ from minigrad.autodiff.grads import GradStore, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out, sole
 from minigrad.errors import GradientError
-from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import fill
+from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.hooks import leaf_hooks, retained, walks

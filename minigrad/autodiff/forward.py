@@ -31,7 +31,7 @@ from minigrad.autodiff.watching import check_unwritten, place, versions
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
-from minigrad.ops.indexing import zeros_of
+from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.levels import Wrapped, derives
 from minigrad.runtime.operands import canonical

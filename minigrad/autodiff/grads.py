@@ -12,7 +12,7 @@ from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.hooks import who
 from minigrad.autodiff.owning import Found, alone, copied
 from minigrad.errors import GradientError
-from minigrad.ops.arithmetic import add
+from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.hooks import late_hooks, retain, retained
 from minigrad.runtime.rebasing import current

@@ -16,7 +16,7 @@ from typing import Any
 
 from minigrad.autodiff.pulling import edge_of, pull
 from minigrad.errors import ArgumentError, GradientError
-from minigrad.ops.views import expand
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.likeness import unlike
 from minigrad.runtime.noting import saving

@@ -18,7 +18,7 @@ from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.ops.creation import zeros
-from minigrad.ops.views import expand
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import set_grad_enabled

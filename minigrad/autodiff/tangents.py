@@ -13,10 +13,10 @@ from minigrad.autodiff.watching import versions
 from minigrad.core.op import Op, Rule
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError, StorageError
-from minigrad.ops.arithmetic import add
 from minigrad.ops.casting import cast
-from minigrad.ops.indexing import zeros_of
-from minigrad.ops.views import expand
+from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.ops.pointwise.arithmetic import add
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe
 

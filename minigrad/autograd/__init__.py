@@ -18,7 +18,7 @@ from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import function, functional, graph
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.joining import stack
+from minigrad.ops.shape.joining import stack
 from minigrad.runtime.inference import inference_mode
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors

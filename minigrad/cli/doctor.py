@@ -24,7 +24,7 @@ from minigrad.kernels.store import cache_folder, loaded, source
 from minigrad.viz.explain import kernel_files
 
 # Where functions are made of ops, and have no kernel of their own.
-COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.face.methods", "minigrad.face.pytorch")
+COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.api.methods", "minigrad.api.pytorch")
 
 
 def print_report() -> int:

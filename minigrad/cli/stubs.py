@@ -16,7 +16,7 @@ import minigrad as mg
 from minigrad.runtime import tensor as module
 
 PATH = Path(module.__file__).with_name("attached.pyi")
-HEADER = '''"""The methods that `face/` attaches to Tensor.  Written by `python -m minigrad.cli.stubs`."""
+HEADER = '''"""The methods that `api/` attaches to Tensor.  Written by `python -m minigrad.cli.stubs`."""
 
 import builtins
 from collections.abc import Iterator, Sequence

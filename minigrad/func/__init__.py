@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from minigrad.face.absent import absent
+from minigrad.api.absent import absent
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from minigrad.func.linear import linearize
 from minigrad.func.mapping import vmap

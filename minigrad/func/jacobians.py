@@ -15,8 +15,8 @@ from minigrad.func.mapping import RANDOMNESS
 from minigrad.func.transforms import Pullback, recorded, split
 from minigrad.func.trees import flatten, tree_map, unflatten
 from minigrad.ops.creation import eye
-from minigrad.ops.joining import cat
-from minigrad.ops.views import expand, narrow, permute, reshape
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import expand, narrow, permute, reshape
 from minigrad.runtime.tensor import Tensor
 
 Function = Callable[..., Any]

@@ -10,8 +10,8 @@ from minigrad.autodiff.batches import Batched, BatchLevel
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 from minigrad.func.inputs import called, shown
 from minigrad.func.trees import Tree, flatten, spread, unflatten
-from minigrad.ops.joining import cat
-from minigrad.ops.views import expand, narrow, permute
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import expand, narrow, permute
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.tensor import Tensor, describe
 

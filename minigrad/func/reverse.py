@@ -16,7 +16,7 @@ from minigrad.autodiff.owning import handed_out
 from minigrad.autodiff.replacing import alike
 from minigrad.autodiff.tracked import Shared, TrackedLevel
 from minigrad.func.trees import tree_map
-from minigrad.ops.views import expand
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.levels import Wrapped, derives, stack
 from minigrad.runtime.rebasing import INPUT

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from minigrad.face.absent import absent
+from minigrad.api.absent import absent
 from minigrad.nn import functional
 
 __all__ = ["functional"]

@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from minigrad.api.absent import absent
 from minigrad.declare.names import FUNCTIONAL, namespaces
-from minigrad.face.absent import absent
-from minigrad.ops import activation
-from minigrad.ops import softmax as normalized
+from minigrad.ops.nn import activation
+from minigrad.ops.nn import softmax as normalized
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 logsigmoid = activation.log_sigmoid

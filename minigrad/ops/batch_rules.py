@@ -11,7 +11,7 @@ from typing import Any
 from minigrad.core.dtype import bool_, promote_all
 from minigrad.core.op import Op
 from minigrad.ops.casting import cast
-from minigrad.ops.views import as_view, expand, permute, reshape
+from minigrad.ops.shape.views import as_view, expand, permute, reshape
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.tensor import PLAIN, Tensor
 

@@ -11,11 +11,11 @@ from minigrad.core.roles import Along, Int, Ints, Scalar
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.arithmetic import square
-from minigrad.ops.joining import cat
-from minigrad.ops.powers import pow as pow_
-from minigrad.ops.powers import reciprocal, sqrt
-from minigrad.ops.views import narrow
+from minigrad.ops.pointwise.arithmetic import square
+from minigrad.ops.pointwise.powers import pow as pow_
+from minigrad.ops.pointwise.powers import reciprocal, sqrt
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import narrow
 from minigrad.runtime.tensor import Tensor, describe
 
 

@@ -30,7 +30,7 @@ from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels import philox
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, leaf
-from minigrad.ops.sorting import argsort
+from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.levels import stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 

@@ -1,4 +1,4 @@
-"""The methods that `face/` attaches to Tensor.  Written by `python -m minigrad.cli.stubs`."""
+"""The methods that `api/` attaches to Tensor.  Written by `python -m minigrad.cli.stubs`."""
 
 import builtins
 from collections.abc import Iterator, Sequence

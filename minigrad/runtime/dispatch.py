@@ -66,10 +66,8 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
 
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any) -> Any:
-    """Run an op into `out`: at once where its kernel may write into any layout, else by a copy of its result."""
-    if op.kind == "elementwise":
-        return run_into(op, plan, operands, out)
-    return run_beside(op, plan, operands, out, run)
+    """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result."""
+    return run_into(op, plan, operands, out) if op.kind == "elementwise" else run_beside(op, plan, operands, out, run)
 
 
 def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:

@@ -26,7 +26,7 @@ from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, host_array
 
 ENGINE = "minigrad.autodiff.engine"
-HANDING = ("minigrad.runtime.journal", "minigrad.face.python", "minigrad.face.interop")  # through which numbers leave
+HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")  # through which numbers leave
 
 
 class Entry:

@@ -50,7 +50,7 @@ INPUT = Sealed("is an input of a transform, or a view of one; write into a copy 
 
 
 class Ops:
-    """The ops that records of writes are made of; `ops/put.py` declares them and gives them here."""
+    """The ops that records of writes are made of; `ops/shape/put.py` declares them and gives them here."""
 
     put: Op
     look: Op

@@ -1,6 +1,6 @@
 """Tensor: a storage seen through a layout, with the op that made it.
 
-It holds no maths: `face/methods.py` attaches the ops, so this file needs none of the layers above it.  Views share
+It holds no maths: `api/methods.py` attaches the ops, so this file needs none of the layers above it.  Views share
 their storage and write through.  What a graph walk needs is `op` (the BackpropOp, None for constants) and
 `is_variable` (a class attribute: True for `Var`).
 """

@@ -20,7 +20,7 @@ from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import float64
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.func import vjp
-from minigrad.ops.indexing import zeros_of
+from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array

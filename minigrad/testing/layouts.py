@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.ops.joining import cat, stack
+from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor
 
 

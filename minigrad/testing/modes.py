@@ -7,7 +7,7 @@ Where they differ and every element of the gradient is right, forward mode is wr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,24 @@ from minigrad.testing.patterns import suspect
 from minigrad.testing.quotients import STEPS, outputs_of
 from minigrad.testing.report import Element, GradcheckError, worst
 
-if TYPE_CHECKING:
-    from minigrad.testing.check import Check
-
 Array = NDArray[np.float64]
 Arrays = list[Array]
 BATCH = 3
+
+
+class Check(Protocol):
+    """What the checks of modes read of a gradient check."""
+
+    bounds: Any
+    checked: Any
+    cotangents: Any
+    given: Any
+    labels: Any
+    report: Any
+    rng: Any
+
+    @property
+    def function(self) -> Any: ...
 
 
 def of_checked(check: Check) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:

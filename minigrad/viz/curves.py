@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.declare.record import lookalikes, schema
+from minigrad.diagnostics.flow import values
 from minigrad.errors import ArgumentError
 from minigrad.func import grad
-from minigrad.insight.flow import values
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.axes import Chart, Line, widened

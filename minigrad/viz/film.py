@@ -14,10 +14,10 @@ from typing import Any
 
 from minigrad.autodiff.holding import Holder, values_of
 from minigrad.core.storage import Storage
-from minigrad.insight.flow import Flow, Step, flow
-from minigrad.insight.formula import Rule, barred, forward_of, rules_of, vertex_of
-from minigrad.insight.shown import shown
-from minigrad.insight.tape import in_units, size_of
+from minigrad.diagnostics.flow import Flow, Step, flow
+from minigrad.diagnostics.formula import Rule, barred, forward_of, rules_of, vertex_of
+from minigrad.diagnostics.shown import shown
+from minigrad.diagnostics.tape import in_units, size_of
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import no_grad

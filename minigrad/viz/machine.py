@@ -13,9 +13,9 @@ from pathlib import Path
 from minigrad.autodiff.fused import fuse
 from minigrad.autodiff.sealed import Unfusable
 from minigrad.core.op import Op
+from minigrad.diagnostics.flow import Step
+from minigrad.diagnostics.formula import Writing, enumerate_operands, followed, rule_of
 from minigrad.errors import GradientError
-from minigrad.insight.flow import Step
-from minigrad.insight.formula import Writing, enumerate_operands, followed, rule_of
 from minigrad.kernels.store import listings, source
 from minigrad.ops.creation import ones
 from minigrad.runtime.graph import BackpropOp

@@ -1,4 +1,4 @@
-"""Formulas for people: a term of `insight/formula.py` as a line of text, or as MathML, which browsers draw.
+"""Formulas for people: a term of `diagnostics/formula.py` as a line of text, or as MathML, which browsers draw.
 
 What is computed once and used twice is given a letter, and said after the formula.  Casts are left out, and what only
 changes a shape is named, since a formula of single elements would not show it.
@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 from unicodedata import normalize
 
-from minigrad.insight.formula import BAR, Term
+from minigrad.diagnostics.formula import BAR, Term
 
 # How tight each holds its operands: a term in a place that holds tighter gets parentheses.
 COMPARE, SUM, PRODUCT, SIGN, POWER, WHOLE = range(6)

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import descend, reachable, seed
 from minigrad.autodiff.hooks import Around
-from minigrad.insight.tape import Row, counted, in_units, rows_of
+from minigrad.diagnostics.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.picture import ACCENT, COOL, LINE, Picture, box, drawing, label

@@ -2,7 +2,7 @@
 
 `precision(f, x)` runs f in float64, float32 and both halves and shows the graph once, with a row for each dtype at each
 box: the error that arose there, and all that is wrong so far, coloured by how many digits that has cost.
-`insight/precision.py` measures.
+`diagnostics/precision.py` measures.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, float64
+from minigrad.diagnostics.precision import Error, Vertex, compared, eps_of
 from minigrad.errors import ArgumentError
-from minigrad.insight.precision import Error, Vertex, compared, eps_of
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz import svg

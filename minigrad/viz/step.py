@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minigrad.insight.shown import image_html
+from minigrad.diagnostics.shown import image_html
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.explain import count

@@ -11,8 +11,8 @@ from math import prod
 
 import numpy as np
 
+from minigrad.diagnostics.flow import values
 from minigrad.errors import GradientError
-from minigrad.insight.flow import values
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors

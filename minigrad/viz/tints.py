@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.diagnostics.flow import flow, values
+from minigrad.diagnostics.tape import in_units, size_of
 from minigrad.errors import ArgumentError
-from minigrad.insight.flow import flow, values
-from minigrad.insight.tape import in_units, size_of
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.svg import NONE, ODD, STEPS

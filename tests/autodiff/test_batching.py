@@ -22,7 +22,12 @@ from minigrad.autodiff.batching import KINDS, batch_kind, batched
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE
 from minigrad.declare.decorators import view
-from minigrad.ops import casting, extremes, linalg, reduce, softmax, views
+from minigrad.ops import casting
+from minigrad.ops.linalg import products as linalg
+from minigrad.ops.nn import softmax
+from minigrad.ops.reduction import extremes
+from minigrad.ops.reduction import sums as reduce
+from minigrad.ops.shape import views
 from minigrad.runtime.dispatch import apply
 
 OURS = {

@@ -23,7 +23,11 @@ from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.forward import by_transposing, pushforward
 from minigrad.autodiff.tangents import Call
 from minigrad.core.window import Window
-from minigrad.ops import casting, linalg, sorting, views, windows
+from minigrad.ops import casting
+from minigrad.ops.indexing import sorting
+from minigrad.ops.linalg import products as linalg
+from minigrad.ops.nn import windows
+from minigrad.ops.shape import views
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import Output
 

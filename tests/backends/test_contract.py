@@ -24,8 +24,10 @@ from minigrad.core.op import Spec
 from minigrad.declare import rules
 from minigrad.declare.record import schema
 from minigrad.errors import DeviceError
-from minigrad.ops import norm_rows, scan, softmax
-from minigrad.ops.extremes import GREATER, LESS
+from minigrad.ops.nn import normalized_rows as norm_rows
+from minigrad.ops.nn import softmax
+from minigrad.ops.reduction import scan
+from minigrad.ops.reduction.extremes import GREATER, LESS
 
 KINDS = [kind for kind in registered_kinds() if kind not in ("reference", "cuda")]  # tests/cuda calls these too
 pytestmark = pytest.mark.parametrize("kind", KINDS)

@@ -22,8 +22,8 @@ from minigrad.core.op import Spec
 from minigrad.declare.record import schema
 from minigrad.errors import DeviceError
 from minigrad.kernels.scalar import parse
-from minigrad.ops import arithmetic, compare, explog
-from minigrad.ops.extremes import GREATER, LESS
+from minigrad.ops.pointwise import arithmetic, compare, explog
+from minigrad.ops.reduction.extremes import GREATER, LESS
 from minigrad.runtime.data import store
 from minigrad.runtime.tensor import Tensor, host_array
 

@@ -26,7 +26,7 @@ from minigrad.core.dtype import f32, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import DeviceError, IndexOutOfRange
-from minigrad.ops import scan
+from minigrad.ops.reduction import scan
 from minigrad.testing import gradcheck
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "toy_device.py"

@@ -18,7 +18,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.declare.record import schema
 from minigrad.kernels.cuda import reduction as loops
-from minigrad.ops.extremes import GREATER
+from minigrad.ops.reduction.extremes import GREATER
 
 # One output of one warp, of a block, of several pieces; many along memory, across it, over two dims at once.
 SHAPES = [((37,), (0,)), ((700,), (0,)), ((9000,), (0,)), ((3, 45), (1,)), ((45, 17), (0,)), ((700, 2), (0,)),

@@ -11,7 +11,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.ops import masks as ops
+from minigrad.ops.indexing import masks as ops
 from minigrad.runtime.plans import forget_plans
 
 

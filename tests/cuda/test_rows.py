@@ -14,8 +14,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda.rows import rows_fields
 from minigrad.nn import functional as F
-from minigrad.ops.norm_rows import LAYER_NORM_SLOPE
-from minigrad.ops.softmax import SOFTMAX
+from minigrad.ops.nn.normalized_rows import LAYER_NORM_SLOPE
+from minigrad.ops.nn.softmax import SOFTMAX
 
 # A few lanes a row, some loads of a warp, a block, neighbours across memory.
 SHAPES = [((5, 6), -1), ((2, 70), -1), ((1, 560), -1), ((9, 5), 0)]

@@ -12,7 +12,7 @@ from minigrad.core.dtype import f32, f64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda.scan import scan_fields
-from minigrad.ops.scan import NOT_LESS, SUM
+from minigrad.ops.reduction.scan import NOT_LESS, SUM
 
 # A few lanes a row, tiles of a warp, tiles of a block.
 SHAPES = [((5, 9), 1), ((2, 150), 1), ((1100,), 0), ((6, 5), 0)]

@@ -119,7 +119,7 @@ def test_the_steps_of_adding_an_op_are_all_there_are(tmp_path):
     for part in ("minigrad", "tests"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    with (tmp_path / "minigrad" / "ops" / "activation.py").open("a") as file:
+    with (tmp_path / "minigrad" / "ops" / "nn" / "activation.py").open("a") as file:
         file.write("\n\n" + blocks(page, "python")[0])
     for block in blocks(page, "diff"):
         edit(tmp_path, block)

@@ -12,7 +12,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import bool_, f32, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.ops.softmax import LOG_SOFTMAX, SOFTMAX
+from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX
 
 backend = Asking(backend_of(as_device("cpu")))
 

@@ -31,7 +31,7 @@ from minigrad.core.dtype import (
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.declare.record import schema
-from minigrad.ops.extremes import GREATER, LESS
+from minigrad.ops.reduction.extremes import GREATER, LESS
 
 pytestmark = pytest.mark.usefixtures("serial")  # the tests of threads ask for the others
 backend = Asking(backend_of(as_device("cpu")))

@@ -165,7 +165,7 @@ WRONG: dict[str, list[Any]] = {
 PRINTED = [
     "mul   keeps 1 tensors, and came of ['w', None]",
     "; in all [-0.9242, -2, -1.076], 2 of 2",
-    "b (shift) gets sum(ȳ, to=()) = -3.573",
+    "other (shift) gets sum(ȳ, to=()) = -3.573",
     "was freed by an earlier backward; pass retain_graph=True",
     " ratio 2.0",
     "detach() at ",

@@ -9,7 +9,7 @@ import numpy as np
 
 from minigrad.core.window import Window
 from minigrad.nn import functional
-from minigrad.ops import convolution
+from minigrad.ops.nn import convolution
 
 from .row import NUMBERS, Row
 

@@ -11,7 +11,8 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.kernels import philox
-from minigrad.ops import creation, masks
+from minigrad.ops import creation
+from minigrad.ops.indexing import masks
 from minigrad.ops.random import draw
 
 from .row import ALL, FLOATS, Row

@@ -6,7 +6,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.nn import functional
-from minigrad.ops import linalg
+from minigrad.ops.linalg import products as linalg
 
 from .row import ALL, NUMBERS, Row
 

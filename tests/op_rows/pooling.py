@@ -10,7 +10,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.core.window import Window
 from minigrad.nn import functional
-from minigrad.ops.windows import avg_pool_back, max_pool_back, max_pool_pick
+from minigrad.ops.nn.windows import avg_pool_back, max_pool_back, max_pool_pick
 
 from .row import FLOATS, NUMBERS, Row
 

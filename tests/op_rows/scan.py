@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops import scan
+from minigrad.ops.reduction import scan
 
 from .row import ALL, FLOATS, Row
 

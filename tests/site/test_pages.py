@@ -37,7 +37,7 @@ def test_a_page_has_formula_gradient_curve_example_and_loop(site: Any) -> None:
     text = "\n".join(ops.page("tanh", ops.rows()["tanh"]))
     for head in ("# tanh", "## Formula", "## Gradient", "## Curve", "## Dtypes", "## Example", "## The loop"):
         assert f"{head}\n" in text
-    assert "x gets ȳ · (1 − y · y)" in text and "`minigrad/ops/trigonometry.py:" in text
+    assert "x gets ȳ · (1 − y · y)" in text and "`minigrad/ops/pointwise/trigonometry.py:" in text
     assert "for i in range(count):" in text
     light, dark = re.findall('<div class="only-(?:light|dark)".*?</svg></div>', text, re.DOTALL)
     assert light.count("<polyline") == 4 == dark.count("<polyline"), "two lines, and how they look in the legend"
@@ -49,10 +49,10 @@ def test_an_op_of_several_operands_has_curves_along_each_with_the_others_at_name
     text = "\n".join(ops.page("mul", ops.rows()["mul"]))
     assert (
         "## Curves\n" in text
-        and re.search(r"Along `a`, with `b = -?[\d.]+`\.", text)
-        and "Along `b`, with `a = " in text
+        and re.search(r"Along `input`, with `other = -?[\d.]+`\.", text)
+        and "Along `other`, with `input = " in text
     )
-    assert text.count("<polyline") == 16 and "its slope along a" in text
+    assert text.count("<polyline") == 16 and "its slope along input" in text
 
 
 def test_an_op_without_derivative_or_curve_has_a_page_too(site: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from viz.browser import MISSING
 
 import minigrad as mg
-from minigrad.insight.shown import shown
+from minigrad.diagnostics.shown import shown
 
 pytestmark = [
     pytest.mark.browser,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.diagnostics.shown import as_grid, shown
 from minigrad.errors import ArgumentError, GradientError
-from minigrad.insight.shown import as_grid, shown
 
 
 def meeting() -> tuple[Any, Any]:
@@ -66,7 +66,7 @@ def test_what_is_kept_and_let_go_is_said() -> None:
     u = x * 2.0
     assert mg.viz.step((u * u).sum()).frames[1].freed == "input and other (64 B)", "one piece of memory"
     assert product.operands == (("a", "exp, step 3"), ("b", "x")) and product.declared.startswith(
-        "minigrad/ops/arithmetic.py:"
+        "minigrad/ops/pointwise/arithmetic.py:"
     )
     assert all(Path(file).is_file() for frame in film.frames for file in frame.kernels) and product.kernels
 

@@ -1,0 +1,100 @@
+"""candle's and NumPy's names for what has another name here, so that code and habits carry over.
+
+`ALIASES` are the same objects under two names; the functions below differ in arguments.  `docs/names.md` is the
+table for readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.api import methods as _methods  # noqa: F401  what gets a second name is attached there first
+from minigrad.api.in_place import copy_, fill_
+from minigrad.declare.decorators import public
+from minigrad.declare.names import MG
+from minigrad.ops import creation
+from minigrad.ops.pointwise import compare
+from minigrad.ops.shape import views
+from minigrad.runtime.tensor import Tensor
+
+# candle's name, or NumPy's -> ours.  The functions are the same objects.
+ALIASES = {
+    "sqr": "square", "recip": "reciprocal", "powf": "pow", "to_dtype": "to", "astype": "to", "broadcast_as": "expand",
+    "broadcast_to": "expand", "sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin",
+    "copy": "clone", "to_vec0": "item", "to_scalar": "item", "to_vec1": "tolist", "to_vec2": "tolist",
+    "to_vec3": "tolist", "i": "__getitem__", "get_on_dim": "select", "flatten_all": "flatten",
+    "log_sum_exp": "logsumexp", "broadcast_matmul": "matmul",
+    "gelu_erf": "gelu", "elem_count": "numel", "to_device": "to", "mul_scalar": "mul",
+    "multiply": "mul", "subtract": "sub", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
+    "swapaxes": "transpose", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "clip": "clamp", "fix": "trunc",
+    "force_contiguous": "clone", "zero_set": "zero_", "const_set": "fill_", "nelement": "numel", "ndimension": "dim",
+    "swapdims": "transpose", "moveaxis": "movedim", "ravel": "flatten", "arctan2": "atan2", "greater": "gt",
+    "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne",
+}  # fmt: skip
+ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq ne lt le gt ge".split()}
+
+
+@public(namespace=MG)
+def flatten_to(x: Tensor, end_dim: int) -> Tensor:
+    """The dims up to end_dim (included) as one."""
+    return views.flatten(x, 0, end_dim)
+
+
+@public(namespace=MG)
+def flatten_from(x: Tensor, start_dim: int) -> Tensor:
+    """The dims from start_dim on as one."""
+    return views.flatten(x, start_dim, -1)
+
+
+def get(x: Tensor, index: int) -> Tensor:
+    """x[index] along the first dim."""
+    return views.select(x, dim=0, index=index)
+
+
+@public(namespace=MG)
+def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
+    """candle's order of `where`: the condition first."""
+    return compare.where(condition, a, b)
+
+
+@public(namespace=MG)
+def arange_step(start: float, end: float, step: float, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """candle's `arange` with a step."""
+    return creation.arange(start, end, step, dtype=dtype, device=device)
+
+
+def one_set(x: Tensor) -> Tensor:
+    """Every element becomes 1, in place."""
+    return fill_(x, 1)
+
+
+def slice_set(x: Tensor, source: Tensor, dim: int, offset: int) -> Tensor:
+    """Write source into x from position `offset` along `dim`, in place."""
+    return copy_(views.narrow(x, dim=dim, start=offset, length=source.shape[dim]), source)
+
+
+def keeping(name: str) -> Callable[..., Any]:
+    """candle's `sum_keepdim(dim)` and its like: the fold with keepdim=True."""
+    fold = getattr(Tensor, name)
+
+    def method(x: Tensor, dim: Any = None) -> Any:
+        return fold(x, dim, keepdim=True)
+
+    method.__name__ = method.__qualname__ = f"{name}_keepdim"
+    method.__doc__ = f"`{name}` with the folded dims kept as length 1."
+    return method
+
+
+def attach() -> None:
+    """Give Tensor the other names."""
+    for alias, name in ALIASES.items():
+        setattr(Tensor, alias, getattr(Tensor, name))
+    for name in ("sum", "mean", "max", "min", "argmax", "argmin", "var"):
+        setattr(Tensor, f"{name}_keepdim", keeping(name))
+    for function in (flatten_to, flatten_from, get, where_cond, one_set, slice_set):
+        setattr(Tensor, function.__name__, function)
+
+
+attach()

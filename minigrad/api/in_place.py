@@ -1,0 +1,84 @@
+"""What writes into a tensor: `x.name_(...)` for every function that has `out=`, and fill_, zero_, copy_.
+
+`x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`: arguments, defaults and derivation are the function's own, and what may
+be written is asked in one place, `runtime/writing.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.api.python import item
+from minigrad.errors import ShapeError
+from minigrad.ops import casting, creation
+from minigrad.ops.indexing import assignment
+from minigrad.runtime import dispatch
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.writing import check_writable
+
+FILL = creation.fill.op  # type: ignore[attr-defined]
+
+
+def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The `name_` form of a function with `out=`: the result goes into the first argument."""
+    name = function.__name__ + "_"
+
+    def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
+        if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+            assignment.begin_write(name, x)
+            return replaced(name, x, function(x, *others, **more))
+        given = (*others, *more.values()) if more else others
+        check_writable(name, x, tuple([o for o in given if isinstance(o, Tensor)]))
+        return function(x, *others, out=x, **more)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"`{function.__name__}` in place, and recorded.  Raises GradientError for a Var outside no_grad."
+    shown = inspect.signature(function)
+    kept = [p for p in shown.parameters.values() if p.name not in ("out", "inplace")]
+    method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
+    return method
+
+
+def replaced(name: str, x: Any, y: Tensor) -> Tensor:
+    """x, a value of a transform, which is y from now on."""
+    if (y.shape, y.dtype, y.device) != (x.shape, x.dtype, x.device):
+        raise ShapeError(
+            f"{name}: the result is {describe(y)}, x is {describe(x)}; shapes, dtypes and devices must agree", op=name
+        )
+    x.level.end_write(name, x, y)
+    return x
+
+
+def fill_(x: Tensor, value: float) -> Tensor:
+    """Every element becomes `value`, in place."""
+    if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
+        assignment.copy_into(x, value, "fill_", x)
+        return x
+    if isinstance(x, Wrapped):
+        assignment.copy_into(x, value, "fill_", x)
+        return x
+    check_writable("fill_", x)
+    number = item(value) if isinstance(value, Tensor) else value
+    creation.expect_numbers("fill_", value=number)
+    creation.expect_fit("fill_", number, x.dtype)
+    dispatch.write(FILL, (dispatch.number(number, x.dtype, x.device),), {"shape": x.shape}, x)
+    return x
+
+
+def zero_(x: Tensor) -> Tensor:
+    """Every element becomes 0, in place."""
+    return fill_(x, 0)
+
+
+def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """The elements of source, broadcast and cast, in place.
+
+    A tensor on another device is brought to that of x first; non_blocking: as that of `to`, then.
+    """
+    if isinstance(source, Tensor) and source.device is not x.device:
+        source = casting.to(source, device=x.device, non_blocking=non_blocking)
+    assignment.copy_into(x, source, "copy_", x)
+    return x

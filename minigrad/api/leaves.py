@@ -1,0 +1,103 @@
+"""What makes a tensor a leaf and takes it back, the object staying the same: requires_grad_, detach_, .data.
+
+A Var is a Tensor of another class, so a tensor without history becomes one where it is, as in PyTorch:
+`(mg.randn(3) * 0.1).requires_grad_()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.core.storage import ConstantStorage
+from minigrad.errors import DTypeError, GradientError, StorageError
+from minigrad.ops.indexing.assignment import set_value
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.rebasing import current
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.var import Var
+
+
+def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
+    """Make x a leaf that gradients flow to, or with False a constant again; gives x.
+
+    Views of x that were made before stay constants.  Raises DTypeError for another dtype than a float, GradientError
+    for False on the result of a recorded op.
+    """
+    if bool(requires_grad) == x.requires_grad:
+        return x
+    if isinstance(x, Wrapped):
+        raise GradientError(
+            f"requires_grad_: {describe(x)} belongs to a transform, which says itself what is differentiated",
+            op="requires_grad_",
+        )
+    if requires_grad:
+        become_leaf(x)
+    elif x.is_variable:
+        x.__class__ = Tensor
+    else:
+        raise GradientError(
+            f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can cease to require "
+            f"a gradient; use detach()",
+            op="requires_grad_",
+        )
+    return x
+
+
+def become_leaf(x: Any) -> None:
+    """A tensor without history becomes a Var, with the gradient and the name that it had if it was one before."""
+    if not x.dtype.is_float:
+        raise DTypeError(
+            f"requires_grad_: {describe(x)} can have no gradient, which needs a floating dtype; convert with "
+            f".to(mg.float32) first",
+            op="requires_grad_",
+        )
+    if isinstance(x.storage, ConstantStorage):
+        raise StorageError(
+            f"requires_grad_: {describe(x)} is a number of the program that other results share; clone() it first",
+            op="requires_grad_",
+        )
+    x._grad, x.name = getattr(x, "_grad", None), getattr(x, "name", None)
+    x.base = None
+    x.storage.tracked = True
+    x.__class__ = Var
+
+
+def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
+    """x.requires_grad = True says the same as `requires_grad_`."""
+    requires_grad_(x, requires_grad)
+
+
+def detach_(x: Tensor) -> Tensor:
+    """Cut x off from its history, in place: what is computed from it from now on passes no gradient to it; gives x.
+
+    Raises GradientError for a view: it would show the memory of a tensor that still has a history.
+    """
+    if x.base is not None and x.requires_grad:
+        raise GradientError(f"detach_: {describe(x)} is a view of a tracked tensor; use detach()", op="detach_")
+    if x.is_variable:
+        return requires_grad_(x, False)
+    x.op = None
+    return x
+
+
+def data(x: Tensor) -> Tensor:
+    """The values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded.
+
+    A graph that saved the old values says so at backward, where PyTorch takes the new ones without a word.
+    """
+    return x.detach()
+
+
+def set_data(x: Tensor, value: Any) -> None:
+    """x.data = value: written into the memory of x; the shape must agree, the dtype is cast."""
+    set_value(x, value, "data")
+
+
+def grad_fn(x: Tensor) -> BackpropOp | None:
+    """The node that recorded how its values were made; None for a leaf."""
+    node: BackpropOp | None = None if x.is_variable else current(x)
+    return node
+
+
+FUNCTIONS = (requires_grad_, detach_)

@@ -1,0 +1,157 @@
+"""Which op is which method: the table that gives Tensor its operators, methods, in-place forms and aliases.
+
+Tensor itself knows no op; here, above both, they meet.  A name in `METHODS` is a method with the op's own signature
+and, if that has `out=`, also gets its in-place `name_`.  What Python itself asks for is in `python.py`, what PyTorch's
+users ask for daily in `pytorch.py`, other libraries' names are in `aliases.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.api import gradients, leaves, pytorch
+from minigrad.api.copying import COPIES
+from minigrad.api.explaining import explain_grad
+from minigrad.api.in_place import copy_, fill_, in_place, zero_
+from minigrad.api.python import PLACES, item, tolist
+from minigrad.autodiff.engine import backward
+from minigrad.core.dtype import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)  # fmt: skip
+from minigrad.core.shape import as_shape
+from minigrad.declare import names
+from minigrad.declare.decorators import public
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops import casting, composed
+from minigrad.ops.indexing import assignment, subscript
+from minigrad.ops.linalg import products as linalg
+from minigrad.ops.pointwise import arithmetic, compare, powers
+from minigrad.ops.shape import views
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.var import Var
+
+OPERATORS = {
+    "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": powers.pow,
+    "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
+}  # fmt: skip
+
+# == and != are in `python.py`: they may be asked about what is no number.
+COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt, "__ge__": compare.ge}
+
+# ---- methods that are no functions of mg ----------------------------------------------------------------------------
+
+
+@public(namespace=names.MG)
+def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
+    """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
+    if len(shape) == 1 and shape[0].__class__ is tuple:
+        shape = shape[0]
+    found = views.seen(x, shape)
+    if found is not None:
+        return found
+    if len(shape) == 1 and isinstance(shape[0], DType):
+        raise ArgumentError(
+            "view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view"
+        )
+    return views.remembered(x, shape, as_shape(shape, "view", hole=True))
+
+
+def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """x where the condition holds, else other.  `mg.where(condition, input, other)` has the condition first."""
+    return compare.where(condition, x, other)
+
+
+def matrix_transpose(x: Tensor) -> Tensor:
+    """A view with the last two dims swapped."""
+    if x.ndim < 2:
+        raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}", op="mT")
+    return views.full_transpose(x) if x.ndim == 2 else views.transpose(x, dim0=-2, dim1=-1)
+
+
+# ---- attaching ------------------------------------------------------------------------------------------------------
+
+
+def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The reflected operator: 2 - x is sub(2, x)."""
+
+    def method(x: Tensor, other: Any) -> Tensor:
+        return function(other, x)
+
+    method.__name__ = method.__qualname__ = f"reflected_{function.__name__}"
+    method.__doc__ = f"`{function.__name__}` with the tensor as the second operand."
+    return method
+
+
+def caster(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+    """x.float(), x.long() ...: PyTorch's short casts."""
+
+    def method(x: Tensor) -> Tensor:
+        return casting.to(x, dtype)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"x as {dtype}."
+    return method
+
+
+CASTS = {
+    "float": float32, "double": float64, "half": float16, "bfloat16": bfloat16, "long": int64, "int": int32,
+    "short": int16, "char": int8, "byte": uint8, "bool": bool_,
+}  # fmt: skip
+
+
+def attach() -> None:
+    """Give Tensor everything above."""
+    for name, function in names.methods.items():
+        setattr(Tensor, name, function)
+    for name, function in names.in_place.items():
+        setattr(Tensor, f"{name}_", in_place(function))
+    for function in (view, where, item, tolist, fill_, zero_, copy_, *leaves.FUNCTIONS, *gradients.FUNCTIONS,
+                     *pytorch.FUNCTIONS):  # fmt: skip
+        setattr(Tensor, function.__name__, function)
+    Var.set = assignment.set_var  # type: ignore[attr-defined]
+    for function in pytorch.PROPERTIES:
+        setattr(Tensor, function.__name__, property(function))
+    for name, function in OPERATORS.items():
+        setattr(Tensor, f"__{name}__", function)
+        setattr(Tensor, f"__r{name}__", swapped(function))
+        setattr(Tensor, f"__i{name}__", in_place(function))
+    for name, dtype in CASTS.items():
+        setattr(Tensor, name, caster(name, as_dtype(dtype)))
+    special = {
+        **PLACES, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
+        "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
+        "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
+        "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
+        "mT": property(matrix_transpose), "T": property(views.full_transpose), "dims": Tensor.shape,
+        "rank": Tensor.ndim, "grad": property(gradients.grad, gradients.set_grad),
+        "retains_grad": property(gradients.retains_grad), "grad_fn": property(leaves.grad_fn),
+        "requires_grad": Tensor.requires_grad.setter(leaves.set_requires_grad),  # type: ignore[attr-defined]
+        "data": property(leaves.data, leaves.set_data),
+    }  # fmt: skip
+    for name, value in special.items():
+        setattr(Tensor, name, value)
+
+
+def invert(x: Tensor) -> Tensor:
+    """~x: `not` for bool, all bits for integers."""
+    if x.dtype is bool_:
+        return compare.logical_not(x)
+    if x.dtype.is_float:
+        raise DTypeError(f"invert: bits are defined for bool and integers only, got {describe(x)}", op="invert")
+    return compare.bitwise_xor(x, -1 if x.dtype.is_signed else int(x.dtype.highest))
+
+
+attach()

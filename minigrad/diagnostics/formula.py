@@ -1,0 +1,175 @@
+"""Derivative rules as formulas: a rule is run once on values that write down what is done to them.
+
+Nothing is kept by hand: what `written` gives is what the declared rule did, for the operands and the masks that it was
+given, and its `value` is what it computed.  `viz/mathematics.py` makes text and MathML of a formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad.autodiff.holding import values_of
+from minigrad.autodiff.pulling import facts
+from minigrad.core.op import Op
+from minigrad.diagnostics.flow import Step, values
+from minigrad.errors import MinigradError
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor
+
+BAR = "\u0304"  # a line above the letter before it: the gradient of what the letter stands for
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A name, a number, or an op on terms.  Terms are told apart by identity: what was computed once is one term.
+
+    name: of the op or of the leaf.  result: which of several results it is, else "".
+    """
+
+    name: str
+    args: tuple[Term, ...] = ()
+    params: dict[str, Any] = field(default_factory=dict)
+    result: str = ""
+
+
+class Written(Wrapped):
+    """A tensor and the term that it is."""
+
+    __slots__ = ("term", "value")
+
+    def __init__(self, level: Level, value: Tensor, term: Term) -> None:
+        super().__init__(level, value.layout, value.dtype, value.device)
+        self.value, self.term = value, term
+
+
+class Writing(Level):
+    """Calls of ops on written values compute as ever and give written values.  calls: op, operands, parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Op, tuple[Tensor, ...], dict[str, Any]]] = []
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        plain = tuple(self.value_of(x) for x in operands)
+        self.calls.append((op, plain, params))
+        terms = tuple(x.term if isinstance(x, Written) and x.level is self else constant(x) for x in operands)
+        found = apply(op, plain, params)
+        if op.result is None:
+            return Written(self, found, Term(op.name, terms, params))
+        named = zip(found, op.outputs, strict=True)
+        return op.result(*[Written(self, y, Term(op.name, terms, params, name)) for y, name in named])
+
+    def value_of(self, x: Tensor) -> Tensor:
+        """What a value of this level stands for; another tensor as it is."""
+        return x.value if isinstance(x, Written) and x.level is self else x
+
+    def detached(self, x: Any) -> Tensor:
+        return Written(self, x.value.detach(), x.term)
+
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return False
+
+    def elements(self, x: Any) -> Tensor:
+        return self.value_of(x)
+
+
+def constant(x: Tensor) -> Term:
+    """A tensor that a rule brought along: its number where all elements are that, else what it is."""
+    found = values(x)
+    if found.size and (found == found.flat[0]).all():
+        return Term(number(found.flat[0].item()))
+    return Term(f"{x.dtype}{x.shape}")
+
+
+def number(value: Any) -> str:
+    """A number as people write it."""
+    return str(value) if isinstance(value, bool | int) else f"{value:.6g}"
+
+
+def barred(name: str) -> str:
+    """The name of a gradient: a bar above the last letter of a short name, else d in front of it."""
+    return name + BAR if len(name) == 1 else f"d {name}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What one operand gets in a step of the way back.
+
+    operand: its number.  parent: where that goes.  term: None where the rule could not be followed, as what a user
+    wrote for NumPy.  value: what the rule gave.
+    """
+
+    operand: int
+    parent: Any
+    term: Term | None
+    value: Tensor
+
+
+def rules_of(step: Step) -> list[Rule]:
+    """The rules that a step of a walk back ran, in its order, each as a formula of the gradients that arrived and of
+    what was saved."""
+    node, left = step.node, list(step.passed)
+    found = []
+    for k, pick in enumerate_operands(node):
+        if left and node.parents[k] is left[0][0]:
+            parent, partial = left.pop(0)
+            found.append(Rule(k, parent, written(step, k, pick), partial))
+    return found
+
+
+def enumerate_operands(node: BackpropOp) -> Sequence[tuple[int, tuple[int, ...]]]:
+    """The operands that want a gradient, and which of the saved values their rules read."""
+    if node.op.variadic or node.op.kind == "function":
+        return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
+    return [pair for pair in node.op.picks[node.mask] if node.parents[pair[0]] is not None]
+
+
+def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
+    """The formula of one rule."""
+    node, rule = step.node, rule_of(step.node, operand)
+    if rule is None:
+        return None
+    try:
+        partial = followed(Writing(), step, operand, pick, rule.fn)
+    except (MinigradError, TypeError, ValueError, AttributeError):
+        return None  # written for tensors with memory
+    term = partial.term if isinstance(partial, Written) else constant(partial)
+    shape = node.plan.specs[operand].shape
+    # What was broadcast on the way forward is summed on the way back, by the engine.
+    return term if partial.shape == shape else Term("sum", (term,), {"to": shape})
+
+
+def rule_of(node: BackpropOp, operand: int) -> Any:
+    """The declared rule of an operand; None without one, and for what a user wrote as a Function."""
+    return None if node.op.kind == "function" else node.op.rules[0 if node.op.variadic else operand]
+
+
+def followed(level: Writing, step: Step, operand: int, pick: Sequence[int], fn: Callable[..., Any]) -> Any:
+    """What a rule, or its fused form, gives for written values of the level."""
+    node, op = step.node, step.node.op
+    rule = rule_of(node, operand)
+    names = [op.value_name(k) for k in op.saves[node.mask]]
+    with level, no_grad():
+        heads = [None if g is None else Written(level, g, Term(barred(name)))
+                 for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
+        saved = [Written(level, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
+        given = [heads[i] for i in rule.gradients]
+        return fn(*given, *[saved[i] for i in pick], **facts(node, rule, operand))
+
+
+def forward_of(node: BackpropOp) -> Term:
+    """What a node computed, of the names of its operands."""
+    op = node.op
+    names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
+    given = {name: value for name, value in node.params.items() if value != op.params.get(name)}
+    return Term(op.name, tuple(map(Term, names)), given)
+
+
+def vertex_of(edge: Any) -> Any:
+    """The node that an edge of the graph comes from, or the leaf."""
+    return edge.node if isinstance(edge, Output) else edge

@@ -1,0 +1,230 @@
+"""Why is the gradient of this tensor None, zero, nan or inf?  Or where does it come from, if it is none of these.
+
+`explain_grad(x, y)` follows x to y: by the graph where gradients flow, by the journal of `mg.debug()` where they were
+cut.  It computes and says, and changes nothing: no `.grad`, no graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from minigrad.autodiff.checks import end_of, node_of
+from minigrad.autodiff.engine import reachable
+from minigrad.config import settings
+from minigrad.diagnostics.flow import Flow, Step, flow, values
+from minigrad.diagnostics.reasons import blocked, named, not_finite, spoiled
+from minigrad.errors import GradientError
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.journal import Entry, entry_of
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+MOST = 8  # reasons that are told
+DEBUG = "run the program under mg.debug() to see where gradients are cut"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a gradient is what it is.  kind: "none", "zero", "nan", "inf" or "flows".  reasons: a sentence each."""
+
+    kind: str
+    what: str
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.what, *[f"  - {reason}" for reason in self.reasons]])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(reason)}</li>" for reason in self.reasons)
+        return f"<p>{escape(self.what)}</p><ul>{items}</ul>"
+
+
+def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
+    """Why the gradient of y with respect to x is what it is, or why there is none.
+
+    y: what is differentiated, with ones; the newest result of x that still lives, under `mg.debug()`, if left out.
+    Raises GradientError where y must be named, or its graph has been freed by a backward without retain_graph.
+    """
+    expect_tensors("explain_grad", x, *([] if y is None else [y]))
+    given = getattr(x, "name", None)
+    name = f"the gradient of {f'{given!r} ' if given else ''}{describe(x)}"
+    if not x.dtype.is_float:
+        return Explanation("none", f"{name} is None", (f"{x.dtype} carries no gradient; only floats do",))
+    if not x.requires_grad:
+        return Explanation("none", f"{name} is None", (constant(x),))
+    y = newest(x) if y is None else y
+    name += f" in {describe(y)}"
+    if not y.dtype.is_float:
+        return Explanation("none", f"{name} is None", (f"{y.dtype} carries no gradient, so nothing is asked of it",))
+    if not y.requires_grad or not reached(x, y):
+        return Explanation("none", f"{name} is None", tuple(cuts(x, y)))
+    return followed(x, y, name)
+
+
+def constant(x: Tensor) -> str:
+    """Why a tensor that requires no gradient does not."""
+    entry = entry_of(x)
+    if entry is None or not entry.op:
+        return "it is a constant: make it a mg.Var, or call requires_grad_() on it"
+    return next(iter(lost(entry)), "it was computed from no Var")
+
+
+def newest(x: Tensor) -> Tensor:
+    """The result of x that was made last and from which nothing came, as the journal has it."""
+    entry = entry_of(x)
+    ends = [] if entry is None else [e for e in descendants(entry) if not len(e.children) and e is not entry]
+    living = sorted((t for e in ends if (t := e.tensor()) is not None), key=lambda t: t.id)
+    floats = [t for t in living if t.dtype.is_float]
+    if not living:
+        raise GradientError(
+            f"explain_grad: what is differentiated? name it, as in x.explain_grad(loss)"
+            f"{'' if settings.debug else '; under mg.debug() it is found'}"
+        )
+    return (floats or living)[-1]
+
+
+def reached(x: Tensor, y: Tensor) -> bool:
+    """Whether the graph of y leads to x."""
+    nodes, leaves = reachable([end_of(y)])
+    target = node_of(x).id
+    return target in {leaf.id for leaf in leaves} or any(target in (node.ids or (node.id,)) for node in nodes)
+
+
+# ---- where it was cut -----------------------------------------------------------------------------------------------
+
+
+def closure(entry: Entry, beside: Callable[[Entry], Iterable[Entry]]) -> set[Entry]:
+    """A tensor, those beside it, those beside these, and so on."""
+    seen, stack = {entry}, [entry]
+    while stack:
+        for other in beside(stack.pop()):
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
+    return seen
+
+
+def descendants(entry: Entry) -> set[Entry]:
+    """Everything that came of a tensor, and itself."""
+    return closure(entry, lambda each: each.children)
+
+
+def ancestors(entry: Entry) -> set[Entry]:
+    """Everything that a tensor came of, and itself."""
+    return closure(entry, lambda each: each.parents)
+
+
+def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
+    """Where the ways from x to y were cut."""
+    first, last = entry_of(x), entry_of(y)
+    if last is None:
+        yield f"the graph of {describe(y)} does not lead to it; {DEBUG}"
+        return
+    between = set() if first is None else descendants(first) & ancestors(last)
+    if first not in between:
+        yield f"{describe(y)} was not computed from it by any op"
+        yield from exits(x)
+        return
+    told = dict.fromkeys(reason for entry in sorted(between, key=order) for reason in lost(entry) if entry is not first)
+    yield from list(told)[:MOST]
+
+
+def exits(x: Tensor) -> Iterator[str]:
+    """Where the elements of x, or of what came of it, were taken as numbers."""
+    entry = entry_of(x)
+    told = [] if entry is None else list(entry.left)[-MOST:]
+    if told:
+        yield f"its numbers left by {', '.join(told)}; what leaves as a number is a constant when it comes back"
+
+
+def order(entry: Entry) -> int:
+    """Entries by age: parents first."""
+    return len(ancestors(entry))
+
+
+def lost(entry: Entry) -> Iterator[str]:
+    """Why a result is not tracked although an operand is; nothing where it is, or none is."""
+    if entry.tracked or not any(parent.tracked for parent in entry.parents):
+        return
+    at = f" at {entry.source}" if entry.source else ""
+    what = f"{entry.op}{entry.shape}{at}"
+    if entry.op == "detach":
+        yield f"detach(){at} cut it off"
+    elif not entry.dtype.is_float:
+        yield f"{what} gave {entry.dtype}, and only floats carry gradients"
+    elif not entry.enabled:
+        yield f"{what} was not recorded: gradients were off there (no_grad)"
+    elif entry.differentiable and not any(entry.differentiable):
+        yield f"{what} has no derivative"
+    else:
+        yield f"{what} was not recorded"
+
+
+# ---- what became of it ----------------------------------------------------------------------------------------------
+
+
+def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
+    """What became of the gradient on its way."""
+    way = flow(y, x)
+    g = way.found.get(node_of(x).id)
+    if g is None:
+        return Explanation("none", f"{name} is None", ("the rules on the way declare it to be zero",))
+    found = values(g)
+    if np.isnan(found).any() or np.isinf(found).any():
+        kind = "nan" if np.isnan(found).any() else "inf"
+        count = int((~np.isfinite(found)).sum())
+        already = not_finite(y)
+        reasons = ([already] if already else []) + list(spoils(way))
+        return Explanation(kind, f"{name} is {kind} at {count} of {found.size} elements", tuple(reasons[:MOST]))
+    if not found.any():
+        return Explanation("zero", f"{name} is zero", tuple(list(blocks(way, y))[:MOST]))
+    low, high = float(np.abs(found).min()), float(np.abs(found).max())
+    path = [named(step.node) for step in way.steps]
+    shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
+    zeros = found.size - np.count_nonzero(found)
+    what = f"{name} flows: {zeros} of {found.size} elements are 0, |g| is {low:.3g} to {high:.3g}"
+    return Explanation("flows", what, tuple(f"through {step}" for step in shown))
+
+
+def spoils(way: Flow) -> Iterator[str]:
+    """Every node that made nan or inf of a finite gradient."""
+    chosen: dict[int, BackpropOp] = {}
+    for step in way.steps:
+        by = chosen.get(step.node.id)
+        if step.node.name == "where":
+            by = step.node
+        finite = all(g is None or np.isfinite(values(g)).all() for g in step.arrived)
+        for parent, partial in step.passed:
+            if by is not None:
+                chosen[parent.id] = by
+            if finite and not np.isfinite(values(partial)).all():
+                yield spoiled(step, partial, by)
+
+
+def blocks(way: Flow, y: Tensor) -> Iterator[str]:
+    """Every node that something reached, and that passed nothing of it towards x."""
+    for step in way.steps:
+        if not some(step):
+            continue
+        for parent, partial in step.passed:
+            if not values(partial).any():
+                yield blocked(step, parent, partial)
+    if cancelled(way):
+        yield "what comes over several ways adds up to zero"
+
+
+def some(step: Step) -> bool:
+    """Whether anything but zeros arrived."""
+    return any(g is not None and values(g).any() for g in step.arrived)
+
+
+def cancelled(way: Flow) -> bool:
+    """Whether partial gradients that are not zero add up to one that is."""
+    parts: dict[int, bool] = {}
+    for step in way.steps:
+        for parent, partial in step.passed:
+            parts[parent.id] = parts.get(parent.id, False) or bool(values(partial).any())
+    return any(there and not values(way.found[key]).any() for key, there in parts.items())

@@ -1,0 +1,289 @@
+"""Where does a computation lose its digits: each of its values beside the same value in float64.
+
+A function is run in float64 first, and then in other dtypes, op by op, by levels of their own.  A value of such a run
+has two errors.  What it is off from the value of the first run is all that went wrong so far.  What it is off from the
+same op in float64 on the same rounded operands arose in this op.  Where the first is large and the second is small,
+the op has brought to light what came in: a difference of nearly equal numbers is exact, and what is left of them is
+mostly their errors.  A cast from float to float is a part of the op before it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from ml_dtypes import finfo
+from numpy.typing import NDArray
+
+from minigrad.core.dtype import DType, float64
+from minigrad.core.op import Op
+from minigrad.diagnostics.flow import values
+from minigrad.errors import ArgumentError, DTypeError, MinigradError
+from minigrad.ops.casting import cast
+from minigrad.ops.random import Streams
+from minigrad.runtime.dispatch import apply
+from minigrad.runtime.levels import Level, Wrapped
+from minigrad.runtime.recording import no_grad, user_line
+from minigrad.runtime.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Error:
+    """The worst element of a value.
+
+    size: its relative error in units of the dtype's eps, the distance from 1 to the next number; inf where it is not
+    finite alone, or not 0 where it should be.  got, right: what it is and should be, index: where it stands.
+    """
+
+    size: float
+    got: float = 0.0
+    right: float = 0.0
+    index: tuple[int, ...] = ()
+
+    @property
+    def finite(self) -> bool:
+        """Whether the element is finite, or should not be."""
+        return bool(np.isfinite(self.got) or not np.isfinite(self.right))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of a value in one dtype.  own: what arose in this op; total: all that went wrong so far."""
+
+    own: Error
+    total: Error
+
+
+@dataclass(eq=False)
+class Vertex:
+    """An input, a constant or the result of an op.
+
+    kind: "input", "constant" or "op".  parents: numbers of the vertices of the operands.  source: the user's line.
+    right: the value of the float64 run.  errors: by the dtype of the run.
+    """
+
+    number: int
+    kind: str
+    name: str
+    parents: tuple[int, ...]
+    source: str | None
+    right: NDArray[Any]
+    errors: dict[DType, Errors] = field(default_factory=dict)
+
+    def like(self, other: Vertex) -> bool:
+        """Whether both are the same step of a computation."""
+        return (self.kind, self.name, sorted(self.parents), self.source, self.right.shape) == (
+            other.kind, other.name, sorted(other.parents), other.source, other.right.shape
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.right.shape}" + (f" at {self.source}" if self.source else "")
+
+
+class Watched(Wrapped):
+    """A value of a run.  number: of its vertex."""
+
+    __slots__ = ("number", "value")
+
+    def __init__(self, level: Level, value: Tensor, number: int) -> None:
+        super().__init__(level, value.layout, value.dtype, value.device)
+        self.value, self.number = value, number
+
+
+class Run(Level):
+    """A run of a function, whose values are noted.  count: how many there are so far."""
+
+    def __init__(self, dtype: DType) -> None:
+        super().__init__()
+        self.dtype, self.count = dtype, 0
+
+    @abstractmethod
+    def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
+        """What an op gives in this run, and what it should have given for these operands."""
+
+    def rounded(self, number: int, value: Tensor) -> None:
+        """A value was cast to another float.  It has no vertex: halves are cast where float64 is not."""
+
+    @abstractmethod
+    def note(self, found: Vertex, value: Tensor) -> None:
+        """Write down a value.  found: its vertex; right is what it should have been for the operands that it had."""
+
+    def noted(
+        self, kind: str, name: str, value: Tensor, fair: Tensor, parents: tuple[int, ...] = (), line: str | None = None
+    ) -> int:
+        """The number of a value, which is written down."""
+        self.note(Vertex(self.count, kind, name, parents, line, wide(fair)), value)
+        self.count += 1
+        return self.count - 1
+
+    def input(self, x: Tensor, name: str) -> Tensor:
+        """An input in the dtype of the run, if it is a float."""
+        value = cast(x, dtype=self.dtype) if x.dtype.is_float else x
+        return Watched(self, value, self.noted("input", name, value, x))
+
+    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+        line = user_line()
+        plain = tuple([self.elements(x) for x in operands])
+        parents = tuple([self.number_of(x) for x in operands])
+        found, fair = self.computed(op, plain, params)
+        if op.name == "cast" and plain[0].dtype.is_float and found.dtype.is_float:
+            self.rounded(parents[0], found)
+            return Watched(self, found, parents[0])
+        if op.result is None:
+            return Watched(self, found, self.noted("op", op.label, found, fair, parents, line))
+        names = [f"{op.label}.{name}" for name in op.outputs]
+        return op.result(
+            *[Watched(self, y, self.noted("op", name, y, should, parents, line))
+              for y, should, name in zip(found, fair, names, strict=True)]
+        )  # fmt: skip
+
+    def number_of(self, x: Tensor) -> int:
+        """The number of an operand; a constant is written down here."""
+        return x.number if isinstance(x, Watched) and x.level is self else self.noted("constant", "constant", x, x)
+
+    def detached(self, x: Any) -> Tensor:
+        return Watched(self, x.value.detach(), x.number)
+
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return False
+
+    def elements(self, x: Any) -> Tensor:
+        return x.value if isinstance(x, Watched) and x.level is self else x
+
+
+class Exact(Run):
+    """The run in float64, which finds the vertices."""
+
+    def __init__(self) -> None:
+        super().__init__(float64)
+        self.vertices: list[Vertex] = []
+
+    def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
+        found = in_float64(op, operands, params)
+        return found, found
+
+    def note(self, found: Vertex, value: Tensor) -> None:
+        self.vertices.append(found)
+
+
+class Rough(Run):
+    """A run in another dtype, which is held to the first one.  name: of the function that asks, for errors.
+
+    fair: what each value should have been for the operands that it had.  refused: whether it took another way.
+    """
+
+    def __init__(self, dtype: DType, vertices: Sequence[Vertex], name: str) -> None:
+        super().__init__(dtype)
+        self.vertices, self.name, self.refused = vertices, name, False
+        self.eps = eps_of(dtype)
+        self.fair: list[NDArray[Any]] = []
+
+    def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
+        return apply(op, operands, params), in_float64(op, operands, params)
+
+    def note(self, found: Vertex, value: Tensor) -> None:
+        if found.number >= len(self.vertices) or not found.like(self.vertices[found.number]):
+            self.refuse(found)
+        vertex = self.vertices[found.number]
+        # A constant has no operands, so what it should be is what it is in float64, as an input's is what was given.
+        self.fair.append(vertex.right if found.kind == "constant" else found.right)
+        vertex.errors[self.dtype] = self.errors_of(vertex, value)
+
+    def rounded(self, number: int, value: Tensor) -> None:
+        vertex = self.vertices[number]
+        errors = self.errors_of(vertex, value)
+        if errors.own.size > vertex.errors[self.dtype].own.size:
+            vertex.errors[self.dtype] = errors
+
+    def errors_of(self, vertex: Vertex, value: Tensor) -> Errors:
+        """How far a value is from both that it should be."""
+        got = wide(value)
+        return Errors(*[worst(got, right, self.eps) for right in (self.fair[vertex.number], vertex.right)])
+
+    def refuse(self, found: Vertex | None) -> None:
+        """Raise ArgumentError, since the function does something else in this dtype.  found: None at its end."""
+        self.refused = True
+        number = self.count if found is None else found.number
+        here = "it ends" if found is None else f"comes {found}"
+        there = str(self.vertices[number]) if number < len(self.vertices) else "the end"
+        raise ArgumentError(
+            f"{self.name}: f takes another way in {self.dtype} than in float64: here {here}, there {there}; what is "
+            f"compared takes one way, as with mg.where in place of if"
+        )
+
+
+def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
+    """What an op gives if all floats are float64, also those that it is told to give."""
+    operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
+    given = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
+    return apply(op, operands, given)
+
+
+def eps_of(dtype: DType) -> float:
+    """The distance from 1 to the next number of a float."""
+    return float(finfo(dtype.numpy).eps)
+
+
+def wide(x: Tensor) -> NDArray[Any]:
+    """The elements, floats as float64."""
+    found = values(x)
+    return found.astype(np.float64) if x.dtype.is_float else found.copy()
+
+
+def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
+    """The element with the largest relative error."""
+    if not got.size:
+        return Error(0.0)
+    with np.errstate(all="ignore"):
+        a, b = got.astype(np.float64), right.astype(np.float64)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        sizes = np.where(same, 0.0, np.abs(a - b) / np.abs(b) / eps)
+    sizes = np.where(np.isnan(sizes), np.inf, sizes)
+    at = tuple(int(i) for i in np.unravel_index(np.argmax(sizes), sizes.shape))
+    return Error(float(sizes[at]), float(a[at]), float(b[at]), at)
+
+
+def compared(
+    f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str], dtypes: Sequence[DType], name: str
+) -> tuple[list[Vertex], set[int]]:
+    """The vertices of f in the order in which they came to be, and the numbers of those that f returned.
+
+    Random numbers are the same in each run, and none of the program's are used up.  Raises ArgumentError where f takes
+    another way in a dtype or computes nothing of its inputs, DTypeError where it raises in one.
+    """
+    exact = Exact()
+    ends = followed(exact, f, inputs, names)
+    if not any(vertex.kind == "op" for vertex in exact.vertices):
+        raise ArgumentError(f"{name}: f computes nothing from its inputs")
+    for dtype in dtypes:
+        rough = Rough(dtype, exact.vertices, name)
+        try:
+            followed(rough, f, inputs, names)
+        except MinigradError as error:
+            if rough.refused:
+                raise
+            raise DTypeError(
+                f"{name}: f runs in float64 and not in {dtype}, for {error}; leave it out by dtypes="
+            ) from error
+        if rough.count < len(exact.vertices):
+            rough.refuse(None)
+    return exact.vertices, ends
+
+
+def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
+    """Run f on a run's values; gives the numbers of what it returns."""
+    with run, no_grad(), Streams().repeated():  # no generator moves on, so each run draws the same numbers
+        found = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
+    pending, ends = [found], set()
+    while pending:
+        each = pending.pop()
+        if isinstance(each, (tuple, list)):
+            pending += each
+        elif isinstance(each, dict):
+            pending += each.values()
+        elif isinstance(each, Watched):
+            ends.add(each.number)
+    return ends

@@ -1,0 +1,151 @@
+"""What one node of the way back did to a gradient, in words: it let nothing pass, or made nan or inf of numbers.
+
+The words come from the values: what the op saved, what arrived, what it passed on.  Ops of which readers know a name
+for it (a dead relu, a saturated sigmoid) get that name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.autodiff.checks import end_of
+from minigrad.autodiff.engine import reachable
+from minigrad.autodiff.holding import values_of
+from minigrad.core.dtype import float32
+from minigrad.diagnostics.flow import Step, values
+from minigrad.ops.casting import cast
+from minigrad.runtime.graph import BackpropOp, Output
+from minigrad.runtime.journal import entry_of
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe
+
+# What it is called when an op passes nothing because of where its operand is.
+KNOWN = {
+    "relu": "every element of its operand is 0 or below (a dead relu)",
+    "relu6": "every element of its operand lies outside (0, 6)",
+    "clamp": "every element of its operand lies outside the limits",
+    "sigmoid": "its operand is so large that it is flat there (saturated)",
+    "tanh": "its operand is so large that it is flat there (saturated)",
+    "softmax": "one class has all of the probability (saturated)",
+    "sign": "a step has slope 0 everywhere",
+    "round": "a step has slope 0 everywhere",
+    "floor": "a step has slope 0 everywhere",
+    "ceil": "a step has slope 0 everywhere",
+    "trunc": "a step has slope 0 everywhere",
+    "where": "the condition chose the other operand at every element",
+    "floor_divide": "a step has slope 0 everywhere",
+}
+
+
+def named(node: BackpropOp | Output) -> str:
+    """A node with the user's line, if that is known."""
+    return f"{node.name}{node.shape}" + (f" at {node.source}" if node.source else "")
+
+
+def blocked(step: Step, parent: Any, partial: Tensor) -> str:
+    """Why a node let nothing of a gradient through."""
+    lost = underflow(step, parent)
+    if lost:
+        return f"{named(step.node)} loses it: {lost}"
+    known = KNOWN.get(step.node.name)
+    why = known or "its derivative is 0 at every element that a gradient reaches"
+    return f"{named(step.node)} passes none of it: {why}{range_of_operands(step.node)}"
+
+
+def underflow(step: Step, parent: Any) -> str:
+    """In words, that the same rules in float32 would have passed something; "" if not."""
+    kinds = [g.dtype for g in step.arrived if g is not None]
+    if not kinds or all(kind.itemsize >= 4 for kind in kinds):
+        return ""
+    wide = in_float32(step)
+    for other, partial in wide:
+        if other.id == parent.id and values(partial).any():
+            small = float(np.abs(values(partial)).max())
+            return f"in float32 it would be up to {small:.3g}, which is 0 in {kinds[0]} (underflow)"
+    return ""
+
+
+def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
+    """What a node would pass on if it had been recorded in float32, as far as its rules need no more than its values
+    and were written here."""
+    node, op = step.node, step.node.op
+    if op.variadic:
+        return []
+    found = []
+    with no_grad():
+        wide = [widened(x) for x in values_of(node)]
+        heads = [None if g is None else widened(g) for g in step.arrived]
+        for k, pick in op.picks[node.mask]:
+            rule, parent = op.rules[k], node.parents[k]
+            if rule is not None and parent is not None and not rule.facts and not rule.foreign:
+                partial = rule.fn(*[heads[i] for i in rule.gradients], *[wide[i] for i in pick])
+                found.append((parent, partial))
+    return found
+
+
+def widened(x: Tensor) -> Tensor:
+    """x in float32 if it is a half."""
+    return cast(x, dtype=float32) if x.dtype.is_float and x.dtype.itemsize < 4 else x
+
+
+def range_of_operands(node: BackpropOp) -> str:
+    """Between what the saved operands lie."""
+    told = []
+    for k, x in zip(node.op.saves[node.mask], values_of(node)):
+        if k >= 0 and x.dtype.is_float and x.numel():
+            low, high = float(np.nanmin(values(x))), float(np.nanmax(values(x)))
+            told.append(f"{node.op.operands[k]} from {low:.6g} to {high:.6g}")
+    return f" ({', '.join(told)})" if told else ""
+
+
+def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
+    """How a node made nan or inf of a gradient that was finite.
+
+    chosen_by: the `where` through which the gradient came, if one did.
+    """
+    bad = ~np.isfinite(values(partial))
+    index = tuple(int(i) for i in np.argwhere(bad)[0])
+    kind = "nan" if np.isnan(values(partial)[index]) else "inf"
+    words = f"{named(step.node)} makes {kind} of it at {int(bad.sum())} of {bad.size} elements, first at {index}"
+    words += operands_at(step.node, index, bad.shape)
+    g = next((values(g) for g in step.arrived if g is not None), None)
+    if g is not None and g.shape == bad.shape and g[index] == 0:
+        words += "; what arrives there is 0, and 0 times a slope of nan or inf is nan"
+        if chosen_by is not None:
+            words += (
+                f": {named(chosen_by)} chose the other branch there, but this one is differentiated all the same; "
+                f"put a where() around its operand as well, so that it never sees such a value"
+            )
+    return words
+
+
+def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """What the saved operands were at a place."""
+    told = []
+    for k, x in zip(node.op.saves[node.mask], values_of(node)):
+        if x.shape == shape and x.dtype.is_float:
+            told.append(f"{node.op.value_name(k)} = {float(values(x)[index]):.6g}")
+    return f", where {' and '.join(told)}" if told else ""
+
+
+def not_finite(y: Tensor) -> str | None:
+    """The first op whose own result is nan or inf; None if y is finite.  The journal knows, under `mg.debug()`; else
+    what the graph saved says as much as it can."""
+    if np.isfinite(values(y)).all():
+        return None
+    entry = entry_of(y)
+    while entry is not None and (bad := next((p for p in entry.parents if not p.finite), None)) is not None:
+        entry = bad
+    if entry is not None:
+        what = f"{entry.op or 'what was given'}{entry.shape}" + (f" at {entry.source}" if entry.source else "")
+        return f"the result of {what} is already not finite"
+    nodes, _ = reachable([end_of(y)])
+    for node in reversed(nodes):
+        for k, x in zip(node.op.saves[node.mask], values_of(node)):
+            if x.dtype.is_float and not np.isfinite(values(x)).all():
+                maker = node if k < 0 else node.parents[k]
+                made = named(maker) if isinstance(maker, (BackpropOp, Output)) else describe(x)
+                return f"the result of {made} is already not finite"
+    return f"{describe(y)} is already not finite; under mg.debug() the first op is found"

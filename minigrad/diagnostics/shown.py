@@ -1,0 +1,125 @@
+"""How the elements of a tensor are shown on a page: few of them as numbers, many as a small image.
+
+The image is a PNG of at most 48 pixels a side, white at 0, red above, blue below, black where an element is not finite;
+larger tensors show the mean of each patch of elements.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minigrad.diagnostics.flow import values
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import Tensor
+
+NUMBERS = 12  # elements that are shown as numbers
+SIDE = 48  # pixels of an image
+WARM, COLD = np.array([190.0, 40.0, 30.0]), np.array([30.0, 80.0, 170.0])
+
+
+def shown(x: Tensor) -> dict[str, Any]:
+    """What a page shows of a tensor.  kind: dtype and shape.  text: its numbers, or their range.  image: a data URI
+    where there are many numbers, else "".  width, height: of the image, in pixels."""
+    found = values(x)
+    kind = f"{x.dtype}{x.shape}"
+    if found.size <= NUMBERS:
+        return {"kind": kind, "text": as_text(found), "image": "", "width": 0, "height": 0}
+    grid = as_grid(found.astype(np.float64))
+    finite = found[np.isfinite(found)] if x.dtype.is_float else found
+    text = f"{finite.min():.4g} to {finite.max():.4g}" if finite.size else "nothing finite"
+    if finite.size < found.size:
+        text += f", {found.size - finite.size} not finite"
+    height, width = grid.shape
+    return {"kind": kind, "text": text, "image": png(coloured(grid)), "width": width, "height": height}
+
+
+def image_html(value: Mapping[str, Any]) -> str:
+    """The image of what `shown` gave, four pixels wide each; nothing where there is none."""
+    if not value["image"]:
+        return ""
+    size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
+    return f'<img src="{value["image"]}" {size} style="image-rendering:pixelated" alt="{escape(value["text"])}">'
+
+
+def tensor_html(x: Tensor, text: str) -> str:
+    """A tensor in a notebook: its text, and where there are many numbers an image of them before it."""
+    body = f"<pre>{escape(text)}</pre>"
+    if isinstance(x, Wrapped) or x.numel() <= NUMBERS:
+        return body
+    value = shown(x)
+    name = getattr(x, "name", None) or ("Var" if x.is_variable else "tensor")
+    told = escape(f"{name} {value['kind']}, {value['text']}")
+    return f"<div>{image_html(value)} {told}<details><summary>numbers</summary>{body}</details></div>"
+
+
+def grads_html(grads: Mapping[str, Tensor]) -> str:
+    """Gradients by name, as a table."""
+    rows = ""
+    for name, gradient in grads.items():
+        value = shown(gradient)
+        cell = f"{image_html(value)} {escape(value['text'])} <small>{escape(value['kind'])}</small>"
+        rows += f"<tr><th>{escape(name)}</th><td>{cell}</td></tr>"
+    return f"<table><caption>gradients</caption>{rows}</table>"
+
+
+def as_text(found: NDArray[Any]) -> str:
+    """Nested brackets, four digits."""
+    if found.ndim == 0:
+        return f"{found.item():.4g}" if found.dtype.kind == "f" else str(found.item())
+    return f"[{', '.join(as_text(part) for part in found)}]"
+
+
+def as_grid(found: NDArray[Any]) -> NDArray[np.float64]:
+    """A matrix of at most SIDE x SIDE: rows are the leading dims, a long vector is folded into rows."""
+    if found.ndim == 1:
+        width = min(len(found), SIDE) if len(found) <= SIDE else int(np.ceil(np.sqrt(len(found))))
+        padded = np.concatenate([found, np.zeros(-len(found) % width)])
+        matrix = padded.reshape(-1, width)
+    else:
+        matrix = found.reshape(-1, found.shape[-1])
+    for axis in (0, 1):
+        size = matrix.shape[axis]
+        if size > SIDE:
+            edges = np.linspace(0, size, SIDE + 1).astype(int)
+            counts = np.diff(edges)
+            of = np.repeat(counts, counts)
+            # Divided before they are added, since a sum of large numbers overflows.
+            with np.errstate(invalid="ignore"):
+                matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
+    result: NDArray[np.float64] = matrix
+    return result
+
+
+def coloured(grid: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Colours by how far an element is from 0, against the farthest."""
+    finite = np.isfinite(grid)
+    most = np.abs(grid[finite]).max() if finite.any() else 0.0
+    share = np.where(finite, grid, 0.0) / (most or 1.0)
+    towards = np.where(share[..., None] > 0, WARM, COLD)
+    colours = 255.0 + np.abs(share)[..., None] * (towards - 255.0)
+    colours[~finite] = 0.0
+    return colours.round().astype(np.uint8)
+
+
+def png(pixels: NDArray[np.uint8]) -> str:
+    """A data URI of an image of (height, width, 3) bytes.
+
+    Source: the PNG specification (third edition, W3C 2025): signature, IHDR, one zlib stream of rows that each begin
+    with filter 0, IEND.
+    """
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\x00" + row.tobytes() for row in pixels)
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows, 9)),
+             (b"IEND", b"")]  # fmt: skip
+    data = b"\x89PNG\r\n\x1a\n"
+    for name, body in parts:
+        data += struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    return "data:image/png;base64," + base64.b64encode(data).decode()

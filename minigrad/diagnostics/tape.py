@@ -1,0 +1,208 @@
+"""What does a graph hold, and what does it cost: op by op the bytes that are saved, the time of both ways, the peak.
+
+`tape(y)` is the list; a slice of it is a block, which says what checkpointing it would free and cost.  Saved bytes are
+those of whole storages, each counted once, at the op that saved it first; what a Var owns is held anyway and does not
+count.  Of a checkpoint what it was called with is held, and counts at its first op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from minigrad.autodiff.checks import end_of
+from minigrad.autodiff.engine import reachable, walk
+from minigrad.autodiff.holding import Holder
+from minigrad.core.allocator import CpuAllocator
+from minigrad.core.storage import Storage
+from minigrad.diagnostics.flow import flow
+from minigrad.diagnostics.ledger import Ledger
+from minigrad.errors import GradientError
+from minigrad.runtime import journal
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
+
+
+def in_units(size: float) -> str:
+    """Bytes as people read them."""
+    return next((f"{size / unit:.3g} {name}" for unit, name in UNITS if size >= unit), f"{size:.0f} B")
+
+
+def in_time(seconds: float | None) -> str:
+    """Seconds as people read them, or a dash."""
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One op of the tape.
+
+    saved: bytes that are held because of it.  forward: seconds of the call, where it ran under `mg.debug()`.
+    backward: seconds of its rules, where the tape was timed.
+    """
+
+    node: BackpropOp
+    saved: int
+    forward: float | None
+    backward: float | None
+
+    @property
+    def name(self) -> str:
+        """The name of the op."""
+        return self.node.name
+
+
+class Tape(Sequence[Row]):
+    """The recorded ops under a tensor, the oldest first.
+
+    peak: bytes that a backward pass has in use at most beyond what was in use before it; None where it was not timed.
+    """
+
+    def __init__(self, what: str, rows: Sequence[Row], ledger: Ledger, peak: int | None = None) -> None:
+        self.what, self.rows, self.ledger, self.peak = what, tuple(rows), ledger, peak
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        """A row, or for a slice the block of it."""
+        if isinstance(at, slice):
+            return Tape(f"ops {range(len(self))[at]} of {self.what}", self.rows[at], self.ledger)
+        return self.rows[at]
+
+    @property
+    def saved(self) -> int:
+        """Bytes that are held for the way back."""
+        return sum(row.saved for row in self.rows)
+
+    @property
+    def kept(self) -> int:
+        """Bytes of it that stay if the block is checkpointed: what comes in, and what others hold as well."""
+        return max(0, self.saved - self.freed)
+
+    @property
+    def freed(self) -> int:
+        """Bytes that checkpointing the block would free until the way back comes to it."""
+        return self.ledger.freed({row.node.id for row in self.rows})
+
+    @property
+    def recomputed(self) -> float | None:
+        """Seconds that checkpointing it would cost; None where the calls were not timed."""
+        times = [row.forward for row in self.rows]
+        return None if any(t is None for t in times) else sum(t for t in times if t is not None)
+
+    def lines(self) -> Iterator[tuple[str, str, str, str, str, str]]:
+        """The table: number, op, shape, saved, forward, backward; then where the user called."""
+        for k, row in enumerate(self.rows):
+            shape, source = str(row.node.shape), row.node.source or ""
+            name = f"{row.name}{shape}"
+            yield str(k), name, in_units(row.saved), in_time(row.forward), in_time(row.backward), source
+
+    def summary(self) -> list[str]:
+        """What it comes to."""
+        found = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the way back"]
+        if self.peak is not None:
+            found.append(f"a backward pass takes up to {in_units(self.peak)} more")
+        best = self.halves()
+        if best is not None:
+            start, stop, block = best
+            cost = f", for {in_time(block.recomputed)} of recomputing" if block.recomputed is not None else ""
+            found.append(f"checkpointing ops {start} to {stop - 1} would free {in_units(block.freed)} of it{cost}")
+        return found
+
+    def halves(self) -> tuple[int, int, Tape] | None:
+        """The block of half of the ops of which most could be freed."""
+        size = len(self) // 2
+        if size < 2:
+            return None
+        blocks = [(k, k + size, self[k : k + size]) for k in range(0, len(self) - size + 1, max(1, size // 8))]
+        best = max(blocks, key=lambda block: block[2].freed)
+        return best if best[2].freed else None
+
+    def __str__(self) -> str:
+        head = ("", "op", "saved", "forward", "backward", "line")
+        table = [head, *self.lines()]
+        widths = [max(len(row[k]) for row in table) for k in range(5)]
+        rows = ["  ".join([cell.ljust(w) for cell, w in zip(row, widths)] + [row[5]]).rstrip() for row in table]
+        return "\n".join([*rows, *self.summary()])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        most = max((row.saved for row in self.rows), default=0) or 1
+        rows = [
+            f'<tr>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}<td><div style="background:#c33;height:0.8em;'
+            f'width:{100 * row.saved / most:.0f}px"></div></td></tr>'
+            for row, cells in zip(self.rows, self.lines(), strict=True)
+        ]
+        head = "".join(f"<th>{name}</th>" for name in ("", "op", "saved", "forward", "backward", "line", ""))
+        told = "".join(f"<p>{escape(line)}</p>" for line in self.summary())
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>{told}"
+
+
+def tape(y: Tensor, timed: bool = False) -> Tape:
+    """The recorded ops under y, the oldest first, with what each saved.
+
+    timed: walk back twice as well, for the time of each op's rules and for the peak, which is counted anew for the
+    whole process; the graph is kept.
+    The time forward is known of calls that ran under `mg.debug()`.
+    Raises GradientError where y has no graph, or it has been freed.
+    """
+    under(y, "tape")
+    backward: dict[int, float] = {}
+    peak = None
+    if timed:
+        allocator = y.storage.allocator
+        backward = {step.node.id: step.seconds for step in flow(y).steps}
+        before = counted(allocator)
+        walk([y], [None], None, True, False, "tape")
+        peak = None if before is None else allocator.stats().peak_bytes - before
+    nodes, leaves = under(y, "tape")
+    return Tape(describe(y), rows_of(y, "tape", backward), Ledger(y, nodes, leaves), peak)
+
+
+def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
+    """The nodes and the leaves under y.  Raises GradientError, by that name, where nothing is held."""
+    expect_tensors(name, y)
+    if not y.requires_grad:
+        raise GradientError(
+            f"{name}: {describe(y)} was computed from no Var, or under mg.no_grad(), so nothing is held"
+        )
+    nodes, leaves = reachable([end_of(y)])
+    if any(node.saved is None for node in nodes):
+        raise GradientError(f"{name}: the graph was freed by an earlier backward; pass retain_graph=True to it")
+    return nodes, leaves
+
+
+def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
+    """The ops under y, the oldest first; backward: seconds of their rules by id.  Raises what `under` raises."""
+    nodes, leaves = under(y, name)
+    seen = {id(leaf.storage) for leaf in leaves}
+    rows = []
+    for node in reversed(nodes):
+        held = [x.storage for y in node.saved or () for x in (y.keeps() if isinstance(y, Holder) else [y])]
+        storages = {id(storage): storage for storage in held if id(storage) not in seen}
+        seen |= storages.keys()
+        saved = sum(map(size_of, storages.values()))
+        rows.append(Row(node, saved, journal.seconds.get(node), backward.get(node.id)))
+    return rows
+
+
+def size_of(storage: Storage) -> int:
+    """Bytes of a storage."""
+    return int(storage.buffer.nbytes)
+
+
+def counted(allocator: Any) -> int | None:
+    """Bytes in use, from which the peak is counted anew; None for memory that nobody counts."""
+    if not isinstance(allocator, CpuAllocator):
+        return None
+    allocator.reset_peak()
+    return int(allocator.stats().allocated_bytes)

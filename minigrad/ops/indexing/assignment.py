@@ -1,0 +1,253 @@
+"""x[...] = value, and whatever else writes a value into a tensor that is there.
+
+A basic index is a view, which is written; at what index tensors name and masks choose `index_copy` puts the values, in
+place; where a mask is given one element for all that it chooses, `where` does.  A write into a tracked tensor, or of
+one, is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import bool_
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.core.shape import numel
+from minigrad.core.strides import stretched_strides
+from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
+from minigrad.ops.casting import cast, clone
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import index_copy
+from minigrad.ops.indexing.masks import count_true, fill, mask_over, places_of
+from minigrad.ops.indexing.places import Gathers, as_one, order_back, side_by_side
+from minigrad.ops.indexing.subscript import INDEX, entries_of, plain_view, read_index
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.shape.put import put
+from minigrad.ops.shape.views import as_view, basic_index, expand, permute, reshape
+from minigrad.runtime.data import nested_shape, store
+from minigrad.runtime.dispatch import number, write
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.recording import is_grad_enabled, no_grad
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.var import Var
+from minigrad.runtime.writing import check_writable
+
+CAST = cast.op  # type: ignore[attr-defined]
+CLONE: Op = clone.op  # type: ignore[attr-defined]
+COMMON = 1000.0  # numbers below it every float dtype holds, and they come again and again
+COPY_IN: Op = index_copy.op  # type: ignore[attr-defined]
+
+
+def set_item(x: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds.
+
+    The value broadcasts and is cast.  A write into a tracked tensor, or of one, is recorded.  Where index tensors name
+    a place twice the last of the values stands, and has the gradient.
+    Raises GradientError for a Var outside no_grad, and what `x[index]` raises.
+    """
+    if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+        set_wrapped(x, index, value)
+        return
+    y = plain_view(x, index) if x.__class__ in PLAIN else None
+    if y is not None:
+        copy_into(x if y.layout is x.layout else y, value, "index", x)
+        return
+    y, gathers = read_index(x, index)
+    if not gathers:
+        copy_into(y, value, "index", x)
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
+        fill_where(y, *gathers[0], value, x)
+    else:
+        put_at(y, gathers, value, x)
+
+
+def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it, where index tensors and
+    masks say."""
+    check_writable("index", x, (*given_tensors("index", value), *[index for _, index in gathers]))
+    check_writable("index", y)
+    y, dim, shape, places, source = located(y, gathers, value, x)
+    # Slices are read one after the other, while others are written.
+    source, places = (clone(v) if v.storage is y.storage else v for v in (source, places))
+    if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
+        part = y if shape == y.shape else as_view(y, shape=shape)
+        write(COPY_IN, (part, places, source), {"dim": dim}, part)
+    else:  # the strides do not show these dims as one
+        whole = index_copy(reshape(y, shape), dim, places, source)
+        write(CLONE, (reshape(whole, y.shape),), {}, y)
+
+
+def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
+    """(y, dim, shape, places, source): y with the indexed dims side by side, its shape with them as the dim `dim`, the
+    places there, and value as slices for them."""
+    y, dim, count, positions = chosen_by(y, gathers)
+    lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
+    expect_room(y, "index", x, value, (*lead, *positions.shape, *rest))
+    source = cast(as_source(value, x), dtype=y.dtype)
+    if source.numel() == 1:
+        source = expand(reshape(source, ()), shape=(*lead, n, *rest))
+    else:
+        source = reshape(expand(source, shape=(*lead, *positions.shape, *rest)), (*lead, n, *rest))
+    return y, dim, as_one(y.shape, dim, count), reshape(positions, (n,)), source
+
+
+def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
+    """(y, dim, count, places), as `side_by_side` gives them."""
+    dim, index = gathers[0]
+    if len(gathers) > 1:
+        return side_by_side(y, gathers)
+    return (y, dim, index.ndim, places_of(index)) if index.dtype is bool_ else (y, dim, 1, index)
+
+
+def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
+    """Write value, of one element, into y's memory where a mask holds."""
+    check_writable("index", x, given_tensors("index", value))
+    check_writable("index", y)
+    expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
+    fill(y, dim, mask, as_source(value, x))
+
+
+def as_source(value: Any, x: Tensor) -> Tensor:
+    """A value to be written as a tensor."""
+    if value.__class__ is float and x.dtype.is_float and -COMMON < value < COMMON:
+        return number(value, x.dtype, x.device)
+    return value if isinstance(value, Tensor) else Tensor(*store(value, None, x.device, "index"))
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a value to be written."""
+    return tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
+
+
+# ---- values of transforms: the write as a function, whose result takes the place of what was there -------------------
+
+
+def begin_write(name: str, x: Any) -> None:
+    """Raise unless a value of a transform may be written."""
+    begin = getattr(x.level, "begin_write", None)
+    if begin is None:
+        check_writable(name, x)
+    else:
+        begin(name, x)
+
+
+def set_wrapped(x: Any, index: Any, value: Any) -> None:
+    """x[index] = value for a value of a transform."""
+    begin_write("index", x)
+    given_tensors("index", value)
+    entries, gathers = entries_of(x, index)
+    y = basic_index(x, index=entries)
+    if not gathers:
+        expect_room(y, "index", x, value, y.shape)
+        part = expand(cast(as_source(value, x), dtype=x.dtype), shape=y.shape)
+    elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
+        dim, mask = gathers[0]
+        part = where(mask_over(y, dim, mask), reshape(cast(as_source(value, x), dtype=x.dtype), ()), y)
+    else:
+        moved, dim, shape, places, source = located(y, gathers, value, x)
+        part = reshape(index_copy(reshape(moved, shape), dim, places, source), moved.shape)
+        if moved is not y:
+            part = permute(part, dims=order_back(gathers, y.ndim))
+    seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
+    place = {"size": seen.shape, "stride": seen.strides, "storage_offset": seen.offset}
+    x.level.end_write("index", x, put(x, part, **place))
+
+
+def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
+    """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
+    if y.__class__ not in PLAIN and isinstance(y, Wrapped):
+        begin_write(name, y)
+        expect_room(y, name, x, value, y.shape)
+        found = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
+        y.level.end_write(name, y, clone(found))  # type: ignore[attr-defined]
+        return
+    check_writable(name, x, given_tensors(name, value))
+    check_writable(name, y)
+    expect_room(y, name, x, value, y.shape)
+    source = as_source(value, x)
+    if source.layout.shape != y.layout.shape:
+        source = expand(source, shape=y.shape)
+    if source.dtype is y.dtype:
+        write(CLONE, (source,), {}, y)
+    else:
+        write(CAST, (source,), {"dtype": y.dtype}, y)
+
+
+def set_var(x: Var, value: Any) -> Var:
+    """Write `value` into this Var, in place; shape must agree, the dtype is cast.
+
+    Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
+    """
+    set_value(x, value, "set")
+    return x
+
+
+def set_value(x: Tensor, value: Any, name: str) -> None:
+    """Write `value` into the memory of x, unrecorded; `name` is what asked for it."""
+    if isinstance(value, Tensor) and value.storage is x.storage:
+        raise StorageError(
+            f"{name}: the {kind_of(x)} {describe(x)} cannot be set to a tensor that is derived from its own value and "
+            f"shares its storage; clone() it first",
+            op=name,
+        )
+    shape = shape_of(value)
+    if shape != x.shape:
+        raise ShapeError(
+            f"{name}: a value of shape {shape} does not fit the {kind_of(x)} {describe(x)}; shapes must agree",
+            op=name, lhs=x.shape, rhs=shape,
+        )  # fmt: skip
+    given = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
+    if given.device is not x.device:
+        given = tensor(given, x.dtype, x.device)
+    with no_grad():
+        write(CAST, (given,), {"dtype": x.dtype}, x)
+
+
+def kind_of(x: Tensor) -> str:
+    """What messages call it."""
+    return "Var" if x.is_variable else "tensor"
+
+
+def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:
+    """Raise unless a value to be written into y broadcasts to `room`, and is on the device of x."""
+    shape = shape_of(value)
+    if stretched_strides(shape, (0,) * len(shape), room) is None:
+        shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
+        place = describe(y) if room == y.shape else f"the {room} that the index chooses of {describe(y)}"
+        raise ShapeError(
+            f"{name}: {shown} does not broadcast to {place}; from the right, each size must be equal or 1", op=name
+        )
+    if isinstance(value, Tensor) and value.device is not x.device:
+        raise DeviceError(
+            f"{name}: {describe(value)} is on {value.device} and {describe(x)} on {x.device}; "
+            f"move one with .to({str(x.device)!r})",
+            op=name,
+        )
+
+
+def given_tensors(name: str, value: Any) -> tuple[Tensor, ...]:
+    """The tensor that a value to be written is.
+
+    Raises GradientError for tracked ones in a list: the numbers of a list carry no gradient.
+    """
+    if isinstance(value, Tensor):
+        return (value,)
+    for x in tensors_in(value) if is_grad_enabled() else ():
+        if x.requires_grad:
+            raise GradientError(
+                f"{name}: the gradient of {describe(x)} would be lost in a list of values; join them with mg.stack",
+                op=name,
+            )
+    return ()
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors that a value is or holds, in nested lists."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)

@@ -1,0 +1,271 @@
+"""Reading and adding by index tensors: gather, index_select and their adjoints.
+
+An index tensor may hold negative positions, which count from the end.  Its range is checked by the kernel that uses it:
+each position is read once, one that does not exist touches no memory, and the result is thrown away with an error.  So
+no other thread can change an index between the check and its use.  `subscript.py` has `x[...]`, `masks.py` what truth
+values choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.backends.base import Backend
+from minigrad.backends.launch import Launch, as_launch
+from minigrad.backends.limits import IndexLimits, bounds_of, out_of_range
+from minigrad.backends.registry import backend_of
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, Select, SelectAdd, SelectPut
+from minigrad.core.roles import Dim, Front
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import common, joint
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
+from minigrad.ops.creation import arange
+from minigrad.ops.pointwise.arithmetic import remainder
+from minigrad.ops.pointwise.compare import eq, where
+from minigrad.ops.shape.views import expand, permute, reshape
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import Tensor
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
+    index = specs[op.operands.index("index")]
+    if not index.dtype.is_int:
+        raise DTypeError(
+            f"{op.label}: the index into {specs[0]!r} must have an integer dtype, got {index!r}", op=op.label
+        )
+    return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
+
+
+def watched(op: Callable[..., Any], backend: Backend, made: Any, x: Spec, index: Spec, dim: int) -> Launch:
+    """Return a launch over (x, index, ..., out) whose errors name the position that does not exist."""
+    names, size = op.op.operands, x.shape[dim]  # type: ignore[attr-defined]
+    launch = as_launch(made, len(names) + 1, op.op.name)  # type: ignore[attr-defined]
+    if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):
+        steps = Steps(backend, (), (x, index) + (x,) * (len(names) - 1))  # nothing is moved, so no kernel looks
+        check_within(steps, steps.operands[1], size)
+        launch = steps.launch
+    return launch.within(IndexLimits(backend, op.op.label, 1, index, x, dim))  # type: ignore[attr-defined]
+
+
+def check_within(steps: Steps, index: Value, size: int) -> None:
+    """Add steps that end the launch where an index names a position that a dim of this size does not have."""
+    if index.layout.numel:
+        bounds = steps.work((2,), int64)
+        steps.ask(Bounds(), bounds, index)
+        steps.check(bounds, -size, size - 1)
+
+
+def _gather_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
+    _same_but(op, x, index, dim)
+    return index.shape
+
+
+def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
+    fits = len(x.shape) == len(index.shape) and all(
+        n <= m for d, (n, m) in enumerate(zip(index.shape, x.shape, strict=True)) if d != dim
+    )
+    if not fits:
+        raise ShapeError(
+            f"{op.label}: the index {index!r} must have as many dims as {x!r} and fit inside it except along dim {dim}",
+            op=op.label,
+            lhs=x.shape,
+            rhs=index.shape,
+        )
+
+
+def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
+    _same_but(op, x, index, dim)
+    if src.shape != index.shape:
+        raise ShapeError(f"{op.label}: src {src!r} and index {index!r} must have one shape", op=op.label)
+    return x.shape
+
+
+def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
+    if len(index.shape) != 1:
+        raise ShapeError(f"{op.label}: the index into {x!r} must have 1 dim, got {index!r}", op=op.label)
+    return (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
+
+
+def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
+    wanted = _select_shape(op, x, index, dim=dim)
+    if src.shape != wanted:
+        raise ShapeError(f"{op.label}: source {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
+    return x.shape
+
+
+def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Zeros to add to, in the dtype of a tensor and without memory of their own."""
+    return expand(number(0.0, like.dtype, like.device), shape=shape)
+
+
+# ---- gathers and their adjoints -------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_gather_shape,
+    vjp=(lambda g, index, *, in_shape, dim: scatter_add(zeros_of(in_shape, g), dim, index, g), None),
+    linear=joint("input"),
+    batch="along",
+    method=True,
+)
+def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
+    """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read.
+
+    sparse_grad: has no effect, since gradients are dense.
+    """
+    return watched(gather, backend, backend.prepare(Gather(dim), out, input, index), input, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_scatter_shape,
+    vjp=(lambda g: g, None, lambda g, index, *, dim: gather(g, dim, index)),
+    linear=joint("input", "src"),
+    batch="along",
+    method=True,
+    in_place=True,
+)
+def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
+    """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
+
+    Gradient: g, and g gathered.
+    """
+    launch = backend.prepare(ScatterAdd(dim), out, input, index, src)
+    return watched(scatter_add, backend, launch, input, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_select_shape,
+    vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
+    linear=joint("input"),
+    batch=lambda input, index, *, dim, batch, flags: _select_batch(input, index, dim, flags),
+    method=True,
+)
+def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
+    """The slices of input along `dim` that the 1-d `index` names, in its order.
+
+    Gradient: g added back slice by slice.
+    """
+    return watched(index_select, backend, backend.prepare(Select(dim), out, input, index), input, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_add_shape,
+    vjp=(lambda g: g, None, lambda g, index, *, dim: index_select(g, dim, index)),
+    linear=joint("input", "source"),
+    batch=lambda input, index, source, *, dim, batch, flags: _add_batch(input, index, source, dim, flags, batch),
+    method=True,
+    in_place=True,
+    otherwise=lambda input, dim, index, source, alpha, out: (
+        None if alpha == 1 else index_add(input, dim, index, source * alpha, out=out)
+    ),
+)
+def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
+    """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
+
+    Gradient: g, and g's slices times alpha.
+    """
+    launch = backend.prepare(SelectAdd(dim), out, input, index, source)
+    return watched(index_add, backend, launch, input, index, dim)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_add_shape,
+    vjp=(
+        lambda g, index, *, source_shape, dim: index_copy(g, dim, index, zeros_of(source_shape, g)),
+        None,
+        lambda g, index, *, input_shape, dim: _standing(index_select(g, dim, index), index, input_shape[dim], dim),
+    ),
+    linear=joint("input", "source"),
+    batch=lambda input, index, source, *, dim, batch, flags: _copy_batch(input, index, source, dim, flags, batch),
+    method=True,
+    in_place=True,
+)
+def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
+    """input with the slices of source along `dim` instead of those that the 1-d `index` names.
+
+    Of equal positions the last slice stands.  Gradient: g without these slices for input, and g's slices for source,
+    0 for one that does not stand.
+    """
+    steps = Steps(backend, (out,), (input, index, source))
+    (result,), (whole, places, slices) = steps.outs, steps.operands
+    # The result may be the input itself, so nothing is written where a position does not exist.
+    check_within(steps, places, input.shape[dim])
+    steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
+    steps.ask(SelectPut(dim), result, places, slices)
+    return watched(index_copy, backend, steps.launch, input, index, dim)
+
+
+def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
+    """The slices of g whose position no later one names again, and zeros for the others."""
+    n = index.shape[-1]
+    if n < 2:
+        return g
+    order = arange(n, device=g.device)
+    last = index_copy(zeros_of((size,), order), 0, index, order)
+    stands = eq(index_select(last, 0, index), order)
+    return where(reshape(stands, (n, *(1,) * (g.ndim - dim - 1))), g, 0.0)
+
+
+# ---- batches --------------------------------------------------------------------------------------------------------
+
+
+def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
+    """Slices for each of a batch: a dim further, or with an index of its own for each all in one, or a gather."""
+    if not flags[1]:
+        return index_select(x, dim + 1, index)
+    if not flags[0]:
+        flat = index_select(x, dim, reshape(index, -1))
+        return to_front(cut(flat, dim, index.shape), dim)
+    shape = (*x.shape[: dim + 1], index.shape[1], *x.shape[dim + 2 :])
+    return gather(x, dim + 1, _spread(index, dim, shape))
+
+
+def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
+    """An index for each of a batch, along `dim` of one, over all dims: a view."""
+    at = (index.shape[0], *(1,) * dim, index.shape[1], *(1,) * (len(shape) - dim - 2))
+    return expand(reshape(index, at), shape=shape)
+
+
+def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
+    """Slices added for each of a batch."""
+    x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
+    if flags[1]:
+        return scatter_add(x, dim + 1, _spread(index, dim, src.shape), src)
+    return index_add(x, dim + 1, index, src)
+
+
+def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
+    """Slices put for each of a batch; with positions of its own for each, the batch and the dim are one."""
+    x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
+    if not flags[1]:
+        return index_copy(x, dim + 1, index, src)
+    n = x.shape[dim + 1]
+    check_positions("index_copy", index, Spec(x.layout, x.dtype), dim + 1)
+    order = (0, dim + 1, *[d for d in range(1, x.ndim) if d != dim + 1])
+    x, src = permute(x, dims=order), permute(src, dims=order)
+    places = remainder(index, n) + reshape(arange(size, device=index.device) * n, (size, 1))
+    flat = index_copy(reshape(x, (size * n, *x.shape[2:])), 0, reshape(places, -1), reshape(src, (-1, *src.shape[2:])))
+    return permute(reshape(flat, x.shape), dims=tuple([order.index(d) for d in range(x.ndim)]))
+
+
+def check_positions(label: str, index: Tensor, x: Spec, dim: int) -> None:
+    """Raise IndexOutOfRange for a position of an index, or of any of a batch of them, that dim of x does not have."""
+    while isinstance(index, Wrapped):
+        index = index.value  # type: ignore[attr-defined]
+    backend, size = backend_of(index.device), x.shape[dim]
+    for k in bounds_of(backend, Spec(index.layout, index.dtype))(index.storage.buffer) if index.numel() else ():
+        if not -size <= k < size:
+            raise out_of_range(label, k, x, dim)

@@ -1,0 +1,197 @@
+"""What a mask chooses: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
+
+How many elements a mask chooses depends on its values, so no call plan can hold it.  A mask is counted first, then its
+positions are written; from there on they are an index like any other, and reading and gradients are those of
+`indexing.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.backends.registry import backend_of
+from minigrad.core.dtype import bool_
+from minigrad.core.plan import pieces
+from minigrad.core.requests import Locate, Tally
+from minigrad.core.roles import Flag, Size
+from minigrad.core.shape import broadcast_shapes, numel
+from minigrad.declare.decorators import composed, kernel, public
+from minigrad.declare.rules import index_dtype
+from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.ops.casting import cast, clone
+from minigrad.ops.indexing.gathering import index_select
+from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
+from minigrad.ops.pointwise.clamping import clamp_between
+from minigrad.ops.pointwise.compare import ne, where
+from minigrad.ops.reduction.scan import cumsum
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.views import expand
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+PART = 8192  # elements that are counted at once
+
+
+def _parts(mask: Tensor) -> int:
+    """Into how many parts a mask is counted, so that many threads find work: from its shape alone."""
+    return pieces(mask.numel(), PART)[1]
+
+
+@kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,), namespace=())
+def tally(backend, out, mask, *, parts: Size):
+    """How many elements of a mask hold before each of equal parts of it, and at the end how many there are."""
+    return backend.prepare(Tally(parts), out, mask)
+
+
+@kernel(dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count,), namespace=())
+def locate(backend, out, mask, starts, *, count: Size):
+    """Row-major positions of the `count` elements of a mask that hold; `starts` is its tally."""
+    return backend.prepare(Locate(), out, mask, starts)
+
+
+def tallied(mask: Tensor) -> tuple[Tensor, int]:
+    """The tally of a mask, and how many elements hold.  Raises GradientError for a mask that carries a transform."""
+    if isinstance(mask, Wrapped):
+        raise GradientError(
+            f"how many elements a mask chooses depends on its values, and {describe(mask)} belongs to a transform, "
+            f"which needs shapes that do not; choose with mg.where"
+        )
+    parts = _parts(mask)
+    starts = tally(mask, parts=parts)
+    # A tally is dense and begins its buffer: one element is read without a look at its layout.
+    return starts, int(backend_of(starts.device).to_host(starts.storage)[parts])
+
+
+def count_true(mask: Tensor) -> int:
+    """How many elements of a mask hold."""
+    return tallied(mask)[1]
+
+
+def places_of(mask: Tensor) -> Tensor:
+    """Row-major positions (int64, 1-d) of the elements that hold."""
+    starts, count = tallied(mask)
+    return locate(mask, starts, count=count)
+
+
+def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
+    """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
+    rest = x.shape[dim + mask.ndim :]
+    flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
+    return index_select(flat, dim, places_of(mask))
+
+
+def _ranks(mask: Tensor) -> Tensor:
+    """For each element, flat, how many before it hold; within what there is, for those where it does not matter."""
+    running = cumsum(mask.reshape(-1), 0)
+    return clamp_between(running - 1, 0, int(running[-1].item()) - 1)
+
+
+def mask_over(y: Tensor, dim: int, mask: Tensor) -> Tensor:
+    """A mask of some dims of y over all of them."""
+    whole = mask.reshape(*(1,) * dim, *mask.shape, *(1,) * (y.ndim - dim - mask.ndim))
+    return expand(whole, shape=y.shape)
+
+
+def fill(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
+    """y[..., mask, ...] = source, which is one element, in y's memory."""
+    where(mask_over(y, dim, mask), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
+
+
+def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
+    """The shape that both broadcast to.  Raises DTypeError unless the mask is bool."""
+    expect_tensors(name, x, mask)
+    if mask.dtype is not bool_:
+        raise DTypeError(
+            f"{name}: the mask for {describe(x)} must be bool, got {describe(mask)}; compare first", op=name
+        )
+    try:
+        return broadcast_shapes(name, x.shape, mask.shape)
+    except MinigradError:
+        raise ShapeError(
+            f"{name}: the mask {describe(mask)} does not broadcast with {describe(x)}; from the right, each size must "
+            f"be equal or 1",
+            op=name,
+        ) from None
+
+
+# ---- the public forms -----------------------------------------------------------------------------------------------
+
+
+@composed()
+def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
+    """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
+    mask = input if input.dtype is bool_ else ne(input, 0)
+    places = places_of(mask.reshape(1) if mask.ndim == 0 else mask)
+    columns = []
+    for d, n in enumerate(input.shape):
+        steps = numel(input.shape[d + 1 :])
+        column = places if steps == 1 else floor_divide(places, steps)
+        columns.append(column if d == 0 else remainder(column, n))
+    if as_tuple:
+        return tuple(columns) if input.ndim else (places,)
+    return stack(columns, 1) if columns else places.reshape(places.shape[0], 1)[:, :0]
+
+
+@composed()
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
+    shape = _expect_mask("masked_select", input, mask)
+    whole = mask if mask.shape == shape else expand(mask, shape=shape)
+    wide = input if input.shape == shape else expand(input, shape=shape)
+    return choose(wide, 0, whole) if shape else choose(wide.reshape(1), 0, whole.reshape(1))
+
+
+@composed(out=False)
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
+    """x with `value`, a number or a tensor of one, where `mask` holds; the two broadcast.  The dtype of x stays.
+
+    Gradient: g where the mask does not hold; for a value the sum of the rest.
+    """
+    _expect_mask("masked_fill", input, mask)
+    return where(mask, _filling("masked_fill", input, value), input)
+
+
+@public(namespace=(), method=True)
+def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
+    """`masked_fill` in place."""
+    if _expect_mask("masked_fill_", x, mask) != x.shape:
+        raise ShapeError(f"masked_fill_: the mask {describe(mask)} does not fit into {describe(x)}", op="masked_fill_")
+    return where(mask, _filling("masked_fill_", x, value), x, out=x)
+
+
+def _filling(name: str, x: Tensor, value: Any) -> Tensor:
+    """A value as a scalar of x's dtype."""
+    if not isinstance(value, Tensor):
+        return number(value, x.dtype, x.device)
+    if value.ndim:
+        raise ShapeError(f"{name}: the value for {describe(x)} must have shape (), got {describe(value)}", op=name)
+    return cast(value, dtype=x.dtype)
+
+
+@composed(out=False)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the elements of `source`, in their order, where `mask` holds; the two broadcast.
+
+    Gradient: g where the mask does not hold, and to each element of source that was used.
+    Raises ShapeError for a source with fewer elements than the mask chooses.
+    """
+    shape = _expect_mask("masked_scatter", input, mask)
+    expect_tensors("masked_scatter", source)
+    if source.dtype is not input.dtype:
+        raise DTypeError(
+            f"masked_scatter: {describe(source)} must have the dtype of {describe(input)}", op="masked_scatter"
+        )
+    whole = expand(mask, shape=shape)
+    wanted = count_true(whole)
+    if source.numel() < wanted:
+        raise ShapeError(
+            f"masked_scatter: the mask {describe(mask)} chooses {wanted} elements, and {describe(source)} has "
+            f"{source.numel()}",
+            op="masked_scatter",
+        )
+    wide = expand(input, shape=shape)
+    if wanted == 0:  # none of source is used, and its gradient is 0
+        return where(whole, cast(sum(source.reshape(-1).narrow(0, 0, 0)), dtype=input.dtype), wide)
+    return where(whole, index_select(source.reshape(-1), 0, _ranks(whole)).reshape(shape), wide)

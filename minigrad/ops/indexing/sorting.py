@@ -1,0 +1,115 @@
+"""Sorting: orders of rows as positions, and the values gathered by them.
+
+Always stable; nan counts as the greatest, the two zeros as equal.  A gradient goes back to where each value stood.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from minigrad.core import requests
+from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Dim, Flag, Front, Int, OneDim
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_places
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[int, ...]:
+    """The shape with k elements along `dim`.  Raises ArgumentError for more than there are."""
+    n = input.shape[dim]
+    if not 0 <= k <= n:
+        raise ArgumentError(f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}", op=op.label)
+    return (*input.shape[:dim], k, *input.shape[dim + 1 :])
+
+
+@kernel(dtype=index_dtype, shape=same_shape, batch="along", method=True)
+def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
+    """Positions of the elements along `dim` in their order; always stable, nan last."""
+    return backend.prepare(requests.Sort(dim, descending), out, input)
+
+
+SORTED: dict[str, Any] = {
+    "dtype": values_and_places,
+    "outputs": ("values", "indices"),
+    "vjp": (lambda g, indices, *, in_shape, dim: scatter_add(zeros_of(in_shape, g), dim, indices, g),),
+    "jvp": lambda dinput, indices, *, dim: (gather(dinput, dim, indices), None),
+    "batch": "along",
+    "method": True,
+}
+
+
+@kernel(shape=twice(same_shape), **SORTED)
+def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
+    """The elements along `dim` in order, and where they stood: (values, indices).
+
+    Always stable; nan is the greatest.  Gradient: g to where each value stood.
+    """
+    return backend.prepare(requests.Ordered(dim, descending), (values, indices), input)
+
+
+@kernel(shape=twice(_k_first), **SORTED)
+def topk(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest: Flag = True, sorted: Front = True):
+    """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices).
+
+    They are always sorted; of equal ones the first positions; nan is the greatest.  Gradient: g to where each stood.
+    Raises ArgumentError for more than there are.
+    """
+    return backend.prepare(requests.Ordered(dim, largest), (values, indices), input)
+
+
+RESULTS: dict[str, Any] = {name: namedtuple(name, ("values", "indices")) for name in ("kthvalue", "median")}
+
+
+@composed()
+def msort(input: Tensor) -> Tensor:
+    """The elements along the first dim in order."""
+    values: Tensor = sort(input, 0).values
+    return values
+
+
+@composed()
+def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any:
+    """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    n = input.shape[dim] if input.ndim else 1
+    if n == 0:
+        raise ShapeError(f"kthvalue: {describe(input)} has no element along dim {dim}", op="kthvalue")
+    if not 1 <= k <= n:
+        raise ArgumentError(f"kthvalue: k must be 1 to {n} for dim {dim} of {describe(input)}, got {k}", op="kthvalue")
+    row = input if input.ndim else input.reshape(1)
+    indices = topk(row.detach(), k, dim, largest=False).indices
+    return _one("kthvalue", row, indices.narrow(dim, k - 1, 1), dim, keepdim and input.ndim > 0)
+
+
+def _one(name: str, row: Tensor, place: Tensor, d: int, keepdim: bool) -> Any:
+    """The values at one position of each row."""
+    values = gather(row, d, place)
+    found = RESULTS[name]
+    return found(values, place) if keepdim else found(values.squeeze(d), place.squeeze(d))
+
+
+@composed()
+def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
+    """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one.
+
+    Gradient: g to where the value stood.  Raises ShapeError where there is no element.
+    """
+    if dim is None:
+        return median(input.reshape(-1), 0).values
+    n = input.shape[dim] if input.ndim else 1
+    if n == 0:
+        raise ShapeError(
+            f"median: {describe(input)} has no element along dim {dim}, and the middle of nothing is undefined",
+            op="median",
+        )
+    row = input if input.ndim else input.reshape(1)
+    indices = argsort(row, dim)
+    index = indices.narrow(dim, (n - 1) // 2, 1)
+    if input.dtype.is_float:  # nan is last
+        last = indices.narrow(dim, n - 1, 1)
+        values = gather(row.detach(), dim, last)
+        index = (values != values).where_cond(last, index)
+    return _one("median", row, index, dim, keepdim and input.ndim > 0)

@@ -1,0 +1,219 @@
+"""x[...]: basic indices as views, index tensors as a gather, a mask as what it chooses.
+
+Ints, slices, None and Ellipsis give a view of the same memory; index tensors, lists and masks copy.  `indexing.py` and
+`masks.py` have the ops behind it, `places.py` makes one of several index tensors, and `assignment.py` writes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import bool_
+from minigrad.core.op import Op
+from minigrad.core.roles import WHOLE, Entries
+from minigrad.errors import (
+    ArgumentError,
+    DTypeError,
+    IndexOutOfRange,
+    ShapeError,
+)
+from minigrad.ops.creation import tensor
+from minigrad.ops.indexing.gathering import index_select
+from minigrad.ops.indexing.masks import choose
+from minigrad.ops.indexing.places import as_one, side_by_side
+from minigrad.ops.shape.views import basic_index
+from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
+from minigrad.runtime.dispatch import run_view
+from minigrad.runtime.levels import Wrapped, level_of
+from minigrad.runtime.plans import plan_for
+from minigrad.runtime.tensor import PLAIN, Tensor, describe
+
+FULL_LIMIT = 1024
+_full: dict[Any, Entries] = {}  # indices of values of transforms in full, by number of dims and as they were written
+INDEX: Op = basic_index.op  # type: ignore[attr-defined]
+
+
+def get_item(x: Tensor, index: Any) -> Tensor:
+    """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy.
+
+    Several index tensors broadcast, and name one element or slice together, as in PyTorch.  True and False, of shape
+    (), are a new dim of 1 or 0.
+    Raises IndexOutOfRange for too many indices or a position outside, DTypeError for an index of another type,
+    ShapeError for index tensors that do not broadcast.
+    """
+    if x.__class__ in PLAIN:
+        view = plain_view(x, index)
+        if view is not None:
+            return view
+        if isinstance(index, Tensor) and index.dtype.is_int and index.layout.shape and x.layout.shape:
+            return take(x, 0, index)
+    elif isinstance(x, Wrapped):
+        written = as_written(index)
+        if written is not None:
+            full = _full.get((x.ndim, written))
+            if full is None:
+                if len(_full) >= FULL_LIMIT:
+                    _full.clear()
+                full = _full[x.ndim, written] = in_full(x, list(written))
+            level = level_of(INDEX, (x,))  # the door, without a look at a parameter that is canonical
+            assert level is not None
+            seen: Tensor = level.call(INDEX, (x,), {"index": full})
+            return seen
+    y, gathers = read_index(x, index)
+    if not gathers:
+        return y
+    dim, positions = gathers[0]
+    if len(gathers) > 1:
+        y, dim, count, positions = side_by_side(y, gathers)
+        y = y.reshape(as_one(y.shape, dim, count))
+    return choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
+
+
+def plain_view(x: Tensor, index: Any) -> Tensor | None:
+    """x[index] of a plain tensor for a basic index, by a plan; None for any other."""
+    written = as_written(index)
+    if written is None:
+        return None
+    key = (x.layout, x.dtype, x.device, written)
+    plan = INDEX.plans.get(key)
+    if plan is None:
+        plan = plan_for(INDEX, (x,), {"index": in_full(x, list(written))}, key)
+    return run_view(INDEX, plan, x)
+
+
+def as_written(index: Any) -> tuple[Any, ...] | None:
+    """A basic index as part of a key, a slice as its three numbers; None for one with anything but plain ints in it."""
+    entries = []
+    for item in index if index.__class__ is tuple else (index,):
+        if item.__class__ is slice:
+            item = (item.start, item.stop, item.step)
+            for v in item:
+                if v is not None and v.__class__ is not int:
+                    return None
+        elif item.__class__ is not int and item is not None and item is not Ellipsis:
+            return None
+        entries.append(item)
+    return tuple(entries)
+
+
+def in_full(x: Tensor, items: list[Any]) -> Entries:
+    """The entries of an index with all dims of x in the place of `...` or behind them.
+
+    Raises IndexOutOfRange for more than x has dims, ArgumentError for a second `...`.
+    """
+    used = sum(dims_of(item) for item in items)
+    if used > x.ndim:
+        raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
+    if sum(1 for item in items if item is Ellipsis) > 1:
+        raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
+    spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    return Entries((*items[:spot], *[WHOLE] * (x.ndim - used), *items[spot + 1 :]))
+
+
+def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
+    """x[..., positions, ...]: the dims of an n-d index tensor take the place of `dim`."""
+    flat = index_select(x, dim, positions.reshape(-1))
+    return flat if positions.ndim == 1 else flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+
+
+def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
+    """The view that the basic indices make, and the index tensors with the dim that each stands at."""
+    entries, gathers = entries_of(x, index)
+    return (basic_index(x, index=entries) if entries.count(WHOLE) < len(entries) else x), gathers
+
+
+def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]]:
+    """The basic indices in full, and the index tensors with the dim that each stands at in their view."""
+    items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
+    basic: list[Any] = []
+    gathers, dim, at = [], 0, 0  # at: in x
+    for item in in_full(x, items):
+        if is_mask(item):
+            expect_mask(x, item, x.shape[at : at + item.ndim])
+            gathers.append((dim, item if isinstance(item, Tensor) else tensor(item, device=x.device)))
+            basic += [WHOLE] * item.ndim
+        elif isinstance(item, Truth):
+            gathers.append((dim, tensor([0] * item.holds, dtype="int64", device=x.device)))
+            basic.append(None)
+        elif isinstance(item, Tensor):
+            gathers.append((dim, item))
+            basic.append(WHOLE)
+        else:
+            basic.append(item)
+        at += dims_of(item)
+        dim += dims_of(item) if is_mask(item) else not isinstance(item, int)
+    return Entries(basic), gathers
+
+
+class Truth:
+    """An entry of an index that is one truth value: a new dim, of which it chooses the one place or none."""
+
+    def __init__(self, holds: bool) -> None:
+        self.holds = holds
+
+
+def dims_of(item: Any) -> int:
+    """How many dims of the operand an entry of an index stands for."""
+    if item is None or item is Ellipsis or isinstance(item, Truth):
+        return 0
+    return int(item.ndim) if is_mask(item) else 1
+
+
+def is_mask(item: Any) -> bool:
+    """Whether an entry of an index chooses by truth values; an array is not yet a tensor, its shape comes first."""
+    return isinstance(item, np.ndarray) or (isinstance(item, Tensor) and item.dtype is bool_)
+
+
+def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
+    """Raise ShapeError unless a mask has the lengths of the dims that it stands for."""
+    if mask.shape != shape:
+        raise ShapeError(
+            f"index: the mask bool{mask.shape} stands for dims of shape {shape} of {describe(x)}; they must agree",
+            op="index",
+        )
+
+
+def as_index(x: Tensor, item: Any) -> Any:
+    """One entry of an index, checked: int, a slice as its three numbers, None, Ellipsis, a Truth, an integer Tensor, or
+    a mask as a Tensor or an array."""
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return Truth(bool(item))
+    if isinstance(item, slice):
+        return tuple(None if v is None else as_position(v) for v in (item.start, item.stop, item.step))
+    if isinstance(item, (list, np.ndarray)):
+        refuse_masked("index", item)
+        numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
+        if numbers.size and numbers.dtype.kind not in "biu":
+            raise not_an_index(x, f"ndarray {numbers.dtype}{numbers.shape}")
+        if numbers.dtype.kind == "b":
+            return numbers if numbers.ndim else Truth(bool(numbers))
+        item = tensor(numbers, dtype=None if numbers.size else "int64", device=x.device)
+    if isinstance(item, Tensor):
+        if item.dtype is bool_:
+            return item if item.ndim else Truth(bool(item.item()))
+        if not item.dtype.is_int:
+            raise not_an_index(x, describe(item))
+        # One place for each of a batch is no number, but it may be gathered.
+        return int(item.item()) if item.ndim == 0 and not isinstance(item, Wrapped) else item
+    return as_position(item)
+
+
+def not_an_index(x: Tensor, shown: str) -> DTypeError:
+    """The error for an index of another dtype."""
+    return DTypeError(
+        f"index: an index tensor for {describe(x)} needs an integer dtype, or bool for a mask, got {shown}",
+        op="index",
+    )
+
+
+def as_position(value: Any) -> int:
+    """An int from anything that counts as one but bool.  Raises DTypeError."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise DTypeError(
+            f"index: {describe(value)} is no index; use int, slice, None, ... or an integer tensor", op="index"
+        )
+    return int(value.__index__())

@@ -1,0 +1,330 @@
+"""Matrix products over operands of any strides; leading (batch) dims broadcast, and a vector is a row or a column.
+
+`matmul` is the product, `addmm` and its like the product scaled and added to something in one kernel, which is how
+`linear` adds its bias.
+"""
+
+from __future__ import annotations
+
+from minigrad.backends.base import Backend
+from minigrad.backends.launch import Launch, remapped
+from minigrad.core.dtype import DType
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Product
+from minigrad.core.roles import Scalar
+from minigrad.core.shape import broadcast_shapes
+from minigrad.core.strides import stretched_strides
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import FUNCTIONAL
+from minigrad.declare.rules import common, each
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.tensor import Tensor, describe
+
+Shape = tuple[int, ...]
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
+    """The promoted dtype."""
+    return common(specs)
+
+
+def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
+    """(..., m, k) @ (..., k, n) -> (..., m, n); the dim of a vector goes.  Raises ShapeError unless k agrees and batch
+    dims broadcast."""
+    shown = f"{a!r} @ {b!r}"
+    if not a.shape or not b.shape:
+        raise ShapeError(f"{op.label}: {shown}: both operands need at least one dim; use * for scalars", op=op.label)
+    if a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
+        raise mismatch(op.label, shown, a.shape, b.shape)
+    try:
+        batch = broadcast_shapes(op.label, a.shape[:-2], b.shape[:-2])
+    except ShapeError as error:
+        _, _, reason = str(error).partition(" do not broadcast")
+        raise ShapeError(
+            f"{op.label}: {shown}: the batch dims {a.shape[:-2]} and {b.shape[:-2]} do not broadcast{reason}",
+            op=op.label, lhs=a.shape, rhs=b.shape,
+        ) from None  # fmt: skip
+    return (*batch, *a.shape[-2:-1], *(b.shape[-1:] if len(b.shape) > 1 else ()))
+
+
+def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
+    """The error for inner sizes that differ."""
+    which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
+    return ShapeError(
+        f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
+        op=name, lhs=left, rhs=right,
+    )  # fmt: skip
+
+
+def as_matrices(out: Spec, a: Spec, b: Spec) -> tuple[Spec, Spec, Spec]:
+    """The same three with vectors as one row or one column and batch dims expanded: what a backend multiplies."""
+    left = a.layout if len(a.shape) > 1 else a.layout.unsqueeze(0)
+    right = b.layout if len(b.shape) > 1 else b.layout.unsqueeze(1)
+    batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
+    shape = (*batch, left.shape[-2], right.shape[-1])
+    result = Layout.contiguous(shape, out.layout.offset)
+    left, right = left.expand((*batch, *left.shape[-2:])), right.expand((*batch, *right.shape[-2:]))
+    return Spec(result, out.dtype), Spec(left, a.dtype), Spec(right, b.dtype)
+
+
+def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
+    """g @ b.T, where what was a vector is a row of a or a column of b."""
+    if b.ndim == 1:
+        b, g = b.unsqueeze(1), g.unsqueeze(-1)
+    if len(a_shape) == 1:
+        g = g.unsqueeze(-2)
+    return g @ b.mT
+
+
+def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
+    """a.T @ g, likewise; for a vector b, whose column goes again.
+
+    The batch of a shared matrix b is more rows of one product: no gradient a batch, to be summed.
+    """
+    if len(b_shape) == 2 and a.ndim > 2:
+        a, g = a.reshape(-1, a.shape[-1]), g.reshape(-1, g.shape[-1])
+    if len(b_shape) == 1:
+        g = g.unsqueeze(-1)
+    if a.ndim == 1:
+        a, g = a.unsqueeze(0), g.unsqueeze(-2)
+    partial = a.mT @ g
+    return partial.squeeze(-1) if len(b_shape) == 1 else partial
+
+
+# ---- products -------------------------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=matmul_dtype,
+    shape=matmul_shape,
+    vjp=(
+        lambda g, other, *, input_shape: left_gradient(g, other, input_shape),
+        lambda g, input, *, other_shape: right_gradient(g, input, other_shape),
+    ),
+    linear=each("input", "other"),
+    batch="product",
+    method=True,
+)
+def matmul(backend, out, input: Tensor, other: Tensor):
+    """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result.
+
+    Leading dims broadcast.  Gradient: g @ other.T and input.T @ g.
+    Raises ShapeError for scalars and for inner sizes that differ.
+    """
+    result, left, right = as_matrices(out, input, other)
+    return backend.prepare(Product(), result, left, right)
+
+
+@composed()
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The inner product of two vectors of one length."""
+    _need("dot", input, tensor, (1, 1))
+    return matmul(input, tensor)
+
+
+@composed()
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Matrix times vector."""
+    _need("mv", input, vec, (2, 1))
+    return matmul(input, vec)
+
+
+@composed()
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Matrix times matrix, no batch dims."""
+    _need("mm", input, mat2, (2, 2))
+    return matmul(input, mat2)
+
+
+@composed()
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices, one by one; the batch is the first of three dims."""
+    _need("bmm", input, mat2, (3, 3))
+    if input.shape[0] != mat2.shape[0]:
+        raise ShapeError(
+            f"bmm: {describe(input)} @ {describe(mat2)}: the first dims, {input.shape[0]} and {mat2.shape[0]}, must be "
+            f"equal", op="bmm",
+        )  # fmt: skip
+    return matmul(input, mat2)
+
+
+@composed()
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The product of every element of a vector with every element of another."""
+    _need("outer", input, vec2, (1, 1))
+    return input.unsqueeze(1) * vec2.unsqueeze(0)
+
+
+def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
+    if (a.ndim, b.ndim) != dims:
+        raise ShapeError(
+            f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}"
+        )
+
+
+# ---- products that are added to something ---------------------------------------------------------------------------
+
+
+def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) -> DType:
+    """The promoted dtype; its factors must be numbers of that dtype."""
+    dtype = common(specs)
+    if dtype.kind == "bool":
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if not isinstance(factor, int if dtype.is_int else (int, float)):
+            raise DTypeError(
+                f"{op.label}: {name} is {describe(factor)}, and for {dtype} it must be "
+                f"{'an int' if dtype.is_int else 'a number'}",
+                op=op.label,
+            )
+    return dtype
+
+
+def _addmm_shape(op: Op, c: Spec, a: Spec, b: Spec, *, alpha: float, beta: float) -> Shape:
+    shape = matmul_shape(op, a, b)
+    if stretched_strides(c.shape, (0,) * len(c.shape), shape) is None:
+        raise ShapeError(
+            f"{op.label}: {c!r} does not broadcast to the product {a!r} @ {b!r}, which has shape {shape}", op=op.label
+        )
+    return shape
+
+
+def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float, beta: float) -> Launch:
+    """The launch of alpha * a @ b + beta * c for operands in the order c, a, b."""
+    result, left, right = as_matrices(out, a, b)
+    layout = c.layout.expand(out.shape)
+    if len(a.shape) == 1:
+        layout = layout.unsqueeze(-1 if len(b.shape) == 1 else -2)
+    if len(b.shape) == 1:
+        layout = layout.unsqueeze(-1)
+    if not beta:
+        product = backend.prepare(Product(alpha), result, left, right)
+        return remapped(product, (1, 2, 3), 4)
+    launch = backend.prepare(Product(alpha, beta), result, left, right, Spec(layout, c.dtype))
+    return remapped(launch, (1, 2, 0, 3), 4)
+
+
+@kernel(
+    dtype=_addmm_dtype,
+    shape=_addmm_shape,
+    vjp=(
+        lambda g, *, beta: g * beta,
+        lambda g, b, *, a_shape, alpha: left_gradient(g, b, a_shape) * alpha,
+        lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
+    ),
+    linear=each(("c", "a"), ("c", "b")),
+    name="addmm",
+    namespace=(),
+    batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
+)
+def add_product(backend, out, c, a, b, *, alpha, beta):
+    """beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
+
+    With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
+    """
+    return _added(backend, out, c, a, b, alpha, beta)
+
+
+def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, size: int, flags: Flags) -> Tensor:
+    """The product for each of a batch, and what is added to it."""
+    product = batched_product(matmul, a, b, flags[1:], size) if flags[1] or flags[2] else matmul(a, b)
+    y = product if alpha == 1 else product * alpha
+    rank = product.ndim - (flags[1] or flags[2])
+    y = y + ranked(c, flags[0], rank, size) * beta if beta else y
+    return stretched(y, y.ndim > rank, size)
+
+
+@composed(of=add_product, in_place=True)
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read.
+
+    Gradient: beta * g, alpha * g @ mat2.T and alpha * mat1.T @ g.
+    Raises ShapeError for factors that are no matrices or do not fit, DTypeError for bool.
+    """
+    _need("addmm", mat1, mat2, (2, 2))
+    return add_product(input, mat1, mat2, alpha=alpha, beta=beta)
+
+
+@composed(in_place=True)
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    _need("baddbmm", batch1, batch2, (3, 3))
+    return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
+
+
+@composed(in_place=True)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+    """beta * input + alpha * mat @ vec: see `addmm`."""
+    _need("addmv", mat, vec, (2, 1))
+    return add_product(input, mat, vec, alpha=alpha, beta=beta)
+
+
+def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
+    return common(specs) if len(specs) == 2 else _addmm_dtype(op, specs, alpha=1, beta=1)
+
+
+def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape:
+    if len(weight.shape) != 2:
+        raise ShapeError(f"linear: the weight must have 2 dims (out, in), got {weight!r}", op="linear")
+    if not input.shape or input.shape[-1] != weight.shape[1]:
+        raise ShapeError(
+            f"linear: the last dim of the input {input!r} must equal the second dim of the weight {weight!r}, "
+            f"{weight.shape[1]}", op="linear", lhs=input.shape, rhs=weight.shape,
+        )  # fmt: skip
+    if bias is not None and bias.shape not in ((weight.shape[0],), ()):
+        raise ShapeError(
+            f"linear: the bias {bias!r} must have shape ({weight.shape[0]},), an element for each row of the weight "
+            f"{weight!r}",
+            op="linear",
+        )
+    return (*input.shape[:-1], weight.shape[0])
+
+
+def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """The sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
+    if len(g.layout.shape) != 2 or len(x.layout.shape) != 2:
+        g, x = g.reshape(-1, g.shape[-1]), x.reshape(-1, x.shape[-1])
+    return g.mT @ x
+
+
+@kernel(
+    dtype=_linear_dtype,
+    shape=_linear_shape,
+    vjp=(lambda g, weight: g @ weight, lambda g, input: weight_gradient(g, input), lambda g: g),
+    linear=each(("input", "bias"), ("weight", "bias")),
+    batch=lambda input, weight, bias, *, batch, flags: _linear_batch(input, weight, bias, batch, flags),
+    namespace=FUNCTIONAL,
+)
+def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = None):
+    """input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
+
+    Gradient: g @ weight, g.T @ input over all rows, and g summed over all rows.
+    Raises ShapeError for sizes that do not fit.
+    """
+    matrix = Spec(weight.layout.transpose(0, 1), weight.dtype)
+    if bias is None:
+        result, left, right = as_matrices(out, input, matrix)
+        return backend.prepare(Product(), result, left, right)
+    launch = _added(backend, out, bias, input, matrix, 1, 1)
+    return remapped(launch, (2, 0, 1, 3), 4)
+
+
+def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor | None, size: int, flags: Flags) -> Tensor:
+    """A batch of inputs is more rows; one of weights or biases is a product, and a sum."""
+    if not flags[1] and not flags[2]:
+        return linear(x, weight, bias)
+    rank = x.ndim - flags[0]
+    lead = x.shape[flags[0] : -1]
+    if flags[1]:
+        rows = reshape(x, (*x.shape[: flags[0]], -1 if x.numel() else 0, x.shape[-1])) if rank != 2 else x
+        product = batched_product(matmul, rows, weight.mT, flags[:2], size)
+        product = reshape(product, (size, *lead, weight.shape[1]))
+    else:
+        product = matmul(x, weight.mT)
+    y = product if bias is None else product + ranked(bias, flags[2], rank, size)
+    return stretched(y, True, size)

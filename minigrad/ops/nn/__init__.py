@@ -1,0 +1,1 @@
+"""The functions of networks: their default namespace is mg.nn.functional."""

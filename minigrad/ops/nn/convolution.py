@@ -1,0 +1,343 @@
+"""Convolution over 1, 2 and 3 dims, and its transpose.
+
+Three ops are one trilinear form, the sum of all y * x * w that meet under a stride, padding and dilation: `conv`
+gives y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The derivatives of each are
+the other two, so every order of derivative follows; a transposed convolution is the second one under another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.dtype import DType
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Convolve
+from minigrad.core.window import Window
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.declare.rules import common, each
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, batched_conv
+from minigrad.ops.reduction.sums import sum
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe
+
+Ints = tuple[int, ...]
+IntOrInts = int | Sequence[int]
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    dtype = common(specs)
+    if dtype.kind == "bool":
+        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
+    return dtype
+
+
+def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, window: Window) -> Ints:
+    return (x.shape[0], weight.shape[0], *window.size)
+
+
+def _input_shape(op: Op, y: Spec, weight: Spec, *, window: Window) -> Ints:
+    return (y.shape[0], weight.shape[1] * window.groups, *window.size)
+
+
+def _weight_shape(op: Op, y: Spec, x: Spec, *, window: Window) -> Ints:
+    return (y.shape[1], x.shape[1] // window.groups, *window.size)
+
+
+def over_channels(g: Tensor) -> Tensor:
+    """g summed over everything but its channels, dim 1."""
+    return sum(g, (0, *range(2, g.ndim)))
+
+
+def _request(part: str, window: Window) -> Convolve:
+    return Convolve(part, window.stride, window.padding, window.dilation, window.groups)
+
+
+# ---- the three ops --------------------------------------------------------------------------------------------------
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_conv_shape,
+    vjp=(
+        lambda g, weight, *, x_shape, window: conv_input(g, weight, window=window.to(x_shape[2:])),
+        lambda g, x, *, weight_shape, window: conv_weight(g, x, window=window.to(weight_shape[2:])),
+        lambda g: over_channels(g),
+    ),
+    linear=each(("x", "bias"), ("weight", "bias")),
+    batch=lambda x, weight, bias, *, window, batch, flags: _conv_batch(x, weight, bias, batch, flags, window),
+    namespace=(),
+)
+def conv(backend, out, x, weight, bias, *, window):
+    """Outputs from an image and a weight; the window's padding counts zeros in front only, its size says the rest.
+
+    Gradient: `conv_input`, `conv_weight`, and g summed over all but the channels.
+    """
+    row = Spec(bias.layout.expand((weight.shape[0],)), bias.dtype)
+    return backend.prepare(_request("output", window), out, x, weight, row)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_input_shape,
+    vjp=(
+        lambda g, weight, *, output_shape, window: conv(g, weight, zero(g), window=window.to(output_shape[2:])),
+        lambda g, output, *, weight_shape, window: conv_weight(output, g, window=window.to(weight_shape[2:])),
+    ),
+    linear=each("output", "weight"),
+    batch=lambda output, weight, *, window, batch, flags: _adjoint_batch(
+        conv_input, "ywx", (output, weight), batch, flags, window
+    ),
+    namespace=(),
+)
+def conv_input(backend, out, output, weight, *, window):
+    """An image from outputs and a weight: the transposed convolution.  Gradient: `conv` and `conv_weight`."""
+    return backend.prepare(_request("input", window), out, output, weight)
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_weight_shape,
+    vjp=(
+        lambda g, x, *, output_shape, window: conv(x, g, zero(g), window=window.to(output_shape[2:])),
+        lambda g, output, *, x_shape, window: conv_input(output, g, window=window.to(x_shape[2:])),
+    ),
+    linear=each("output", "x"),
+    batch=lambda output, x, *, window, batch, flags: _adjoint_batch(
+        conv_weight, "yxw", (output, x), batch, flags, window
+    ),
+    namespace=(),
+)
+def conv_weight(backend, out, output, x, *, window):
+    """A weight from outputs and an image: the sum over all positions where a tap joins the two.
+
+    Gradient: `conv` and `conv_input`.
+    """
+    return backend.prepare(_request("weight", window), out, output, x)
+
+
+def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, window: Window) -> Tensor:
+    """`conv` for each of a batch; a bias of their own is added apart."""
+    shared: Any = bias if not flags[2] and not flags[1] else zero(x)
+
+    def with_shared(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
+        return conv(x, weight, shared, window=window.to(window.size, groups))
+
+    if flags[0] or flags[1]:
+        y = batched_conv(with_shared, "xwy", (x, weight), flags, many, window.groups)
+    else:
+        y = with_shared(x, weight, groups=window.groups)
+    if shared is bias:
+        return y
+    row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
+    return y + reshape(bias, (*bias.shape[: flags[2]], *row))
+
+
+def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, window: Window) -> Tensor:
+    """An adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
+
+    def grouped(*given: Tensor, groups: int) -> Tensor:
+        y: Tensor = adjoint(*given, window=window.to(window.size, groups))
+        return y
+
+    return batched_conv(grouped, names, xs, flags, many, window.groups)
+
+
+def zero(like: Tensor) -> Tensor:
+    """The bias of a convolution without one."""
+    return number(0, like.dtype, like.device)
+
+
+# ---- under PyTorch's names ------------------------------------------------------------------------------------------
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def conv1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution along one dim: `conv2d` with input (N, C, W) and weight (out, C / groups, kW)."""
+    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def conv2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW).
+
+    out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
+    what lies outside of the image counts as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
+    the input's size; an odd zero goes to the end).
+    Raises ShapeError for sizes that do not fit, ArgumentError for strides, paddings and groups that make no sense.
+    """
+    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def conv3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
+    dilation: IntOrInts = 1, groups: int = 1,
+) -> Tensor:  # fmt: skip
+    """Convolution along three dims: `conv2d` with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def conv_transpose1d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+) -> Tensor:  # fmt: skip
+    """Transposed convolution along one dim: see `conv_transpose2d`."""
+    return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def conv_transpose2d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+) -> Tensor:  # fmt: skip
+    """The gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW).
+
+    Each size is (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
+    Raises as `conv2d` does; output_padding must be less than stride or dilation.
+    """
+    return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+def conv_transpose3d(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+) -> Tensor:  # fmt: skip
+    """Transposed convolution along three dims: see `conv_transpose2d`."""
+    return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+# ---- arguments ------------------------------------------------------------------------------------------------------
+
+
+def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
+    """An int, or one for each dim, as a tuple.  Raises ArgumentError for anything else, and for less than `least`."""
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if len(values) == 1:
+        values *= dims
+    whole = all(hasattr(v, "__index__") and not isinstance(v, (bool, Tensor)) for v in values)
+    if len(values) != dims or not whole or any(int(v) < least for v in values):
+        raise ArgumentError(
+            f"{name}: {what} must be an int of at least {least}, or {dims} of them, got {describe(value)}", op=name
+        )
+    return tuple(int(v) for v in values)
+
+
+def _groups(name: str, groups: Any) -> int:
+    return per_dim(name, "groups", groups, 1, 1)[0]
+
+
+def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
+    if x.dtype.kind == weight.dtype.kind == "bool":
+        raise DTypeError(f"{name}: got {describe(x)}, {describe(weight)}; a sum of products needs numbers", op=name)
+    if x.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
+        raise ShapeError(
+            f"{name}: expected an input of {dims + 1} or {dims + 2} dims and a weight of {dims + 2}, got "
+            f"{describe(x)} and {describe(weight)}",
+            op=name,
+        )
+    if 0 in weight.shape or 0 in x.shape[-dims:]:
+        raise ShapeError(
+            f"{name}: no size of the weight {describe(weight)} and no spatial size of {describe(x)} may be 0", op=name
+        )
+
+
+def _check_bias(name: str, bias: Tensor | None, channels: int, weight: Tensor) -> None:
+    if bias is not None and bias.shape != (channels,):
+        raise ShapeError(
+            f"{name}: the bias {describe(bias)} must have shape ({channels},), an element for each output channel of "
+            f"the weight {describe(weight)}",
+            op=name,
+        )
+
+
+def _conv(
+    name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
+    groups: Any,
+) -> Tensor:  # fmt: skip
+    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
+    groups = _groups(name, groups)
+    _check_dims(name, dims, x, weight)
+    channels, sizes, taps = x.shape[-dims - 1], x.shape[-dims:], weight.shape[2:]
+    if weight.shape[1] * groups != channels or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: with groups={groups}, the input {describe(x)} has {channels} channels where the weight "
+            f"{describe(weight)} takes {weight.shape[1]} a group, and its {weight.shape[0]} rows must divide evenly",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    _check_bias(name, bias, weight.shape[0], weight)
+    before, total = _padding(name, padding, dims, steps, spread, taps)
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
+    if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
+        raise ShapeError(
+            f"{name}: the weight {describe(weight)} with dilation {spread} reaches over {reach}, more than the padded "
+            f"input {describe(x)} has, {tuple(n + p for n, p in zip(sizes, total, strict=True))}",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
+    image = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    given = zero(weight) if bias is None else bias
+    y = conv(image, weight, given, window=Window(size, (), steps, before, spread, groups))
+    return y if x.ndim == dims + 2 else y.squeeze(0)
+
+
+def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, taps: Ints) -> tuple[Ints, Ints]:
+    """Zeros in front along each dim, and in front and behind together."""
+    if padding == "valid":
+        return (0,) * dims, (0,) * dims
+    if padding == "same":
+        if any(s != 1 for s in stride):
+            raise ArgumentError(f"{name}: padding='same' needs stride 1, got {stride}", op=name)
+        total = tuple(d * (k - 1) for d, k in zip(dilation, taps, strict=True))
+        return tuple(t // 2 for t in total), total
+    if isinstance(padding, str):
+        raise ArgumentError(f"{name}: padding is ints, 'valid' or 'same', got {padding!r}", op=name)
+    before = per_dim(name, "padding", padding, dims, 0)
+    return before, tuple(2 * p for p in before)
+
+
+def _transposed(
+    name: str, dims: int, x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+    output_padding: Any, groups: Any, dilation: Any,
+) -> Tensor:  # fmt: skip
+    steps, spread = per_dim(name, "stride", stride, dims, 1), per_dim(name, "dilation", dilation, dims, 1)
+    before, more = per_dim(name, "padding", padding, dims, 0), per_dim(name, "output_padding", output_padding, dims, 0)
+    groups = _groups(name, groups)
+    _check_dims(name, dims, x, weight)
+    if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
+        raise ArgumentError(
+            f"{name}: output_padding {more} must be less than stride {steps} or dilation {spread} along each dim",
+            op=name,
+        )
+    if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{name}: the input {describe(x)} has {x.shape[-dims - 1]} channels; the first dim of the weight "
+            f"{describe(weight)} must equal that, and be a multiple of groups={groups}",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    _check_bias(name, bias, weight.shape[1] * groups, weight)
+    parts = zip(x.shape[-dims:], weight.shape[2:], steps, before, more, spread, strict=True)
+    size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, m, d in parts)
+    if any(n < 1 for n in size):
+        raise ShapeError(
+            f"{name}: {describe(x)} with a weight {describe(weight)} and padding {before} leaves an image of {size}",
+            op=name, lhs=x.shape, rhs=weight.shape,
+        )  # fmt: skip
+    output = x if x.ndim == dims + 2 else x.unsqueeze(0)
+    y = conv_input(output, weight, window=Window(size, (), steps, before, spread, groups))
+    if bias is not None:
+        y = y + bias.reshape(-1, *(1,) * dims)
+    return y if x.ndim == dims + 2 else y.squeeze(0)

@@ -1,0 +1,157 @@
+"""Embeddings: rows of a table by their numbers, and the gradient of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.launch import remapped
+from minigrad.backends.limits import out_of_range
+from minigrad.core.dtype import DType, float32, int64
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Select
+from minigrad.core.shape import as_int
+from minigrad.declare.decorators import composed, kernel
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
+from minigrad.ops.indexing.assignment import set_item
+from minigrad.ops.indexing.gathering import index_add, index_select, watched, zeros_of
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.norms import norm
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.views import reshape, select, unsqueeze
+from minigrad.runtime.levels import derives
+from minigrad.runtime.recording import no_grad
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
+    return specs[0].dtype
+
+
+def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
+    return (index.shape[0], x.shape[1])
+
+
+@kernel(
+    dtype=_dtype,
+    shape=_shape,
+    vjp=(
+        lambda g, index, share, *, in_shape: index_add(zeros_of(in_shape, g), 0, index, g * unsqueeze(share, dim=1)),
+        None,
+        None,
+    ),
+    # Linear in x, but what a row learns is its share of g, and forward mode agrees with backward.
+    jvp=lambda dx, index, share: index_select(dx, 0, index) * unsqueeze(share, dim=1),
+    batch=lambda x, index, share, *, batch, flags: _batch(x, index, share, batch, flags),
+    name="embedding",
+    namespace=(),
+)
+def scaled_embedding(backend, out, x, index, share):
+    """The rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
+    launch = backend.prepare(Select(0), out, x, index)
+    return watched(scaled_embedding, backend, remapped(launch, (0, 1, 3), 4), x, index, 0)
+
+
+def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:
+    """One table: all numbers at once.  A table for each: wider rows, or with numbers for each, one after the other."""
+    if not flags[0]:
+        rows, shares = stretched(index, flags[1], size), stretched(share, flags[2], size)
+        return cut(scaled_embedding(x, reshape(rows, -1), reshape(shares, -1)), 0, rows.shape)
+    if not flags[1] and not flags[2]:
+        return to_front(cut(scaled_embedding(merged(x, (1, 0, 2), 1, 2), index, share), 1, (size, x.shape[2])), 1)
+    operands = [stretched(*each, size) for each in zip((x, index, share), flags)]
+    found = [scaled_embedding(*[select(each, dim=0, index=k) for each in operands]) for k in range(size)]
+    return stack(found) if found else zeros(0, index.shape[-1], x.shape[2], dtype=x.dtype, device=x.device)
+
+
+@composed(of=scaled_embedding, method=False, out=False)
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim.
+
+    A negative number counts from the last row.  padding_idx: a row that is read, but gets no gradient.
+    max_norm: rows that are read and have a larger norm, of order norm_type, are scaled down to it first, in `weight`
+    itself and outside of the graph.  scale_grad_by_freq: what a row learns is divided by how often it is read here.
+    sparse: only False, for gradients are dense.
+    Gradient: g added to each row that was read.
+    Raises IndexOutOfRange for a row that is not there, ArgumentError for sparse=True.
+    """
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding: the table of rows must have 2 dims, got {describe(weight)}", op="embedding")
+    if not input.dtype.is_int:
+        raise DTypeError(f"embedding: the numbers of rows need an integer dtype, got {describe(input)}", op="embedding")
+    if sparse:
+        raise ArgumentError(
+            f"embedding: sparse=True is not offered, the gradient of {describe(weight)} is dense; leave it out",
+            op="embedding",
+        )
+    padding = None if padding_idx is None else _padding(weight, padding_idx)
+    rows = input if input.ndim == 1 else input.reshape(-1)
+    if max_norm is not None:
+        _shrink(weight, rows, max_norm, norm_type)
+    try:
+        if scale_grad_by_freq and derives(weight):
+            y = scaled_embedding(weight, rows, _shares(weight, rows))
+        else:
+            y = index_select(weight, 0, rows)
+    except IndexOutOfRange as error:  # it speaks of the op, and the table, that looked first
+        raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
+    if padding is not None and derives(y):
+        y = _without_gradient(y, rows, weight.shape[0], padding)
+    return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])
+
+
+def _padding(weight: Tensor, padding_idx: int) -> int:
+    """The row that is not to learn, counted from the first."""
+    n, padding = weight.shape[0], as_int(padding_idx, "padding_idx", "embedding")
+    if not -n <= padding < n:
+        raise IndexOutOfRange(
+            f"embedding: padding_idx {padding} is out of range for {describe(weight)}; rows are {-n} to {n - 1}",
+            op="embedding",
+        )
+    return padding % n
+
+
+def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
+    """y, cut off from the table of n rows where the padding row was read."""
+    places = cast(rows, dtype=int64)  # a narrow dtype may not hold the row's number
+    padded = (places == padding) | (places == padding - n)
+    return where(unsqueeze(padded, dim=1), y.detach(), y)
+
+
+def _shares(weight: Tensor, rows: Tensor) -> Tensor:
+    """For each number, one over how often its row is named."""
+    dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype  # a half cannot count far
+    once = ones(rows.shape, dtype=int64, device=rows.device)
+    times = index_add(zeros(weight.shape[0], dtype=int64, device=rows.device), 0, rows, once)
+    return 1.0 / cast(index_select(times, 0, rows), dtype=dtype)
+
+
+def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None:
+    """Scale the rows that are named down to max_norm, in place.  Every check comes before anything is written."""
+    expect_numbers("embedding", max_norm=max_norm, norm_type=norm_type)
+    if not weight.dtype.is_float:
+        raise DTypeError(f"embedding: max_norm needs a table of floats, got {describe(weight)}", op="embedding")
+    n = weight.shape[0]
+    named = np.unique(host_array(rows).astype(np.int64))
+    wrong = named[(named < -n) | (named >= n)]
+    if wrong.size:
+        raise out_of_range("embedding", int(wrong[0]), Spec(weight.layout, weight.dtype), 0)
+    named = np.unique(named % n)
+    with no_grad():
+        read = wide(index_select(weight.detach(), 0, tensor(named, device=weight.device)))
+        norms = norm(read, float(norm_type), 1)
+        large = norms > max_norm
+        mask = np.zeros(n, np.bool_)
+        mask[named[host_array(large)]] = True
+        if mask.any():
+            # A little is added to the norm, as PyTorch does, so that the new one is not above max_norm.
+            scaled = read * unsqueeze(max_norm / (norms + 1e-7), dim=1)
+            set_item(weight, tensor(mask, device=weight.device), scaled[large])

@@ -1,0 +1,290 @@
+"""Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
+
+Class numbers without weights or smoothing are one kernel each way: no row of log-probabilities is ever stored.  The
+other cases are composed of log_softmax and a gather.  `softmax.py` has the functions of rows that it all builds on.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.backends.base import Backend
+from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Op, Spec
+from minigrad.core.shape import as_int
+from minigrad.declare.decorators import composed
+from minigrad.declare.record import schema
+from minigrad.declare.rows import picks
+from minigrad.declare.rules import common, refuse
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.indexing.gathering import bounds_of, gather, index_select
+from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_slope
+from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.shape.views import expand, permute, unsqueeze
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import derives
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe, host_array
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    *floats, target = specs
+    if not target.dtype.is_int:
+        raise refuse(op, specs, "class numbers need an integer dtype")
+    dtype = common(floats)
+    if not dtype.is_float:
+        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
+    return dtype
+
+
+def _in_range(op: Op, backend: Backend, specs: tuple[Spec, ...], params: dict[str, Any]) -> Callable[..., None]:
+    """A look at the classes before the op allocates: each must exist or be the ignored one."""
+    target, classes, ignore = specs[-1], specs[-2].shape[-1], params["ignore"]
+    bounds = bounds_of(backend, target)
+
+    def check(*operands: Tensor) -> None:
+        low, high = bounds(operands[-1].storage.buffer)
+        if low < 0 or high >= classes:
+            check_classes(op.label, operands[-1], classes, ignore)
+
+    return check
+
+
+def check_classes(name: str, target: Tensor, classes: int, ignore: int) -> None:
+    """Raise IndexOutOfRange for a class that is neither there nor ignored."""
+    values = host_array(target).reshape(-1)
+    wrong = values[(values != ignore) & ((values < 0) | (values >= classes))]
+    if wrong.size:
+        raise IndexOutOfRange(
+            f"{name}: class {wrong[0]} of {describe(target)} is out of range; classes are 0 to {classes - 1}, and "
+            f"{ignore} is ignored",
+            op=name,
+        )
+
+
+def _wide(target: Tensor) -> Tensor:
+    """Class numbers in int64: a narrow dtype may not hold the ignored one."""
+    return target if target.dtype is int64 else cast(target, dtype=int64)
+
+
+def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The logarithm at each row's class, 0 where that is ignored; which rows count; and the class, 0 where ignored."""
+    target = _wide(target)
+    counts = target != ignore
+    classes = where(counts, target, 0)
+    return where(counts, gather(logs, dim, unsqueeze(classes, dim=dim)).squeeze(dim), 0.0), counts, classes
+
+
+def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The loss for each of a batch: rows one by one, then each sum or mean over its own."""
+    loss = cross_entropy_rows(x, target, ignore=ignore, reduction="none")
+    own = tuple(range(1, target.ndim))
+    if reduction == "none" or (reduction == "sum" and not own):
+        return loss
+    return sum(loss, own) if reduction == "sum" else sum(loss, own) / _counted(target, ignore, own, loss)
+
+
+def _counted(target: Tensor, ignore: int, dims: tuple[int, ...], like: Tensor) -> Tensor:
+    """How many rows of each of a batch count."""
+    return cast(sum(_wide(target) != ignore, dims), dtype=like.dtype)
+
+
+def _slope_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The op of the slope, which `picks` makes below."""
+    found: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
+        g, x, target, ignore=ignore, reduction=reduction
+    )
+    return found
+
+
+def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The slope for each of a batch, from a gradient for each."""
+    if reduction != "none":
+        own = tuple(range(1, target.ndim))
+        if reduction == "mean":
+            g = g / _counted(target, ignore, own, g)
+        g = expand(g.reshape(g.shape[0], *(1 for _ in own)), shape=target.shape)
+    return _slope_op(g, x, target, ignore, "none")
+
+
+def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The sum of dx times the slope, by its kernel where nobody asks for a derivative in x."""
+    if not derives(x, is_grad_enabled()) and reduction != "none":
+        return sum(_slope_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
+    picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
+    rows = where(counts, sum(softmax(x, -1) * dx, -1), 0.0) - picked
+    return _reduced(rows, cast(counts, dtype=x.dtype), reduction)
+
+
+def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The derivative of the slope in x along v: that of the softmax, times g where a row counts.  It is symmetric."""
+    v, g, x = wide(v), wide(g), wide(x)
+    counts = _wide(target) != ignore
+    share = g / sum(counts) if reduction == "mean" else g
+    p = softmax(x, -1)
+    v = v * unsqueeze(where(counts, share, 0.0), dim=target.ndim)
+    recorded = is_grad_enabled()
+    if derives(v, recorded) or derives(p, recorded):
+        return softmax_slope(v, p, -1)
+    found: Tensor = schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
+    return found
+
+
+@picks(
+    LOG_SOFTMAX, slope=SOFTMAX, name="cross_entropy", namespace=(), dtype=_dtype, check=_in_range,
+    jvp=lambda dinput, input, target, *, ignore, reduction: _cross_tangent(dinput, input, target, ignore, reduction),
+    batch=lambda input, target, *, ignore, reduction: _cross_batch(input, target, ignore, reduction),
+    back_vjp=(
+        lambda g0, input, target, *, ignore, reduction: _cross_tangent(g0, input, target, ignore, reduction),
+        lambda g0, g, input, target, *, ignore, reduction: _cross_bend(g0, g, input, target, ignore, reduction),
+        None,
+    ),
+    back_jvp=lambda dinput, g, input, target, *, ignore, reduction: _cross_bend(
+        dinput, g, input, target, ignore, reduction
+    ),
+    back_batch=lambda g, input, target, *, ignore, reduction: _cross_back_batch(g, input, target, ignore, reduction),
+)  # fmt: skip
+def cross_entropy_rows(input, target, *, ignore, reduction):
+    """-log_softmax(input) at the class of each row of the last dim.  Gradient: softmax(input), minus 1 at the class."""
+    picked, counts, _ = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
+    return _reduced(-picked, cast(counts, dtype=input.dtype), reduction)
+
+
+# ---- the public forms -----------------------------------------------------------------------------------------------
+
+
+@composed(of=cross_entropy_rows, method=False, out=False)
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row.
+
+    Shapes: input (C,), (N, C) or (N, C, d1, ...); target the same without the class dim holds class numbers, target
+    of input's shape holds probabilities.
+    reduction: "none", "sum", or "mean": over the weights of the classes that count, for probabilities over the rows.
+    size_average, reduce: what PyTorch had before `reduction`, and still takes.
+    label_smoothing: this share of the target is spread evenly over all classes.
+    Gradient: softmax(x) minus the target.  Raises IndexOutOfRange for a class that is not there.
+    """
+    reduction = _named("cross_entropy", size_average, reduce, reduction)
+    x, dim = _expect_loss("cross_entropy", input, target, weight, reduction)
+    ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
+    if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
+        raise ArgumentError(
+            f"cross_entropy: label_smoothing must be a number of 0 to 1, got {describe(label_smoothing)}",
+            op="cross_entropy",
+        )
+    smooth = float(label_smoothing)
+    if target.shape == x.shape and target.dtype.is_float:
+        return _probability_loss(x, target, weight, reduction, smooth, dim)
+    if weight is None and smooth == 0.0:
+        _expect_classes("cross_entropy", x, target, dim)
+        rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
+        return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
+    logs = log_softmax(x, dim)
+    loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
+    if smooth:
+        spread = logs if weight is None else logs * _along_classes(weight, logs, dim)
+        even = where(_wide(target) == ignore, 0.0, -sum(spread, dim))
+        loss = loss * (1.0 - smooth) + even * (smooth / x.shape[dim])
+    return _reduced(loss, share, reduction)
+
+
+@composed(method=False, out=False)
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    reduction = _named("nll_loss", size_average, reduce, reduction)
+    x, dim = _expect_loss("nll_loss", input, target, weight, reduction)
+    ignore = as_int(ignore_index, "ignore_index", "nll_loss")
+    return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
+
+
+def _named(name: str, size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction, also where it is said by the two flags that PyTorch had before it."""
+    if size_average is None and reduce is None:
+        return reduction
+    mean = size_average is None or size_average
+    chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
+    warnings.warn(f"{name}: size_average and reduce are out of use; write reduction={chosen!r}", stacklevel=4)
+    return chosen
+
+
+def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, int]:
+    """Checks that both losses share; x as a float, and its class dim."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
+    if x.ndim == 0:
+        raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)
+    if not x.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+    dim = 0 if x.ndim == 1 else 1
+    if weight is not None and weight.shape != (x.shape[dim],):
+        raise ShapeError(f"{name}: {describe(weight)} must have one entry for each class of {describe(x)}", op=name)
+    return x, dim
+
+
+def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
+    if not target.dtype.is_int:
+        raise DTypeError(f"{name}: class numbers need an integer dtype, got {describe(target)} for {describe(x)}")
+    if target.shape != (*x.shape[:dim], *x.shape[dim + 1 :]):
+        raise ShapeError(
+            f"{name}: {describe(target)} must have the shape of {describe(x)} without the class dim {dim}", op=name
+        )
+
+
+def _class_loss(
+    name: str, logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, dim: int
+) -> tuple[Tensor, Tensor]:
+    """Each row's loss and what it counts in a mean."""
+    _expect_classes(name, logs, target, dim)
+    check_classes(name, target, logs.shape[dim], ignore)
+    picked, counts, classes = _picked(logs, target, ignore, dim)
+    share = cast(counts, dtype=logs.dtype)
+    if weight is not None:
+        share = share * index_select(weight, 0, classes.reshape(-1)).reshape(classes.shape)
+    return -(picked * share), share
+
+
+def _probability_loss(
+    x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smooth: float, dim: int
+) -> Tensor:
+    """The loss for probabilities: a mean counts rows."""
+    logs = log_softmax(x, dim)
+    if weight is not None:
+        logs = logs * _along_classes(weight, logs, dim)
+    if smooth:
+        target = target * (1.0 - smooth) + smooth / x.shape[dim]
+    loss = -sum(logs * target, dim)
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
+
+
+def _along_classes(weight: Tensor, x: Tensor, dim: int) -> Tensor:
+    """One weight a class, stretched over x."""
+    return expand(weight.reshape(*(weight.shape[0] if d == dim else 1 for d in range(x.ndim))), shape=x.shape)
+
+
+def _reduced(loss: Tensor, share: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return loss
+    return sum(loss) / sum(share) if reduction == "mean" else sum(loss)

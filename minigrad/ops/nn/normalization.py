@@ -1,0 +1,203 @@
+"""layer_norm and rms_norm: rows and the gradients of all operands in one reading of them.
+
+What an op's body says is its definition; the kernels of `norm_rows.py` are what runs, and the higher orders of
+derivative go through the definition.  The compiler may re-order the additions of a row's sums, alike for any number of
+threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.shape import as_shape
+from minigrad.declare.decorators import composed
+from minigrad.declare.record import schema
+from minigrad.declare.rows import rows
+from minigrad.declare.rules import joint
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, ranked, stretched
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import expect_numbers
+from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NORM, RMS_NORM_SLOPE
+from minigrad.ops.reduction.sums import mean, sum, wide
+from minigrad.ops.shape.views import expand
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.levels import derives
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe
+
+STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # from 1 to the next
+
+
+# ---- batches: more rows, where the lines are the same for all; the sums down the columns are each one's own ---------
+
+
+def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:
+    """A line for the rows of a batch x."""
+    return ranked(line, flag, x.ndim - 1, size)
+
+
+def _ones(x: Tensor, value: float = 1.0) -> Tensor:
+    """A line of one number for the rows of x."""
+    return expand(number(value, x.dtype, x.device), shape=x.shape[-1:])
+
+
+def _layer_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    x = stretched(x, flags[0], size)
+    if not flags[1] and not flags[2]:
+        return layer_norm_rows(x, weight, bias, eps=eps)
+    y = layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)
+    return y * _beside(weight, flags[1], x, size) + _beside(bias, flags[2], x, size)
+
+
+def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    x = stretched(x, flags[0], size)
+    if not flags[1]:
+        return rms_norm_rows(x, weight, eps=eps)
+    return rms_norm_rows(x, _ones(x), eps=eps) * _beside(weight, True, x, size)
+
+
+def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
+    back: Any = schema[f"{name}_backward"].public
+    if flags[2]:  # it only ever stands beside g
+        return cast(back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps), dtype=g.dtype)
+    dx: Tensor = back(g, x, weight, eps=eps)
+    return dx
+
+
+def _columns(x: Tensor) -> Tensor:
+    """The sum down the columns of each of a batch."""
+    return sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
+
+
+def _layer_sums_batch(g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    return _columns(g * layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)), _columns(g)
+
+
+def _layer_gradients_batch(
+    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
+) -> tuple[Tensor, ...]:
+    sums = _layer_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
+    return (_back_batch("layer_norm", g, x, weight, eps, size, flags), *sums)
+
+
+def _rms_sums_batch(g: Tensor, x: Tensor, eps: float) -> Tensor:
+    return _columns(g * rms_norm_rows(x, _ones(x), eps=eps))
+
+
+def _rms_gradients_batch(
+    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
+) -> tuple[Tensor, Tensor]:
+    sums = _rms_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
+    return _back_batch("rms_norm", g, x, weight, eps, size, flags), sums
+
+
+# ---- the ops --------------------------------------------------------------------------------------------------------
+
+
+def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Tensor:
+    """The tangent of rows without their weight: that Jacobian is symmetric, so the slope's kernel gives it, or tensor
+    code where a derivative may be asked of it."""
+    recorded = is_grad_enabled()
+    if not derives(dx, recorded) and not derives(x, recorded):
+        found: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
+        return found
+    dx, x = wide(dx), wide(x)
+    if centred:
+        dx, x = dx - mean(dx, -1, keepdim=True), x - mean(x, -1, keepdim=True)
+    scale = (mean(x * x, -1, keepdim=True) + eps).rsqrt()
+    unit = x * scale
+    return scale * (dx - unit * mean(unit * dx, -1, keepdim=True))
+
+
+@rows(
+    LAYER_NORM, slope=LAYER_NORM_SLOPE, name="layer_norm", namespace=(), out=False, linear=joint("weight", "bias"),
+    jvp=lambda dx, x, weight, *, eps: _tangent("layer_norm", dx, x, eps, True) * weight,
+    batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
+    batches={
+        "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch(
+            "layer_norm", g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _layer_sums_batch(g, x, eps),
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _layer_gradients_batch(
+            g, x, weight, eps, batch, flags),
+    },
+)  # fmt: skip
+def layer_norm_rows(x, weight, bias, *, eps):
+    """Rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
+    deviation = x - mean(x, -1, keepdim=True)
+    return deviation * (mean(deviation * deviation, -1, keepdim=True) + eps).rsqrt() * weight + bias
+
+
+@rows(
+    RMS_NORM, slope=RMS_NORM_SLOPE, name="rms_norm", namespace=(), out=False, linear=joint("weight"),
+    jvp=lambda dx, x, weight, *, eps: _tangent("rms_norm", dx, x, eps, False) * weight,
+    batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
+    batches={
+        "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch("rms_norm", g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _rms_sums_batch(g, x, eps),
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _rms_gradients_batch(g, x, weight, eps, batch, flags),
+    },
+)  # fmt: skip
+def rms_norm_rows(x, weight, *, eps):
+    """Rows of the last dim over the root of their mean square, times a weight."""
+    return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight
+
+
+def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *params: Tensor | None) -> Tensor:
+    """x with the normalised dims as one, after the checks that both normalisations share."""
+    wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
+    if wrong is not None:
+        raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+    given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    shape = as_shape(tuple(given), name)
+    if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
+        raise ShapeError(f"{name}: the last dims of {describe(x)} must be the normalized_shape {shape}", op=name)
+    for p in params:
+        if p is not None and p.shape != shape:
+            raise ShapeError(f"{name}: {describe(p)} must have the normalized_shape {shape} of {describe(x)}", op=name)
+    return x if len(shape) == 1 else x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape))
+
+
+def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
+    """A parameter as a vector for the rows of x, or one number repeated without memory."""
+    n = x.shape[-1]
+    if p is None:
+        return expand(number(default, kind.dtype, kind.device), shape=(n,))
+    return p if p.ndim == 1 else p.reshape(n)
+
+
+@composed(of=layer_norm_rows, method=False, out=False)
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int] | int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
+
+    The variance has no correction.  Halves are computed in float32.
+    """
+    x = _flat_rows("layer_norm", input, normalized_shape, weight, bias)
+    expect_numbers("layer_norm", eps=eps)
+    kind = next((p for p in (weight, bias) if p is not None), x)
+    result = layer_norm_rows(x, _line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x), eps=float(eps))
+    return result if x is input else result.reshape(input.shape)
+
+
+@composed(of=rms_norm_rows, method=False, out=False)
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
+
+    eps: the distance from 1 to the next number of x's dtype if None.  Halves are computed in float32.
+    """
+    x = _flat_rows("rms_norm", input, normalized_shape, weight)
+    expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
+    step = STEPS.get(x.dtype.name, 0.0) if eps is None else float(eps)
+    result = rms_norm_rows(x, _line(weight, 1.0, x, x), eps=step)
+    return result if x is input else result.reshape(input.shape)

@@ -1,0 +1,140 @@
+"""softmax and log_softmax: rows in one kernel, forward and backward.
+
+Each row's totals and its elements are scalar functions, kept in a `RowFn`; what an op's body says is its definition, to
+which tests hold the kernels.  Both keep their result and not their operand, so their slopes are said in tensor code for
+the higher orders.  The compiler may re-order the additions of a row's sums, alike for any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+
+from minigrad.core.roles import Cast, Dim
+from minigrad.core.rows import RowFn, Total
+from minigrad.declare.decorators import composed, scalar
+from minigrad.declare.names import MG
+from minigrad.declare.rows import rows
+from minigrad.ops.reduction.sums import amax, sum, wide
+from minigrad.runtime.tensor import Tensor
+
+
+@scalar
+def _itself(input):
+    return input
+
+
+@scalar
+def _exp_below(input, peak):
+    return math.exp(input - peak)
+
+
+@scalar
+def _inverse(total):
+    return 1 / total
+
+
+@scalar
+def _log(total):
+    return math.log(total)
+
+
+@scalar
+def _softmax_of(input, peak, scale):
+    return math.exp(input - peak) * scale
+
+
+@scalar
+def _softmax_again(kept, scale):
+    return kept * scale
+
+
+@scalar
+def _log_softmax_of(input, peak, log):
+    return (input - peak) - log
+
+
+@scalar
+def _product(g, y):
+    return g * y
+
+
+@scalar
+def _gradient(g):
+    return g
+
+
+@scalar
+def _softmax_slope(g, y, total):
+    return (g - total) * y
+
+
+@scalar
+def _log_softmax_slope(g, y, total):
+    return g - math.exp(y) * total
+
+
+_PEAK = Total("peak", "max", _itself)
+SOFTMAX = RowFn(
+    "softmax", ("input",), (_PEAK, Total("scale", "sum", _exp_below, _inverse)), _softmax_of, _softmax_again
+)
+LOG_SOFTMAX = RowFn("log_softmax", ("input",), (_PEAK, Total("log", "sum", _exp_below, _log)), _log_softmax_of)
+SOFTMAX_SLOPE = RowFn("softmax_backward", ("g", "y"), (Total("total", "sum", _product),), _softmax_slope)
+LOG_SOFTMAX_SLOPE = RowFn("log_softmax_backward", ("g", "y"), (Total("total", "sum", _gradient),), _log_softmax_slope)
+
+
+def _shifted(x: Tensor, dim: int) -> Tensor:
+    """x minus its maximum along dim: the shift is a constant, since both functions are invariant under it."""
+    return x if x.shape[dim] == 0 else x - amax(x.detach(), dim, keepdim=True)
+
+
+def softmax_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The gradient of a softmax whose result is y, in tensor code."""
+    g, y = wide(g), wide(y)
+    return (g - sum(g * y, dim, keepdim=True)) * y
+
+
+def _log_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+    g, y = wide(g), wide(y)
+    return g - y.exp() * sum(g, dim, keepdim=True)
+
+
+@rows(
+    SOFTMAX,
+    slope=SOFTMAX_SLOPE,
+    vjp=(lambda g, y, *, dim: softmax_slope(g, y, dim),),
+    jvp=lambda dinput, y, *, dim: softmax_slope(dinput, y, dim),  # its Jacobian is symmetric
+    batch="along",
+    namespace=MG,
+    method=True,
+    floats=True,
+)
+def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
+    """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows.
+
+    DTypes: `dtype` if given, else the input's own, integers the default float; halves are computed in float32.
+    Gradient: y * (g - sum(g * y)).  Special values: a row of -inf gives nan.
+    """
+    e = _shifted(input, dim).exp()
+    return e / sum(e, dim, keepdim=True)
+
+
+@rows(
+    LOG_SOFTMAX,
+    slope=LOG_SOFTMAX_SLOPE,
+    vjp=(lambda g, y, *, dim: _log_slope(g, y, dim),),
+    jvp=lambda dinput, y, *, dim: dinput - sum(dinput * y.exp(), dim, keepdim=True),
+    batch="along",
+    namespace=MG,
+    method=True,
+    floats=True,
+)
+def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
+    """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    shifted = _shifted(input, dim)
+    return shifted - sum(shifted.exp(), dim, keepdim=True).log()
+
+
+@composed(namespace=MG, floats=True, out=False, method=False)
+def softmin(input: Tensor, dim: Dim, dtype: Cast = None) -> Tensor:
+    """softmax(-input)."""
+    return softmax(-input, dim)

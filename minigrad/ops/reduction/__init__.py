@@ -1,0 +1,1 @@
+"""Ops that reduce dims, and running reductions."""

@@ -1,0 +1,273 @@
+"""Folds over any set of dims, and positions of extremes.
+
+`dim` is None (all dims), an int or a tuple; with keepdim=True the folded dims stay with length 1.  A full fold has
+shape ().  Sums accumulate wider than they store and in an order that depends on the shape alone.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from minigrad.core.dtype import float32, float64
+from minigrad.core.roles import Dims, Flag, Scalar
+from minigrad.core.strides import stretched_strides
+from minigrad.declare.decorators import composed, reduction
+from minigrad.declare.rules import logical, mean_dtype, promote, squares, widen
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.creation import ones_like
+from minigrad.ops.shape import views
+from minigrad.ops.shape.joining import cat
+from minigrad.runtime.recording import is_grad_enabled
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
+    """A folded tensor stretched back over `dims`: a view with strides of 0."""
+    return views.stretch(g, dims=dims, shape=shape)
+
+
+def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return n
+
+
+def wide(x: Tensor) -> Tensor:
+    """x in float32 if it is a half: squares, sums and counts overflow there long before the results made of them."""
+    return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
+
+
+def roomy(x: Tensor) -> Tensor:
+    """x in the dtype of `squares`."""
+    return x.to(float32 if x.dtype.itemsize == 2 else float64)
+
+
+def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """The gradient of an extreme: shared evenly by all elements that attain it."""
+    won = x == restore(y, dims, x.shape)
+    return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
+
+
+def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The mean of the tangents of all elements that attain an extreme; 0 where none does, which is a nan."""
+    won = x == restore(y, dims, x.shape)
+    count = won.sum(dims, keepdim)
+    return wide(won.where_cond(dx, 0.0)).sum(dims, keepdim) / (count + (count == 0))
+
+
+@reduction(
+    dtype=widen,
+    identity="zero",
+    order="sum",
+    vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),),
+    linear=True,
+)
+def sum(acc, x):
+    """Sum over `dim`.
+
+    DTypes: bool and integers give int64; float16 and bfloat16 accumulate in float32, float32 in float64.
+    Order: floats are re-associated, in a way that depends on the shape, the layout and the processor alone.
+    Error: of a float32 sum before it is rounded at most 8 * 2**-24 times the sum of magnitudes, whatever the length:
+    up to eight elements are added as float32 before float64 goes on, and none where that would overflow.
+    Gradient: g for every element.  The sum of nothing is 0.
+    """
+    return acc + x
+
+
+@reduction(
+    dtype=mean_dtype,
+    identity="zero",
+    order="sum",
+    mean=True,
+    vjp=(lambda g, *, in_shape, dims: restore((wide(g) / _count(in_shape, dims)).to(g.dtype), dims, in_shape),),
+    linear=True,
+)
+def mean(acc, x):
+    """Mean over `dim`, floats only, accumulated and re-associated as `sum` is.
+
+    Gradient: g/n for every element.  The mean of nothing is nan.
+    """
+    return acc + x
+
+
+@reduction(
+    dtype=promote,
+    identity="lowest",
+    order="extreme",
+    vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
+)
+def amax(acc, x):
+    """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    return x if x > acc or x != x else acc
+
+
+@reduction(
+    dtype=promote,
+    identity="highest",
+    order="extreme",
+    vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
+)
+def amin(acc, x):
+    """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    return x if x < acc or x != x else acc
+
+
+def either(acc, x):
+    """Whether one of two is not zero."""
+    return acc != 0 or x != 0
+
+
+def both(acc, x):
+    """Whether two are not zero."""
+    return acc != 0 and x != 0
+
+
+@reduction(dtype=logical, identity="zero", combine=either)
+def any(acc, x):
+    """Whether some element over `dim` is not zero; False of nothing."""
+    return acc != 0 or x != 0
+
+
+@reduction(dtype=logical, identity="one", combine=both)
+def all(acc, x):
+    """Whether every element over `dim` is not zero; True of nothing."""
+    return acc != 0 and x != 0
+
+
+def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
+    """Each element's partner is the product of the others, so zeros need care: with one zero in the fold only that
+    element has a gradient, with two or more none has."""
+    if is_grad_enabled():
+        # Which element is zero is a constant here, but not to the next derivative.
+        return restore(g, dims, x.shape) * _product_of_others(x, dims)
+    zero = x == 0
+    zeros = zero.to(x.dtype).sum(dims, keepdim=True)
+    filled = zero.where_cond(1.0, x)
+    others = prod(filled, dims, keepdim=True)
+    alone = ((zeros == 1.0) & zero).where_cond(others, 0.0)
+    return restore(g, dims, x.shape) * (zeros == 0.0).where_cond(others / filled, alone)
+
+
+def _product_of_others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """For each element the product over `dims` of those before it times that of those after it: no division."""
+    order = (*(d for d in range(x.ndim) if d not in dims), *dims)
+    moved = x.permute(order)
+    flat = moved.reshape(*moved.shape[: x.ndim - len(dims)], _count(x.shape, dims))
+    others = _product_before(flat) * _product_before(flat.flip(-1)).flip(-1)
+    return others.reshape(moved.shape).permute([order.index(d) for d in range(x.ndim)])
+
+
+def _product_before(x: Tensor) -> Tensor:
+    """For each element the product of those before it along the last dim, by doubling."""
+    n = x.shape[-1]
+    y = cat([ones_like(x.narrow(-1, 0, 1)), x.narrow(-1, 0, n - 1)], -1) if n else x
+    step = 1
+    while step < n:
+        y = y * cat([ones_like(y.narrow(-1, 0, step)), y.narrow(-1, 0, n - step)], -1)
+        step *= 2
+    return y
+
+
+@reduction(dtype=widen, identity="one", order="sum", vjp=(_prod_rule,))
+def prod(acc, x):
+    """Product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
+
+    DTypes, order: as `sum`.  The product of nothing is 1.
+    """
+    return acc * x
+
+
+def added(acc, x):
+    """Two sums of squares as one."""
+    return acc + x
+
+
+@reduction(
+    dtype=squares,
+    identity="zero",
+    combine=added,
+    vjp=(lambda g, x, *, in_shape, dims: restore(g * 2.0, dims, in_shape) * x,),
+    jvp=lambda dx, x, *, dims, keepdim: sum(roomy(dx) * roomy(x), dims, keepdim) * 2.0,
+    namespace=(),
+    method=False,
+)
+def sum_of_squares(acc, x):
+    """Sum of squares over `dim` in a wider dtype: float64 of float32, float32 of halves.  Gradient: 2*g*x."""
+    return acc + x * x
+
+
+@composed(out=False, namespace=())
+def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+    x = input
+    if x.shape == tuple(shape):
+        return x
+    dims = stretched_dims(x.shape, tuple(shape))
+    if dims is None:
+        raise ShapeError(
+            f"sum_to: {describe(x)} is no broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
+            op="sum_to",
+        )
+    lead, kept = dims
+    if not kept:
+        return sum(x, lead)
+    folded = sum(x, (*lead, *kept), keepdim=True)
+    return folded.reshape(shape) if lead else folded
+
+
+@lru_cache(maxsize=4096)
+def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The dims that `whole` has before those of `shape`, and those of 1 there that it stretches; None if it is no
+    broadcast of it."""
+    if stretched_strides(shape, (0,) * len(shape), whole) is None:
+        return None
+    lead = len(whole) - len(shape)
+    return tuple(range(lead)), tuple(lead + d for d, n in enumerate(shape) if n == 1 and whole[lead + d] != 1)
+
+
+# ---- composed -------------------------------------------------------------------------------------------------------
+
+
+@composed()
+def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
+    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+    return _spread("var", input, dim, correction, keepdim)
+
+
+@composed()
+def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
+    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    return _spread("std", input, dim, correction, keepdim)
+
+
+def _spread(name: str, input: Tensor, dims: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
+    """The variance, or its root, which is taken before the variance is rounded."""
+    if not input.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op=name)
+    n = _count(input.shape, dims)
+    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
+    total = sum_of_squares(deviation, dims, keepdim) / float(n - correction if n > correction else 0)
+    return (root(total) if name == "std" else total).to(input.dtype)
+
+
+def root(squares: Tensor) -> Tensor:
+    """The square root of a sum of squares, with gradient 0 at 0: there the infinite slope meets elements of 0."""
+    nothing = squares == 0.0
+    return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
+
+
+@composed(floats=True)
+def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
+    """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+    dims = dim
+    if _count(input.shape, dims) == 0:
+        raise ShapeError(
+            f"logsumexp: {describe(input)} has no element along dims {dims}, and the logarithm of nothing is undefined"
+        )
+    top = wide(amax(input.detach(), dims, keepdim=True))
+    shift = top.isfinite().where_cond(top, 0.0)
+    total = (sum((wide(input) - shift).exp(), dims, keepdim=True).log() + shift).to(input.dtype)
+    return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))

@@ -1,0 +1,1 @@
+"""Views, joins and writes into views."""

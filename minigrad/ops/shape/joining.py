@@ -1,0 +1,122 @@
+"""Joining tensors and cutting them up: cat, stack, split, chunk, repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.dtype import DType
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Join
+from minigrad.core.roles import Along, Dim, NewDim, ViewShape
+from minigrad.core.shape import as_int, as_shape, normalize_dim
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.rules import common
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.shape.views import narrow, select
+from minigrad.runtime.tensor import Tensor, describe
+
+
+def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    return common(specs)
+
+
+def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
+    first = specs[0].shape
+    if not first:
+        raise ShapeError(f"cat: {specs[0]!r} has no dim to join along; stack makes one", op="cat")
+    for k, spec in enumerate(specs[1:], 1):
+        if len(spec.shape) != len(first) or any(
+            n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim
+        ):
+            raise ShapeError(
+                f"cat: operand 0 is {specs[0]!r} and operand {k} is {spec!r}; "
+                f"the shapes must agree except along dim {dim}",
+                op="cat",
+                lhs=first,
+                rhs=spec.shape,
+            )
+    return (*first[:dim], sum(s.shape[dim] for s in specs), *first[dim + 1 :])
+
+
+def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: int) -> Tensor:
+    """The part of a joined gradient that belongs to one operand."""
+    start = sum(shape[dim] for shape in shapes[:position])
+    return narrow(g, dim=dim, start=start, length=shapes[position][dim])
+
+
+@kernel(
+    dtype=_cat_dtype,
+    shape=_cat_shape,
+    vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),),
+    linear=True,
+    batch="along",
+)
+def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
+    """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g.
+
+    Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
+    """
+    return backend.prepare(Join(dim), out, *tensors)
+
+
+def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
+    first = specs[0].shape
+    for spec in specs[1:]:
+        if spec.shape != first:
+            raise ShapeError(
+                f"stack: {specs[0]!r} and {spec!r} differ in shape, and all must have one",
+                op="stack", lhs=first, rhs=spec.shape,
+            )  # fmt: skip
+    return (*first[:dim], len(specs), *first[dim:])
+
+
+@kernel(
+    dtype=_cat_dtype,
+    shape=_stack_shape,
+    vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
+    linear=True,
+    batch=lambda *tensors, dim: stack(tensors, dim + 1),
+)
+def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
+    """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
+    return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
+
+
+@composed(out=False)
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    x, d = tensor, normalize_dim(dim, tensor.ndim, "split", tensor)
+    n = x.shape[d]
+    if not isinstance(split_size_or_sections, (list, tuple)):
+        size = as_int(split_size_or_sections, "the size", "split")
+        if size <= 0:
+            raise ArgumentError(f"split: the parts of {describe(x)} need a positive size, got {size}", op="split")
+        sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
+    else:
+        sizes = [as_int(size, "a size", "split") for size in split_size_or_sections]
+        if sum(sizes) != n or any(s < 0 for s in sizes):
+            raise ShapeError(f"split: the sizes {sizes} must add up to {n}, dim {d} of {describe(x)}", op="split")
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    return tuple(narrow(x, dim=d, start=s, length=length) for s, length in zip(starts, sizes, strict=True))
+
+
+@composed(out=False)
+def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal size along `dim`; the last may be smaller.  Of nothing, `chunks` empty ones."""
+    x = input
+    if as_int(chunks, "the number of chunks", "chunk") <= 0:
+        raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
+    d = normalize_dim(dim, x.ndim, "chunk", x)
+    return split(x, -(-x.shape[d] // chunks) or [0] * chunks, d)
+
+
+@composed(out=False)
+def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
+    """The tensor repeated repeats[d] times along each dim; more counts than dims add dims in front."""
+    x, counts = input, as_shape((repeats,), "repeat")
+    if len(counts) < x.ndim:
+        raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; give one for each dim", op="repeat")
+    shape = (1,) * (len(counts) - x.ndim) + x.shape
+    spread = x.reshape([n for m in shape for n in (1, m)]).expand([n for c, m in zip(counts, shape) for n in (c, m)])
+    return spread.reshape([c * m for c, m in zip(counts, shape, strict=True)])

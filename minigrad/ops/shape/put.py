@@ -1,0 +1,66 @@
+"""One tensor written into a place of another, as a function: what the record of a write in place is made of.
+
+`runtime/rebasing.py` makes nodes of it; nothing is launched for those, for the write itself has happened.  Its rules
+run it as an op.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.backends.steps import Steps
+from minigrad.core.dtype import DType
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Copy
+from minigrad.core.shape import numel
+from minigrad.declare.decorators import kernel
+from minigrad.declare.rules import joint
+from minigrad.ops.casting import clone
+from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.ops.shape.views import as_strided
+from minigrad.runtime.rebasing import Ops
+from minigrad.runtime.tensor import Tensor
+
+
+def _first_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    return specs[0].dtype
+
+
+def _first_shape(op: Op, whole: Spec, part: Spec, **params: Any) -> tuple[int, ...]:
+    return whole.shape
+
+
+def _dense(x: Tensor) -> Tensor:
+    return x if x.is_contiguous() and x.offset == 0 else clone(x)
+
+
+@kernel(
+    dtype=_first_dtype,
+    shape=_first_shape,
+    vjp=(
+        lambda g, *, part_shape, size, stride, storage_offset: put(
+            g, zeros_of(part_shape, g), size=size, stride=stride, storage_offset=storage_offset
+        ),
+        lambda g, *, size, stride, storage_offset: as_strided(
+            _dense(g), size=size, stride=stride, storage_offset=storage_offset
+        ),
+    ),
+    linear=joint("whole", "part"),
+    namespace=(),
+    batch=lambda whole, part, *, size, stride, storage_offset, batch: put(
+        whole, part, size=(batch, *size), stride=(numel(whole.shape[1:]), *stride), storage_offset=storage_offset
+    ),
+)
+def put(backend, out, whole, part, *, size, stride, storage_offset):
+    """A copy of `whole` with the elements of `part` in the place that size, strides and offset say of it, dense.
+
+    No two elements of the place are one.  Gradient: g with zeros in the place, and the place of g.
+    """
+    steps = Steps(backend, (out,), (whole, part))
+    (result,), (first, second) = steps.outs, steps.operands
+    steps.ask(Copy(), result, first)
+    steps.ask(Copy(), result.seen(out.layout.as_strided(size, stride, storage_offset)), second)
+    return steps.launch
+
+
+Ops.put, Ops.look, Ops.clone = put.op, as_strided.op, clone.op  # type: ignore[attr-defined]
