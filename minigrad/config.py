@@ -10,6 +10,7 @@ which all threads share, are made from them.  Nothing else in the package reads 
 from __future__ import annotations
 
 import os
+import sysconfig
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,6 +58,18 @@ def runner(name: str, default: str) -> str:
     modes = {mode: mode for mode in ("auto", "real", "simulator")} | {"": "auto"}
     found: str = from_environment(name, default, modes.__getitem__, "auto, real or simulator")
     return found
+
+
+def refuse_free_threading(unlocked: bool) -> None:
+    """Raise ImportError for an interpreter without the global lock, on which counts of use and plans rely."""
+    if unlocked:
+        raise ImportError(
+            "minigrad needs a Python with the global interpreter lock, and this one is free-threaded; install the "
+            "standard build of the same version"
+        )
+
+
+refuse_free_threading(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
 
 
 def _default_cache() -> Path:

@@ -331,8 +331,9 @@ for attempt in (lambda: bias.set(bias - wrong), lambda: setattr(bias, "grad", wr
 # One rule an operand, beside the function that it belongs to. Element by element:
 # [arithmetic.py](../minigrad/ops/pointwise/arithmetic.py), the first file to read. The products are in
 # [products.py](../minigrad/ops/linalg/products.py), the reads by index in
-# [gathering.py](../minigrad/ops/indexing/gathering.py), and the sum over what was broadcast is one function, `fitted` in
-# [definition.py](../minigrad/autodiff/definition.py). Your check is also one of `gradcheck`'s stages. Its report says so:
+# [gathering.py](../minigrad/ops/indexing/gathering.py). The sum over broadcast dims is one function, `fitted` in
+# [definition.py](../minigrad/autodiff/definition.py). Your check is also one of `gradcheck`'s stages. Its report says
+# so:
 
 # %%
 print(mg.testing.gradcheck(lambda a, b: (a @ b).softmax(1), (mg.Var(normal(2, 3)), mg.Var(normal(3, 4)))))

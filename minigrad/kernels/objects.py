@@ -177,8 +177,7 @@ def compiled(kernel: Any) -> ObjectCode:
 
     (only,) = kernel.overloads.values()
     library = only.library
-    outside = [f.name for f in library._final_module.functions if f.is_declaration]
-    needs = sorted(name for name in outside if not name.startswith("llvm."))
+    needs = sorted(name for name in generator.outside_names(library) if not name.startswith("llvm."))
     return ObjectCode((only.fndesc.llvm_func_name,), tuple(needs), generator.emit(library))
 
 
@@ -266,8 +265,8 @@ def of_numba(names: tuple[str, ...]) -> dict[str, int]:
 
     rtsys.initialize(cpu_target.target_context)  # both register names with LLVM
     if "numba_parallel_for" in names:
-        from numba.np.ufunc.parallel import _launch_threads
+        from minigrad.kernels.cpu.generator import start_threads
 
-        _launch_threads()
+        start_threads()
     found = {name: llvm.address_of_symbol(name) for name in names}
     return {name: address for name, address in found.items() if address}

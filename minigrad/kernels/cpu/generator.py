@@ -100,6 +100,13 @@ def generator() -> Generator:
     return Generator(cpu_target.target_context.codegen())
 
 
+def start_threads() -> None:
+    """Start Numba's threads; before that nobody can have the address of its parallel loop."""
+    from numba.np.ufunc.parallel import _launch_threads
+
+    _launch_threads()
+
+
 @contextmanager
 def near() -> Iterator[None]:
     """In this block Numba compiles for kernels, in this thread; others wait, as they do for any compile."""
@@ -117,6 +124,11 @@ def near() -> Iterator[None]:
 def emit(library: Any) -> bytes:
     """The object file of a library that Numba has completed."""
     return generator().emit(library)
+
+
+def outside_names(library: Any) -> list[str]:
+    """The functions that a complete library calls and does not define."""
+    return [f.name for f in library._final_module.functions if f.is_declaration]
 
 
 def listings(library: Any) -> tuple[str, str]:
