@@ -224,8 +224,8 @@ for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", l
 # A cone has no slope at its tip; 0 is one of its *subgradients*, and the one that does no harm, so that is what `norm`
 # gives. How? As in section 5 of [notebook 03](03_seeing_the_graph.ipynb), by two `where`: the inner one lets the root
 # see a 1 instead of the 0, the outer one puts the 0 back. It is `root` in
-# [sums.py](../minigrad/ops/reduction/sums.py). One `where` around the result is not enough, since the way back goes through both branches, and $0 \cdot \infty$ is
-# `nan`.
+# [sums.py](../minigrad/ops/reduction/sums.py). One `where` around the result is not enough, since the way back goes
+# through both branches, and $0 \cdot \infty$ is `nan`.
 #
 # ## 5. Small numbers beside 1
 #
