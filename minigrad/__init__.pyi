@@ -213,6 +213,9 @@ def device(device: Any) -> Any:
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
     """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
+def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
+    """The n-th difference along `dim`: each element minus the one before it, n times."""
+
 def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
     """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
@@ -395,6 +398,9 @@ def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tens
 def logaddexp(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
+def logaddexp2(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
@@ -475,6 +481,9 @@ def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix times vector."""
+
+def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+    """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""

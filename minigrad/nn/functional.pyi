@@ -58,6 +58,12 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = 
 def gelu(input: Any, approximate: Any = ..., *, out: Any = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
+def hardswish(input: Any, inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+
+def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
+    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
+
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 

@@ -494,6 +494,9 @@ class Attached:
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
         """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
 
+    def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
+        """The n-th difference along `dim`: each element minus the one before it, n times."""
+
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
         """The number of dims; with an argument, as in candle, the length of that dim."""
 
@@ -659,6 +662,12 @@ class Attached:
     def half(self) -> Tensor:
         """x as float16."""
 
+    def hardswish(self, inplace: Any = ..., *, out: Any = ...) -> Tensor:
+        """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+
+    def hardswish_(self) -> Tensor:
+        """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def hypot(self, other: Any, *, out: Any = ...) -> Tensor:
         """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
@@ -785,6 +794,12 @@ class Attached:
 
     def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
         """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+
+    def logaddexp2(self, other: Any, *, out: Any = ...) -> Tensor:
+        """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+
+    def logaddexp2_(self, other: Any) -> Tensor:
+        """`logaddexp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logaddexp_(self, other: Any) -> Tensor:
         """`logaddexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
@@ -915,6 +930,9 @@ class Attached:
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix times vector."""
+
+    def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
+        """Mean over `dim` of the elements that are not nan; nan where there is none.  Gradient: g/count for each."""
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """`length` elements along `dim` from `start`.  Gradient: zeros around g."""

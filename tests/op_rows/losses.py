@@ -65,4 +65,7 @@ ROWS = [
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
     _backward("sum", lambda g, x: g * _slopes(x), ()),
     _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),
+    Row("huber_loss", lambda x, t: mg.nn.functional.huber_loss(x * 2.0, t, "sum", 0.5),
+        lambda x, t: np.where(abs(2 * x - t) <= 0.5, (2 * x - t) ** 2 / 2, (abs(2 * x - t) - 0.25) / 2).sum(),
+        ("real", "real"), (), ((3, 4), (3, 4)), dtypes=FLOATS, refuses=False, tolerance=4),
 ]  # fmt: skip

@@ -137,6 +137,14 @@ def approximate_gelu(input, approximate, out):
     return gelu(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
 
 
+@elementwise(dtype=to_float, front="inplace=False", otherwise=lambda input, inplace, out: hardswish(input, out=input),
+             vjp=(lambda g, input: (input < 3.0).where_cond((input > -3.0).where_cond(
+                 g * (input / 3.0 + 0.5), 0.0), g),))  # fmt: skip
+def hardswish(input):
+    """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
+    return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
+
+
 def gelu_slope(x):
     """Phi(x) + x*phi(x)."""
     density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))

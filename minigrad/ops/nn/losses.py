@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.backends.base import Backend
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Scalar
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
@@ -218,6 +219,23 @@ def nll_loss(
     x, dim = _expect_loss("nll_loss", input, target, weight, reduction)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
+
+
+@composed(out=False, method=False)
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: Scalar = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
+    error = (input - target).abs()
+    loss = where(error <= delta, error * error * 0.5, (error - delta * 0.5) * delta)
+    return summarized("huber_loss", loss if weight is None else loss * weight, reduction)
+
+
+def summarized(name: str, loss: Tensor, reduction: str) -> Tensor:
+    """Losses of elements as they are, or their sum or mean.  Raises ArgumentError for another reduction."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
 
 
 def _named(name: str, size_average: bool | None, reduce: bool | None, reduction: str) -> str:

@@ -83,3 +83,17 @@ def logaddexp(input, other):
     top = input if input > other or input != input else other
     gap = -math.fabs(input - other)
     return top if input == other and input - input != 0 else top + math.log1p(math.exp(gap))
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, input, other: g * share_of_power(input, other),
+                                  lambda g, input, other: g * share_of_power(other, input)))  # fmt: skip
+def logaddexp2(input, other):
+    """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+    top = input if input > other or input != input else other
+    gap = -math.fabs(input - other)
+    return top if input == other and input - input != 0 else top + math.log1p(math.exp2(gap)) * 1.4426950408889634
+
+
+def share_of_power(x, other):
+    """2**x / (2**x + 2**other)."""
+    return ((x - other) * 0.6931471805599453).sigmoid()

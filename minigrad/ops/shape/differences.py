@@ -1,0 +1,21 @@
+"""Differences of neighbouring elements."""
+
+from __future__ import annotations
+
+from minigrad.core.roles import Dim, Size
+from minigrad.declare.decorators import composed
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import narrow
+from minigrad.runtime.tensor import Tensor
+
+
+@composed()
+def diff(
+    input: Tensor, n: Size = 1, dim: Dim = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The n-th difference along `dim`: each element minus the one before it, n times."""
+    x = cat([part for part in (prepend, input, append) if part is not None], dim)
+    for _ in range(min(n, x.shape[dim])):
+        later, before = (narrow(x, dim, start, x.shape[dim] - 1) for start in (1, 0))
+        x = later != before if x.dtype.kind == "bool" else later - before
+    return x
