@@ -59,6 +59,9 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
     facts = []
     for parameter in inspect.signature(fn).parameters.values():
         name = parameter.name
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            facts += [each for each in op.params if each not in facts]
+            continue
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
                 raise wrong(op, f"{name!r} in its jvp rule is neither a parameter nor a static fact")

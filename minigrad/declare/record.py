@@ -2,8 +2,8 @@
 
 The parameter names of a derivative rule say what is saved: `g` the incoming gradient (`g0`, `g1` ... those of several
 results), `y` the output (or a result by its name), an operand's name its value; keyword-only names are parameters and
-static facts (`in_shape`, `a_dtype`, `y_shape` ...).  The decorators are in `declare.py`, what a declaration claims for
-transforms in `claims.py`.
+static facts (`in_shape`, `a_dtype`, `y_shape` ...), and `**params` all parameters.  The decorators are in
+`decorators.py`, the claims of a declaration for transforms in `claims.py`.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
                     op=op.name,
                 )
             asked = True
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            facts += [each for each in op.params if each not in facts]
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
                 raise DeclarationError(

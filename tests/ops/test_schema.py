@@ -143,3 +143,15 @@ def test_an_editor_shows_what_a_dim_a_shape_and_a_number_may_be():
         if parameter.name in names and parameter.annotation in ("Any", inspect.Parameter.empty)
     ]
     assert len(functions) > 150 and not bare
+
+
+def test_a_rule_may_take_all_parameters_at_once() -> None:
+    @mg.kernel(dtype=mg.rules.floating, shape=mg.rules.same_shape,
+               vjp=(lambda g, **params: g * (params["factor"] + params["more"]),))  # fmt: skip
+    def scaled_twice(backend, out, x: mg.Tensor, factor, *, more=1.0):
+        """A copy whose gradient has both parameters."""
+        return backend.copy(out, x)
+
+    x = mg.Var([1.0, 2.0], device="reference")
+    assert scaled_twice(x, 2.0).backward()[x].tolist() == [3.0, 3.0]
+    assert scaled_twice(x, factor=2.0, more=5.0).backward()[x].tolist() == [7.0, 7.0]

@@ -65,15 +65,15 @@ def _request(part: str, window: Window) -> Convolve:
     dtype=_dtype,
     shape=_conv_shape,
     vjp=(
-        lambda g, weight, *, x_shape, window: conv_input(g, weight, window=window.to(x_shape[2:])),
-        lambda g, x, *, weight_shape, window: conv_weight(g, x, window=window.to(weight_shape[2:])),
+        lambda g, weight, *, x_shape, window: conv_input(g, weight, window.to(x_shape[2:])),
+        lambda g, x, *, weight_shape, window: conv_weight(g, x, window.to(weight_shape[2:])),
         lambda g: over_channels(g),
     ),
     linear=each(("x", "bias"), ("weight", "bias")),
     batch=lambda x, weight, bias, *, window, batch, flags: _conv_batch(x, weight, bias, batch, flags, window),
     namespace=(),
 )
-def conv(backend, out, x, weight, bias, *, window):
+def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
     """Outputs from an image and a weight; the window's padding counts zeros in front only, its size says the rest.
 
     Gradient: `conv_input`, `conv_weight`, and g summed over all but the channels.
@@ -86,8 +86,8 @@ def conv(backend, out, x, weight, bias, *, window):
     dtype=_dtype,
     shape=_input_shape,
     vjp=(
-        lambda g, weight, *, output_shape, window: conv(g, weight, zero(g), window=window.to(output_shape[2:])),
-        lambda g, output, *, weight_shape, window: conv_weight(output, g, window=window.to(weight_shape[2:])),
+        lambda g, weight, *, output_shape, window: conv(g, weight, zero(g), window.to(output_shape[2:])),
+        lambda g, output, *, weight_shape, window: conv_weight(output, g, window.to(weight_shape[2:])),
     ),
     linear=each("output", "weight"),
     batch=lambda output, weight, *, window, batch, flags: _adjoint_batch(
@@ -95,7 +95,7 @@ def conv(backend, out, x, weight, bias, *, window):
     ),
     namespace=(),
 )
-def conv_input(backend, out, output, weight, *, window):
+def conv_input(backend, out, output: Tensor, weight: Tensor, window):
     """An image from outputs and a weight: the transposed convolution.  Gradient: `conv` and `conv_weight`."""
     return backend.prepare(_request("input", window), out, output, weight)
 
@@ -104,8 +104,8 @@ def conv_input(backend, out, output, weight, *, window):
     dtype=_dtype,
     shape=_weight_shape,
     vjp=(
-        lambda g, x, *, output_shape, window: conv(x, g, zero(g), window=window.to(output_shape[2:])),
-        lambda g, output, *, x_shape, window: conv_input(output, g, window=window.to(x_shape[2:])),
+        lambda g, x, *, output_shape, window: conv(x, g, zero(g), window.to(output_shape[2:])),
+        lambda g, output, *, x_shape, window: conv_input(output, g, window.to(x_shape[2:])),
     ),
     linear=each("output", "x"),
     batch=lambda output, x, *, window, batch, flags: _adjoint_batch(
@@ -113,7 +113,7 @@ def conv_input(backend, out, output, weight, *, window):
     ),
     namespace=(),
 )
-def conv_weight(backend, out, output, x, *, window):
+def conv_weight(backend, out, output: Tensor, x: Tensor, window):
     """A weight from outputs and an image: the sum over all positions where a tap joins the two.
 
     Gradient: `conv` and `conv_input`.
@@ -126,7 +126,7 @@ def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags
     shared: Any = bias if not flags[2] and not flags[1] else zero(x)
 
     def with_shared(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
-        return conv(x, weight, shared, window=window.to(window.size, groups))
+        return conv(x, weight, shared, window.to(window.size, groups))
 
     if flags[0] or flags[1]:
         y = batched_conv(with_shared, "xwy", (x, weight), flags, many, window.groups)
@@ -142,7 +142,7 @@ def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, 
     """An adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
 
     def grouped(*given: Tensor, groups: int) -> Tensor:
-        y: Tensor = adjoint(*given, window=window.to(window.size, groups))
+        y: Tensor = adjoint(*given, window.to(window.size, groups))
         return y
 
     return batched_conv(grouped, names, xs, flags, many, window.groups)
@@ -290,7 +290,7 @@ def _conv(
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     given = zero(weight) if bias is None else bias
-    y = conv(image, weight, given, window=Window(size, (), steps, before, spread, groups))
+    y = conv(image, weight, given, Window(size, (), steps, before, spread, groups))
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
@@ -337,7 +337,7 @@ def _transposed(
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     output = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    y = conv_input(output, weight, window=Window(size, (), steps, before, spread, groups))
+    y = conv_input(output, weight, Window(size, (), steps, before, spread, groups))
     if bias is not None:
         y = y + bias.reshape(-1, *(1,) * dims)
     return y if x.ndim == dims + 2 else y.squeeze(0)

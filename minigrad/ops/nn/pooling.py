@@ -147,10 +147,10 @@ def _max_pool(
     windows = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     if return_indices:
-        found: Any = max_pool_indices(image, window=windows)
+        found: Any = max_pool_indices(image, windows)
         values, indices = found
         return (values, indices) if x.ndim == dims + 2 else (values.squeeze(0), indices.squeeze(0))
-    y = max_pool(image, window=windows)
+    y = max_pool(image, windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 
@@ -163,7 +163,7 @@ def _avg_pool(
         raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     windows = replace(windows, pad_counts=bool(pad_counts), divisor=None if divisor is None else int(divisor))
-    y = avg_pool(image, window=windows)
+    y = avg_pool(image, windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 

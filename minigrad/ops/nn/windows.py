@@ -18,6 +18,7 @@ from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
 from minigrad.ops.batch_rules import folded
+from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
 
@@ -54,12 +55,12 @@ def _max_request(part: str, window: Window) -> MaxPool:
 @kernel(
     dtype=_numbers,
     shape=_sized,
-    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window=window.to(x.shape[2:])),),
-    jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window=window),
-    batch=lambda x, *, window: folded(max_pool, (x,), window=window),
+    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
+    jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window),
+    batch=lambda x, *, window: folded(max_pool, (x,), window),
     namespace=(),
 )
-def max_pool(backend, out, x, *, window):
+def max_pool(backend, out, x: Tensor, window):
     """The largest element of each window.  Gradient: g where the first largest is."""
     return backend.prepare(_max_request("values", window), out, x)
 
@@ -68,11 +69,11 @@ def max_pool(backend, out, x, *, window):
     dtype=_numbers_and_positions,
     shape=twice(_sized),
     outputs=("values", "indices"),
-    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window=window.to(x.shape[2:])),),
-    batch=lambda x, *, window: folded(max_pool_indices, (x,), window=window),
+    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
+    batch=lambda x, *, window: folded(max_pool_indices, (x,), window),
     namespace=(),
 )
-def max_pool_indices(backend, values, indices, x, *, window):
+def max_pool_indices(backend, values, indices, x: Tensor, window):
     """The largest element of each window, and where in its plane, counted row by row, the first such element is."""
     return backend.prepare(_max_request("places", window), (values, indices), x)
 
@@ -80,12 +81,12 @@ def max_pool_indices(backend, values, indices, x, *, window):
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window=window.to(output_shape[2:])), None),
+    vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window.to(output_shape[2:])), None),
     linear=joint("output"),
-    batch=lambda output, x, *, window: folded(max_pool_back, (output, x), window=window),
+    batch=lambda output, x, *, window: folded(max_pool_back, (output, x), window),
     namespace=(),
 )
-def max_pool_back(backend, out, output, x, *, window):
+def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
     """Zeros, with each element of `output` added where x has the first largest of its window."""
     return backend.prepare(_max_request("back", window), out, output, x)
 
@@ -93,12 +94,12 @@ def max_pool_back(backend, out, output, x, *, window):
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(lambda g, x, *, window: max_pool_back(g, x, window=window.to(x.shape[2:])), None),
+    vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
     linear=joint("h"),
-    batch=lambda h, x, *, window: folded(max_pool_pick, (h, x), window=window),
+    batch=lambda h, x, *, window: folded(max_pool_pick, (h, x), window),
     namespace=(),
 )
-def max_pool_pick(backend, out, h, x, *, window):
+def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
     """The elements of h that lie where x has the first largest of each window."""
     return backend.prepare(_max_request("pick", window), out, h, x)
 
@@ -113,12 +114,12 @@ def _avg_request(part: str, window: Window) -> AvgPool:
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window=window.to(x_shape[2:])),),
+    vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
     linear=True,
-    batch=lambda x, *, window: folded(avg_pool, (x,), window=window),
+    batch=lambda x, *, window: folded(avg_pool, (x,), window),
     namespace=(),
 )
-def avg_pool(backend, out, x, *, window):
+def avg_pool(backend, out, x: Tensor, window):
     """The mean of each window.  Gradient: g, divided likewise, all over its window."""
     return backend.prepare(_avg_request("values", window), out, x)
 
@@ -126,11 +127,11 @@ def avg_pool(backend, out, x, *, window):
 @kernel(
     dtype=_floats,
     shape=_sized,
-    vjp=(lambda g, *, output_shape, window: avg_pool(g, window=window.to(output_shape[2:])),),
+    vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
     linear=True,
-    batch=lambda output, *, window: folded(avg_pool_back, (output,), window=window),
+    batch=lambda output, *, window: folded(avg_pool_back, (output,), window),
     namespace=(),
 )
-def avg_pool_back(backend, out, output, *, window):
+def avg_pool_back(backend, out, output: Tensor, window):
     """Each element, divided by what its window counts, added all over the window.  Gradient: the mean of windows."""
     return backend.prepare(_avg_request("back", window), out, output)

@@ -112,7 +112,7 @@ def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
 
 def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
     """What reaches each x: g and, through the factors of those after it, their g."""
-    return recurrence(g, _moved(factor, dim, reverse, 0.0), dim=dim, reverse=not reverse)
+    return recurrence(g, _moved(factor, dim, reverse, 0.0), dim, not reverse)
 
 
 @kernel(
@@ -127,11 +127,11 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
     linear=joint("x"),
     namespace=(),
     jvp=lambda dfactor, factor, y, *, dim, reverse: recurrence(
-        dfactor * _moved(y, dim, not reverse, 0.0), factor, dim=dim, reverse=reverse
+        dfactor * _moved(y, dim, not reverse, 0.0), factor, dim, reverse
     ),
     batch="along",
 )
-def recurrence(backend, out, x, factor, *, dim: Dim, reverse: Flag = False):
+def recurrence(backend, out, x: Tensor, factor: Tensor, dim: Dim, reverse: Flag = False):
     """y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
     return backend.prepare(Scan(LINE, np.dtype(out.dtype.accumulator), dim), _flipped(out, dim, reverse), *rows)
@@ -139,7 +139,7 @@ def recurrence(backend, out, x, factor, *, dim: Dim, reverse: Flag = False):
 
 def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     """Each element's partner: the product before it times the sum of g with the products after it; no division."""
-    after = recurrence(g, _moved(x, dim, False, 0.0), dim=dim, reverse=True)
+    after = recurrence(g, _moved(x, dim, False, 0.0), dim, True)
     return _moved(y, dim, True, 1.0) * after
 
 
@@ -147,7 +147,7 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     dtype=_sum_dtype,
     shape=same_shape,
     vjp=(lambda g, input, y, *, dim: _cumprod_rule(g, input, y, dim),),
-    jvp=lambda dinput, input, y, *, dim: recurrence(dinput * _moved(y, dim, True, 1.0), input, dim=dim),
+    jvp=lambda dinput, input, y, *, dim: recurrence(dinput * _moved(y, dim, True, 1.0), input, dim),
     batch="along",
     method=True,
     in_place=True,
@@ -162,7 +162,7 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     nothing = y == LOWEST
     level = where(nothing, 0.0, y)
     step = where(nothing, 0.0, (level - _moved(level, dim, False, math.inf)).exp())
-    after = recurrence(g, step, dim=dim, reverse=True)
+    after = recurrence(g, step, dim, True)
     return where(nothing, 0.0, (x - level).exp() * after)
 
 

@@ -38,12 +38,8 @@ def _dense(x: Tensor) -> Tensor:
     dtype=_first_dtype,
     shape=_first_shape,
     vjp=(
-        lambda g, *, part_shape, size, stride, storage_offset: put(
-            g, zeros_of(part_shape, g), size=size, stride=stride, storage_offset=storage_offset
-        ),
-        lambda g, *, size, stride, storage_offset: as_strided(
-            _dense(g), size=size, stride=stride, storage_offset=storage_offset
-        ),
+        lambda g, *, part_shape, **params: put(g, zeros_of(part_shape, g), **params),
+        lambda g, **params: as_strided(_dense(g), **params),
     ),
     linear=joint("whole", "part"),
     namespace=(),

@@ -190,14 +190,13 @@ def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
 # ---- parts and windows: undone by adding into zeros -----------------------------------------------------------------
 
 
-@view(vjp=(lambda g, *, in_shape, dim, start, length: _adjoint(
-    g, narrow, in_shape, dim=dim, start=start, length=length),))  # fmt: skip
+@view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, narrow, in_shape, **params),))
 def narrow(input: Layout, dim: ViewDim, start: Along, length: Along):
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
     return input.narrow(dim, start, length)
 
 
-@view(vjp=(lambda g, *, in_shape, dim, index: _adjoint(g, select, in_shape, dim=dim, index=index),))
+@view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, select, in_shape, **params),))
 def select(input: Layout, dim: ViewDim, index: Along):
     """One position along `dim`, which goes.  Gradient: zeros around g."""
     return input.select(dim, index)
@@ -225,15 +224,13 @@ def basic_index(input: Layout, index: Index):
     return input
 
 
-@view(vjp=(lambda g, *, in_shape, offset, dim1, dim2: _adjoint(
-    g, diagonal, in_shape, offset=offset, dim1=dim1, dim2=dim2),))  # fmt: skip
+@view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, diagonal, in_shape, **params),))
 def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
     """The diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
     return input.diagonal(offset, dim1, dim2)
 
 
-@view(vjp=(lambda g, *, in_shape, dimension, size, step: _adjoint(
-    g, unfold, in_shape, dimension=dimension, size=size, step=step),))  # fmt: skip
+@view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),))
 def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
     return input.unfold(dimension, size, step)
@@ -243,11 +240,7 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     beyond=True,
     namespace=(),
     method=False,
-    vjp=(
-        lambda g, *, in_shape, size, stride, storage_offset: _adjoint(
-            g, as_strided, in_shape, size=size, stride=stride, storage_offset=storage_offset
-        ),
-    ),
+    vjp=(lambda g, *, in_shape, **params: _adjoint(g, as_strided, in_shape, **params),),
     jvp=lambda dinput, *, size, stride, storage_offset: _look_again(
         dinput, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
     ),
