@@ -411,8 +411,9 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         x, dtype = op.operands[0], casts[0] if casts else "None"
         test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
         lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
-    if out and op.operands and not signature.many:
-        lines += ["if out is not None:", f"    {operands.rstrip(', ')}, = {HIDDEN}apart(({operands}), out)"]
+    if out and op.operands:
+        read = signature.many or f"{operands.rstrip(', ')},"
+        lines += ["if out is not None:", f"    {read} = {HIDDEN}apart({HIDDEN}op, ({operands}), out)"]
     y = f"{HIDDEN}y"
     named = dict_text([p.name for p in signature.parameters])
     given = ", ".join(p.name if p.kind is not KEYWORD else f"{p.name}={p.name}" for p in signature.parameters)

@@ -14,13 +14,12 @@ from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.dispatch import apply
-from minigrad.runtime.into import copy_result
+from minigrad.runtime.dispatch import apply, no_way_out
+from minigrad.runtime.into import copy_result, read_before
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import canonical, keyed, no_tensor
 from minigrad.runtime.plans import plan_for
-from minigrad.runtime.rebasing import Ops
-from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
@@ -33,14 +32,12 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> None:
             raise no_tensor(op, x, operands)
 
 
-def apart(operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """The operands, those in the memory of `out` copied if a gradient is recorded: a rule may read their old values."""
-    if not mode.enabled or not isinstance(out, Tensor):
-        return operands
-    return tuple([
-        Ops.clone.public(x) if isinstance(x, Tensor) and x.storage is out.storage and x.storage.tracked else x  # type: ignore[misc]
-        for x in operands
-    ])  # fmt: skip
+def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+    """The operands of a definition whose result is copied into `out`: see `read_before`."""
+    if any([isinstance(x, Wrapped) for x in operands]):
+        raise no_way_out(op)
+    places = out if isinstance(out, (tuple, list)) else (out,)
+    return read_before(operands, [place.storage for place in places if isinstance(place, Tensor)])
 
 
 def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:

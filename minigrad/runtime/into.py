@@ -6,7 +6,7 @@ it may be, and `rebasing.py` records it where something tracks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.core.op import Op, Spec
@@ -65,18 +65,25 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
 
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
-    """Run an op whose kernel may not write into any layout, or beside what it reads, and copy its results into `out`.
-
-    Operands in the memory of `out` are copied first where a gradient is recorded: a rule may read their old values.
-    """
+    """Run an op whose kernel may not write into any layout, or beside what it reads, and copy its results into `out`."""
     places = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
     if len(places) == len(plan.outs):
         for spec, place in zip(plan.outs, places):
             expect_result(op.label, spec, place, plan.device)
-            if mode.enabled and place.storage.tracked:
-                own = [x.storage is place.storage for x in operands]
-                operands = tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
+        operands = read_before(operands, tuple([place.storage for place in places]))
     return copy_result(op.label, run(op, plan_of(op, operands, plan.params), operands), out)
+
+
+def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any, ...]:
+    """The operands, those in memory that is to be written copied where a gradient is recorded.
+
+    A rule may read their old values, also of one that tracks nothing beside one that does.
+    """
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if not mode.enabled or not any([x.storage.tracked for x in tensors]):
+        return operands
+    own = [isinstance(x, Tensor) and any([x.storage is each for each in written]) for x in operands]
+    return tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
 
 
 def copy_result(label: str, found: Any, out: Any) -> Any:
