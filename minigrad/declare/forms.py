@@ -27,6 +27,8 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> None:
     """Raise DTypeError unless each operand is what its annotation allows: a tensor, an array, a number or None."""
     signature = op.signature
     for name, x in zip(op.operands, operands):
+        if name == signature.many:
+            continue
         number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic))
         if not (isinstance(x, (Tensor, np.ndarray)) or number or (x is None and name in signature.optional)):
             raise no_tensor(op, x, operands)
@@ -34,7 +36,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> None:
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
     """The operands of a definition whose result is copied into `out`: see `read_before`."""
-    if any([isinstance(x, Wrapped) for x in operands]):
+    if any(isinstance(x, Wrapped) for x in operands):
         raise no_way_out(op)
     places = out if isinstance(out, (tuple, list)) else (out,)
     return read_before(operands, [place.storage for place in places if isinstance(place, Tensor)])
@@ -89,6 +91,15 @@ def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
     expect_tensors(op.label, x)
     wanted = as_dtype(dtype)
     return x if x.dtype is wanted else x.to(wanted)
+
+
+def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
+    """Call an op of one operand in the dtype that a caller names, which is also that of its results."""
+    expect_tensors(op.label, x)
+    if out is None:
+        return in_dtype(op, call(op, (in_dtype(op, x, dtype),), params), dtype)
+    (x,) = apart(op, (in_dtype(op, x, dtype),), out)
+    return copy_result(op.label, in_dtype(op, call(op, (x,), params), dtype), out)
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:

@@ -67,7 +67,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
         kind = kind_of(annotation) if marked else "" if p.kind is KEYWORD else "one"
-        kind = "" if p.name == "out" and marked else kind
+        kind = "" if p.name == "out" and kind == "optional" else kind  # where the result goes, which is no operand
         if p.kind is p.VAR_POSITIONAL:
             kind, many = "many", p.name
         if kind:
