@@ -153,37 +153,12 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
 Dim = Annotated[
     int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
 ]
-OneDim = Annotated[
-    Any,
-    Role(
-        "OneDim",
-        "a dim of the first operand, or None",
-        "int | None",
-        _one_dim,
-        lambda v, s, n: v and _shift_dim(v, s, n),
-    ),
+# Of functions that take more than a dim, and whose op sees a dim.
+DimOrDims = Annotated[
+    Any, Role("Dim", "a dim, several that count as one, or None", "int | Sequence[int] | None", _dim, _shift_dim)
 ]
-Dims = Annotated[
-    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _dims, _shift_folded)
-]
-Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", "int | Sequence[int]", _shape, _shift_shape)]
-Int = Annotated[int, Role("Int", "an int", "int", _int)]
-Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int]", _ints)]
-Size = Annotated[int, Role("Size", "a count, not negative", "int", _size)]
-Scalar = Annotated[Any, Role("Scalar", "a number", "float", _scalar)]
-Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
-Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
-
-# Of the function that users call: the dtype in which it computes, and gives its result; the op never sees it.
-Cast = Annotated[Any, Role("Cast", "a dtype to which the operand is converted first", "Any", _any)]
-Front = Annotated[Any, Role("Front", "an argument that the function reads, and not the op", "Any", _any)]
-Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
-
-AS_IT_COMES = _any  # how a role reads that leaves a value alone
-
-# What views take: `Layout` checks it, and says what is wrong in the words of the view.
-ViewDim = Annotated[
-    int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
+DimOrOther = Annotated[
+    Any, Role("Dim", "a dim, None for all, or another operand", "int | Tensor | None", _dim, _shift_dim)
 ]
 OneDim = Annotated[Any, Role("OneDim", "a dim of the first operand, or None", "int | None", _one_dim, _shift_one_dim)]
 NewDim = Annotated[
@@ -198,6 +173,7 @@ Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int
 Size = Annotated[int, Role("Size", "a count, not negative", "int", _size)]
 Scalar = Annotated[Any, Role("Scalar", "a number", "float", _scalar)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
+Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
 # Read by the function that users call, and not by the op.

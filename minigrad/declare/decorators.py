@@ -41,6 +41,7 @@ from minigrad.declare.signature import (
     KEYWORD,
     OUT,
     Signature,
+    lane_signature,
     plain_test,
     read_signature,
     where_of,
@@ -50,7 +51,7 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.lanes import NOTHING
+from minigrad.runtime.lanes import NOTHING, parameter_names
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
@@ -103,7 +104,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
 def public_function(op: Op, defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None) -> Function:
     """The function that calls an elementwise op."""
     if len(op.operands) <= 3:
-        return lane(op, defaults, front, otherwise)
+        function = lane(op, defaults, front, otherwise)
+        operands = parameter_names(op)
+        function.__signature__ = lane_signature(inspect.signature(function), defaults, operands)  # type: ignore[attr-defined]
+        return function
 
     def public(*operands: Any) -> Tensor:
         result: Tensor = apply(op, operands)

@@ -65,7 +65,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
 
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
-    """Run an op whose kernel may not write into any layout, nor beside what it reads; its results are copied into `out`."""
+    """Run an op whose kernel may not write into any layout, nor beside what it reads, and copy what it gave."""
     places = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
     if len(places) == len(plan.outs):
         for spec, place in zip(plan.outs, places):

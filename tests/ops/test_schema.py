@@ -143,3 +143,13 @@ def test_an_editor_shows_what_a_dim_a_shape_and_a_number_may_be():
         if parameter.name in names and parameter.annotation in ("Any", inspect.Parameter.empty)
     ]
     assert len(functions) > 150 and not bare
+
+
+def test_an_editor_shows_the_types_of_a_lane_and_what_every_function_returns():
+    signatures = {name: inspect.signature(getattr(mg, name)) for name in mg.__all__ if hasattr(getattr(mg, name), "op")}
+    assert [name for name, shown in signatures.items() if shown.return_annotation is shown.empty] == []
+    shown = {name: {p.name: p.annotation for p in s.parameters.values()} for name, s in signatures.items()}
+    assert shown["elu"]["input"] == "Tensor" and shown["elu"]["alpha"] == "Tensor | float"
+    assert shown["gelu"]["approximate"] == "str" and shown["elu"]["inplace"] == shown["sort"]["stable"] == "bool"
+    assert shown["exp"]["out"] == shown["sum"]["out"] == "Tensor | None"
+    assert shown["argmax"]["dim"] == "int | Sequence[int] | None" and shown["max"]["dim"] == "int | Tensor | None"

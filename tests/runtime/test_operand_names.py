@@ -173,4 +173,4 @@ def test_an_annotated_operand_may_be_called_out():
     def through(backend, y, out: mg.Tensor):
         """Never called."""
 
-    assert through.op.operands == ("out",) and str(inspect.signature(through)) == "(out: 'Tensor')"
+    assert through.op.operands == ("out",) and str(inspect.signature(through)) == "(out: 'Tensor') -> 'Tensor'"
