@@ -41,19 +41,19 @@ from minigrad import viz as viz
 __version__: str
 
 
-def abs(input: Any, *, out: Any = ...) -> Tensor:
+def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """|x|.  Gradient: g*sign(x), 0 at 0."""
 
-def acos(input: Any, *, out: Any = ...) -> Tensor:
+def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
-def acosh(input: Any, *, out: Any = ...) -> Tensor:
+def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
 
-def add(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
@@ -83,31 +83,31 @@ def arange(start: builtins.float, end: builtins.float | None = ..., step: builti
 def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
     """candle's `arange` with a step."""
 
-def argmax(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
-def argmin(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+def argmin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
-def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Positions of the elements along `dim` in their order; always stable, nan last."""
 
 def as_dtype(obj: builtins.object) -> DType:
     """The DType that `obj` means: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
-def asin(input: Any, *, out: Any = ...) -> Tensor:
+def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
-def asinh(input: Any, *, out: Any = ...) -> Tensor:
+def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
-def atan(input: Any, *, out: Any = ...) -> Tensor:
+def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-def atan2(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def atan2(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The angle of the point (other, input), in (-pi, pi]."""
 
-def atanh(input: Any, *, out: Any = ...) -> Tensor:
+def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
@@ -121,13 +121,13 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.flo
 bf16: DType
 bfloat16: DType
 
-def bitwise_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_and(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Bits in both; for bool `and`."""
 
-def bitwise_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_or(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Bits in either; for bool `or`."""
 
-def bitwise_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Bits in exactly one; for bool `!=`."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -141,7 +141,7 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Tensors joined along an existing dim; their dtypes promote.  Gradient: each gets its part of g."""
 
-def ceil(input: Any, *, out: Any = ...) -> Tensor:
+def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The smallest whole number not below x.  Gradient: 0."""
 
 def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use_reentrant: builtins.bool | None = ..., **kwargs: Any) -> Any:
@@ -180,10 +180,10 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Transposed convolution along three dims: see `conv_transpose2d`."""
 
-def cos(input: Any, *, out: Any = ...) -> Tensor:
+def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Cosine.  Gradient: -g*sin(x)."""
 
-def cosh(input: Any, *, out: Any = ...) -> Tensor:
+def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic cosine.  Gradient: g*sinh(x)."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
@@ -216,7 +216,7 @@ def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ...
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """The n-th difference along `dim`: each element minus the one before it, n times."""
 
-def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -225,7 +225,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ...) -> Any:
     """Declare an elementwise op over one to three operands; the body is its scalar function."""
 
-def elu(input: Any, alpha: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
 def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -240,19 +240,19 @@ def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_g
 def enable_grad() -> Any:
     """Record again inside a `no_grad` block."""
 
-def eq(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def eq(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input == other."""
 
-def erf(input: Any, *, out: Any = ...) -> Tensor:
+def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
-def erfc(input: Any, *, out: Any = ...) -> Tensor:
+def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
-def exp(input: Any, *, out: Any = ...) -> Tensor:
+def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
 
-def exp2(input: Any, *, out: Any = ...) -> Tensor:
+def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """2 to the x.  Gradient: g*2**x*ln(2)."""
 
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -261,7 +261,7 @@ def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tens
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y came to be: its memory, then each recorded op from the first to the last."""
 
-def expm1(input: Any, *, out: Any = ...) -> Tensor:
+def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -285,10 +285,10 @@ float16: DType
 float32: DType
 float64: DType
 
-def floor(input: Any, *, out: Any = ...) -> Tensor:
+def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The largest whole number not above x.  Gradient: 0."""
 
-def floor_divide(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
@@ -303,13 +303,13 @@ def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float
 def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """One value with the shape, dtype and device of x."""
 
-def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: Any = ..., out: Tensor | None = ...) -> Tensor:
+def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 
-def ge(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ge(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input >= other."""
 
-def gelu(input: Any, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
 def get_allocator(kind: builtins.str) -> Any:
@@ -321,17 +321,17 @@ def get_num_threads() -> builtins.int:
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
     """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
 
-def gt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def gt(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
 
-def hypot(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def hypot(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 i16: DType
 i32: DType
 i64: DType
 i8: DType
 
-def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -350,13 +350,13 @@ def is_grad_enabled() -> builtins.bool:
 def is_inference_mode_enabled() -> builtins.bool:
     """Whether this thread or task is in such a block."""
 
-def isfinite(input: Any, *, out: Any = ...) -> Tensor:
+def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is neither infinite nor nan."""
 
-def isinf(input: Any, *, out: Any = ...) -> Tensor:
+def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is infinite, of either sign."""
 
-def isnan(input: Any, *, out: Any = ...) -> Tensor:
+def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is nan."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., otherwise: Any = ...) -> Any:
@@ -365,10 +365,10 @@ def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: An
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
-def le(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def le(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input <= other."""
 
-def leaky_relu(input: Any, negative_slope: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -377,49 +377,49 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | builtins.float, *, out: Te
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """`steps` values from start to end, both included."""
 
-def log(input: Any, *, out: Any = ...) -> Tensor:
+def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
-def log10(input: Any, *, out: Any = ...) -> Tensor:
+def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
-def log1p(input: Any, *, out: Any = ...) -> Tensor:
+def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
-def log2(input: Any, *, out: Any = ...) -> Tensor:
+def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
-def log_sigmoid(input: Any, *, out: Any = ...) -> Tensor:
+def log_sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
-def logaddexp(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logaddexp(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
-def logaddexp2(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logaddexp2(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
-def logical_and(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logical_and(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether both are not zero."""
 
-def logical_not(input: Any, *, out: Any = ...) -> Tensor:
+def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is zero."""
 
-def logical_or(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logical_or(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether one is not zero."""
 
-def logical_xor(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def logical_xor(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether exactly one is not zero."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
 
-def lt(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def lt(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input < other."""
 
 def manual_seed(seed: builtins.int) -> Any:
@@ -437,7 +437,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> T
 def matmul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
     """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-def max(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
@@ -449,7 +449,7 @@ def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of each window of the last three dims: see `max_pool2d`."""
 
-def maximum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def maximum(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -461,10 +461,10 @@ def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool
 def memory_stats(device: builtins.str = ...) -> Any:
     """What the allocator of a device has counted: bytes in use, cached and at the peak, allocations, frees, hits."""
 
-def min(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
-def minimum(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def minimum(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -476,7 +476,7 @@ def movedim(input: Tensor, source: builtins.int, destination: builtins.int) -> T
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The elements along the first dim in order."""
 
-def mul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def mul(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -488,13 +488,13 @@ def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """`length` elements along `dim` from `start`.  Gradient: zeros around g."""
 
-def ndtr(input: Any, *, out: Any = ...) -> Tensor:
+def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The normal distribution function, with its negative tail to full relative accuracy."""
 
-def ne(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def ne(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input != other."""
 
-def neg(input: Any, *, out: Any = ...) -> Tensor:
+def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-x; unsigned integers wrap."""
 
 def no_grad() -> Any:
@@ -524,7 +524,7 @@ def override(**values: Any) -> Any:
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The dims in another order.  Gradient: the inverse order."""
 
-def pow(input: Any, exponent: Any, *, out: Any = ...) -> Tensor:
+def pow(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
     """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
@@ -554,7 +554,7 @@ def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device:
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """A random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
 
-def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
+def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/x.  Gradient: -g/x**2."""
 
 def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ...) -> Any:
@@ -563,13 +563,13 @@ def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None 
 def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:
     """Say who runs the loops of `kind`; replaces an earlier registration."""
 
-def relu(input: Any, *, out: Any = ...) -> Tensor:
+def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
-def relu6(input: Any, *, out: Any = ...) -> Tensor:
+def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
-def remainder(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
 def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -581,10 +581,10 @@ def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Ten
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
-def round(input: Any, *, decimals: Any = ..., out: Any = ...) -> Tensor:
+def round(input: Tensor, *, decimals: Any = ..., out: Tensor | None = ...) -> Tensor:
     """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
 
-def rsqrt(input: Any, *, out: Any = ...) -> Tensor:
+def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
 def scalar(function: Any) -> Any:
@@ -616,19 +616,19 @@ def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.i
     """Set how tensors are printed in this process; what is left out stays."""
 settings: Any
 
-def sigmoid(input: Any, *, out: Any = ...) -> Tensor:
+def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
-def sign(input: Any, *, out: Any = ...) -> Tensor:
+def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """-1, 0 or 1; nan stays nan.  Gradient: 0."""
 
-def silu(input: Any, *, out: Any = ...) -> Tensor:
+def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
-def sin(input: Any, *, out: Any = ...) -> Tensor:
+def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Sine.  Gradient: g*cos(x)."""
 
-def sinh(input: Any, *, out: Any = ...) -> Tensor:
+def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic sine.  Gradient: g*cosh(x)."""
 
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -640,19 +640,19 @@ def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor |
 def softmin(input: Tensor, dim: builtins.int, dtype: Any = ...) -> Tensor:
     """softmax(-input)."""
 
-def softplus(input: Any, beta: Any = ..., threshold: Any = ..., *, out: Any = ...) -> Tensor:
+def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
-def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Any:
+def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The elements along `dim` in order, and where they stood: (values, indices)."""
 
 def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
 
-def sqrt(input: Any, *, out: Any = ...) -> Tensor:
+def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
-def square(input: Any, *, out: Any = ...) -> Tensor:
+def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x*x.  Gradient: 2*g*x."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
@@ -664,7 +664,7 @@ def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | N
 def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
-def sub(input: Any, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -673,10 +673,10 @@ def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
-def tan(input: Any, *, out: Any = ...) -> Tensor:
+def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Tangent.  Gradient: g*(1 + tan(x)**2)."""
 
-def tanh(input: Any, *, out: Any = ...) -> Tensor:
+def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
@@ -688,13 +688,13 @@ def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builti
 def threading_layer() -> builtins.str:
     """The layer that runs the team, or "none yet": Numba chooses it at the first launch."""
 
-def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: Any = ..., *, out: Tensor | None = ...) -> Any:
+def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
 
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Two dims swapped.  Gradient: swapped back."""
 
-def trunc(input: Any, *, out: Any = ...) -> Tensor:
+def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
 u32: DType
 u8: DType
@@ -719,7 +719,7 @@ def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
 
-def where(condition: Any, input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def where(condition: Any, input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input where the condition holds, else other; the condition must be bool; all three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:

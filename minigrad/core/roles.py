@@ -153,6 +153,13 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
 Dim = Annotated[
     int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
 ]
+# Of functions that take more than a dim, and whose op sees a dim.
+DimOrDims = Annotated[
+    Any, Role("Dim", "a dim, several that count as one, or None", "int | Sequence[int] | None", _dim, _shift_dim)
+]
+DimOrOther = Annotated[
+    Any, Role("Dim", "a dim, None for all, or another operand", "int | Tensor | None", _dim, _shift_dim)
+]
 OneDim = Annotated[Any, Role("OneDim", "a dim of the first operand, or None", "int | None", _one_dim, _shift_one_dim)]
 NewDim = Annotated[
     int, Role("NewDim", "where a new dim goes; negative values count from the end", "int", _new_dim, _shift_dim)
@@ -166,6 +173,7 @@ Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int
 Size = Annotated[int, Role("Size", "a count, not negative", "int", _size)]
 Scalar = Annotated[Any, Role("Scalar", "a number", "float", _scalar)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
+Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
 # Read by the function that users call, and not by the op.

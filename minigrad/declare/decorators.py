@@ -23,10 +23,10 @@ from minigrad.declare.forms import (
     apart,
     as_float,
     call,
+    call_in_dtype,
     call_present,
     call_view,
     expect_operands,
-    in_dtype,
     scoped,
     several,
     tensor_list,
@@ -41,6 +41,7 @@ from minigrad.declare.signature import (
     KEYWORD,
     OUT,
     Signature,
+    lane_signature,
     plain_test,
     read_signature,
     where_of,
@@ -50,7 +51,7 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.lanes import NOTHING
+from minigrad.runtime.lanes import NOTHING, parameter_names
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
@@ -104,7 +105,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
 def public_function(op: Op, defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None) -> Function:
     """The function that calls an elementwise op."""
     if len(op.operands) <= 3:
-        return lane(op, defaults, front, otherwise)
+        function = lane(op, defaults, front, otherwise)
+        operands = parameter_names(op)
+        function.__signature__ = lane_signature(inspect.signature(function), defaults, operands)  # type: ignore[attr-defined]
+        return function
 
     def public(*operands: Any) -> Tensor:
         result: Tensor = apply(op, operands)
@@ -149,7 +153,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
         wide = dtype in (rules.widen, rules.mean_dtype)
         op.signature = REDUCING if wide else replace(REDUCING, parameters=REDUCING.parameters[:-1])
         names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
-                 "run": run_one, "check": expect_operands, "call": apply, "in_dtype": in_dtype}  # fmt: skip
+                 "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype}  # fmt: skip
         public = write_function(function.__name__, op.signature, reduction_body(wide), names, out=True)
         return publish(op, function, public, namespace, method)
 
@@ -170,8 +174,7 @@ def reduction_body(casts: bool) -> list[str]:
     """The lines of a reduction's function: its plan is found by its arguments as they are, if those are plain."""
     wide = [
         "if dtype is not None:",
-        f"    input = {HIDDEN}in_dtype({HIDDEN}op, input, dtype)",
-        f"    return {HIDDEN}in_dtype({HIDDEN}op, {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out), dtype)",
+        f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
     ]
     return [
         f"if input.__class__ in {HIDDEN}plain and dim.__class__ in {HIDDEN}plain_dims and keepdim.__class__ is bool "
@@ -284,6 +287,11 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
                 f"({', '.join(inspect.signature(function).parameters)}); it is given the backend, the Spec of each "
                 f"result and the operands'", op=function.__name__,
             )  # fmt: skip
+        if signature.many and len(signature.operands) > 1:
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, "
+                f"and others beside it ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
+            )  # fmt: skip
         params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT}
         op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name)
         op.signature = signature
@@ -294,13 +302,13 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.prepare = by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
-        takes_out = out and "out" not in op.params
+        takes_out = out and "out" not in (*op.params, *op.operands)
         if has_fast_path(op, floats, takes_out, otherwise):
             return publish(op, function, lane(op), namespace, method, in_place)
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "call": call_present if signature.optional else call, "check": expect_operands,
-             "in_dtype": in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list,
+             "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list,
              "several": several, "otherwise": otherwise},
             takes_out,
         )  # fmt: skip
@@ -342,13 +350,11 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {dict_text(list(op.params))})",
             f"    {first} = {HIDDEN}float({HIDDEN}op, {first}{''.join(f', {key}' for key in casts)})",
         ]
+    params, target = dict_text(list(op.params)), ", out" if out else ""
     for key in () if floats else casts:
-        lines += [f"if {key} is not None:", f"    {first} = {HIDDEN}in_dtype({HIDDEN}op, {first}, {key})"]
-    target = ", out" if out else ""
-    result = f"{HIDDEN}call({HIDDEN}op, ({operands}), {dict_text(list(op.params))}{target})"
-    for key in casts if not floats else ():
-        lines += [f"if {key} is not None:", f"    return {HIDDEN}in_dtype({HIDDEN}op, {result}, {key})"]
-    return [*lines, f"return {result}"]
+        cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
+        lines += [f"if {key} is not None:", f"    return {cast}"]
+    return [*lines, f"return {HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"]
 
 
 def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
@@ -360,6 +366,19 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
     if signature.many:
         return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
     return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
+
+
+def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:
+    """A definition that has `*tensors`, with one sequence in their place."""
+    names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
+    if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+        return function
+
+    def definition(*given: Any, **named: Any) -> Any:
+        first = [*given, *[named.pop(name) for name in names[len(given) :]]]
+        return function(*first[:-1], *first[-1], **named)  # nothing else is given by position behind `*tensors`
+
+    return definition
 
 
 def composed(
@@ -376,11 +395,11 @@ def composed(
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function)
-        passes = "out" in signature.params  # the definition itself writes into `out`
+        passes = "out" in (*signature.params, *signature.operands)  # the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
-        op.signature, op.composed = signature, function
+        op.signature, op.composed = signature, collected(function, signature)
         names = {"op": op, "plain": PLAIN, "check": expect_operands, "list": tensor_list, "several": several,
-                 "definition": function, "settings": settings, "scoped": scoped, "copy": copy_result,
+                 "definition": op.composed, "settings": settings, "scoped": scoped, "copy": copy_result,
                  "float": as_float, "apart": apart}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         body = composed_body(op, out and not passes, floats)
@@ -398,12 +417,11 @@ def composed(
 def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     """The lines of a composed op's function."""
     signature, lines = op.signature, []
-    operands = "".join(f"{x}, " for x in op.operands)
+    operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
     if signature.many:
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
-        operands = f"*{signature.many}, "
-    elif op.operands:
-        lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    if test := plain_test(signature):
+        lines += [f"if not ({test}):", f"    {HIDDEN}check({HIDDEN}op, ({operands.replace('*', '')}))"]
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
             lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
@@ -412,11 +430,11 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         x, dtype = op.operands[0], casts[0] if casts else "None"
         test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
         lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
-    if out and op.operands and not signature.many:
-        lines += ["if out is not None:", f"    {operands.rstrip(', ')}, = {HIDDEN}apart(({operands}), out)"]
+    if out and op.operands:
+        lines += ["if out is not None:", f"    {operands}= {HIDDEN}apart({HIDDEN}op, ({operands}), out)"]
     y = f"{HIDDEN}y"
     named = dict_text([p.name for p in signature.parameters])
-    given = ", ".join(p.name if p.kind is not KEYWORD else f"{p.name}={p.name}" for p in signature.parameters)
+    given = ", ".join(f"{p.name}={p.name}" if p.kind is KEYWORD else p.name for p in signature.parameters)
     lines += [
         f"if {HIDDEN}settings.noting:",
         f"    {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",

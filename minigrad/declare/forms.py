@@ -14,12 +14,11 @@ from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.dispatch import apply
-from minigrad.runtime.into import copy_result
+from minigrad.runtime.dispatch import apply, no_way_out
+from minigrad.runtime.into import copy_result, read_before
+from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import canonical, no_tensor
-from minigrad.runtime.rebasing import Ops
-from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
@@ -27,19 +26,19 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> None:
     """Raise DTypeError unless each operand is what its annotation allows: a tensor, an array, a number or None."""
     signature = op.signature
     for name, x in zip(op.operands, operands):
+        if name == signature.many:
+            continue
         number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic))
         if not (isinstance(x, (Tensor, np.ndarray)) or number or (x is None and name in signature.optional)):
             raise no_tensor(op, x, operands)
 
 
-def apart(operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """The operands, those in the memory of `out` copied if a gradient is recorded: a rule may read their old values."""
-    if not mode.enabled or not isinstance(out, Tensor):
-        return operands
-    return tuple([
-        Ops.clone.public(x) if isinstance(x, Tensor) and x.storage is out.storage and x.storage.tracked else x  # type: ignore[misc]
-        for x in operands
-    ])  # fmt: skip
+def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+    """The operands of a definition whose result is copied into `out`: see `read_before`."""
+    if any(isinstance(x, Wrapped) for x in operands):
+        raise no_way_out(op)
+    places = out if isinstance(out, (tuple, list)) else (out,)
+    return read_before(operands, [place.storage for place in places if isinstance(place, Tensor)])
 
 
 def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
@@ -91,6 +90,15 @@ def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
     expect_tensors(op.label, x)
     wanted = as_dtype(dtype)
     return x if x.dtype is wanted else x.to(wanted)
+
+
+def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
+    """Call an op of one operand in the dtype that a caller names, which is also that of its results."""
+    expect_tensors(op.label, x)
+    if out is None:
+        return in_dtype(op, call(op, (in_dtype(op, x, dtype),), params), dtype)
+    (x,) = apart(op, (in_dtype(op, x, dtype),), out)
+    return copy_result(op.label, in_dtype(op, call(op, (x,), params), dtype), out)
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:

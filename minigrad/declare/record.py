@@ -198,7 +198,10 @@ def publish(
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
-    public.__signature__ = inspect.signature(public)  # type: ignore[attr-defined]
+    given = inspect.signature(public)
+    if given.return_annotation is given.empty:
+        given = given.replace(return_annotation="Tensor" if op.result is None else "Any")
+    public.__signature__ = given  # type: ignore[attr-defined]
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
     op.public = public

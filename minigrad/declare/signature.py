@@ -10,19 +10,20 @@ from __future__ import annotations
 import inspect
 import linecache
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from minigrad.core.layout import Layout
-from minigrad.core.roles import Role, role_of
+from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
 from minigrad.runtime.tensor import Tensor
 
 HIDDEN = "_mg_"  # names of the written function that are not the user's begin so
 KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 EMPTY = inspect.Parameter.empty
+FRONT = role_of(Front)
 OUT = inspect.Parameter("out", KEYWORD, default=None, annotation="Tensor | None")
 _TEXT = re.compile(
     r"(?:Layout|(?:mg\.)?Tensor)(?P<optional>\s*\|\s*None)?$|Sequence\[(?:mg\.)?Tensor\]$|Tensor \| (float|Any)"
@@ -67,7 +68,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
         kind = kind_of(annotation) if marked else "" if p.kind is KEYWORD else "one"
-        kind = "" if p.name == "out" and marked else kind
+        kind = "" if p.name == "out" and kind == "optional" else kind  # where the result goes, which is no operand
         if p.kind is p.VAR_POSITIONAL:
             kind, many = "many", p.name
         if kind:
@@ -158,11 +159,28 @@ def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Sig
     for p in signature.parameters:
         role = role_of(p.annotation)
         several = role is not None and role.several
-        shown_type = plain(p.annotation)
-        if p.default is None and isinstance(shown_type, str) and "None" not in shown_type and shown_type != "Any":
-            shown_type += " | None"
-        found.append(p.replace(annotation=shown_type, kind=p.VAR_POSITIONAL if several else p.kind))
+        annotation = type_of(p.default) if role is FRONT else plain(p.annotation)
+        if p.default is None and isinstance(annotation, str) and "None" not in annotation and annotation != "Any":
+            annotation += " | None"
+        found.append(p.replace(annotation=annotation, kind=p.VAR_POSITIONAL if several else p.kind))
     return inspect.Signature([*found, *([OUT] if out else ())], return_annotation=returned)
+
+
+def type_of(default: Any) -> str:
+    """The type of a parameter that has no role, by its default; a float may stand for an int."""
+    return "Any" if default is None else "float" if type(default) is int else type(default).__name__
+
+
+def lane_signature(given: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]) -> inspect.Signature:
+    """The signature of an elementwise op as an editor shows it.
+
+    Of several operands without a default one must be a tensor, which no annotation can express.
+    """
+    bare = [name for name in operands if name not in defaults]
+    shown = dict.fromkeys(defaults, "Tensor | float") | {OUT.name: OUT.annotation}
+    shown |= {bare[0]: "Tensor"} if len(bare) == 1 else {}
+    shown |= {p.name: type_of(p.default) for p in given.parameters.values() if isinstance(p.default, (bool, str))}
+    return given.replace(parameters=[p.replace(annotation=shown.get(p.name, EMPTY)) for p in given.parameters.values()])
 
 
 def plain(annotation: Any) -> Any:

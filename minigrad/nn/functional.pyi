@@ -49,16 +49,16 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., label_smoothing: builtins.float = ...) -> Tensor:
     """Cross entropy between the softmax of `input` and `target`, over the class dim: 1, or 0 of a single row."""
 
-def elu(input: Any, alpha: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: builtins.int | None = ..., max_norm: builtins.float | None = ..., norm_type: builtins.float = ..., scale_grad_by_freq: builtins.bool = ..., sparse: builtins.bool = ...) -> Tensor:
     """The row of `weight` for each number in `input`: its shape, and the length of a row as a last dim."""
 
-def gelu(input: Any, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
     """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
-def hardswish(input: Any, inplace: Any = ..., *, out: Any = ...) -> Tensor:
+def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
 
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
@@ -67,7 +67,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., del
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 
-def leaky_relu(input: Any, negative_slope: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -76,7 +76,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Ten
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
 
-def logsigmoid(input: Any, *, out: Any = ...) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
@@ -100,7 +100,7 @@ def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., eps: builtins.float | None = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight."""
 
-def sigmoid(input: Any, *, out: Any = ...) -> Tensor:
+def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
@@ -112,8 +112,8 @@ def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins
 def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """softmax(-input); for a dim that is left out, see `softmax`."""
 
-def softplus(input: Any, beta: Any = ..., threshold: Any = ..., *, out: Any = ...) -> Tensor:
+def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
-def tanh(input: Any, *, out: Any = ...) -> Tensor:
+def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""

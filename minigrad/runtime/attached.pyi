@@ -199,28 +199,28 @@ class Attached:
     def _repr_html_(self) -> builtins.str:
         """In a notebook: the text, and where there are many numbers an image of them."""
 
-    def abs(self, *, out: Any = ...) -> Tensor:
+    def abs(self, *, out: Tensor | None = ...) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 
     def abs_(self) -> Tensor:
         """`abs` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def absolute(self, *, out: Any = ...) -> Tensor:
+    def absolute(self, *, out: Tensor | None = ...) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 
-    def acos(self, *, out: Any = ...) -> Tensor:
+    def acos(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
     def acos_(self) -> Tensor:
         """`acos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def acosh(self, *, out: Any = ...) -> Tensor:
+    def acosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
     def acosh_(self) -> Tensor:
         """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def add(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def add(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
@@ -253,52 +253,52 @@ class Attached:
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Whether some element over `dim` is not zero; False of nothing."""
 
-    def arccos(self, *, out: Any = ...) -> Tensor:
+    def arccos(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
 
-    def arccosh(self, *, out: Any = ...) -> Tensor:
+    def arccosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
 
-    def arcsin(self, *, out: Any = ...) -> Tensor:
+    def arcsin(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
-    def arcsinh(self, *, out: Any = ...) -> Tensor:
+    def arcsinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
-    def arctan(self, *, out: Any = ...) -> Tensor:
+    def arctan(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-    def arctan2(self, other: Any, *, out: Any = ...) -> Tensor:
+    def arctan2(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The angle of the point (other, input), in (-pi, pi]."""
 
-    def arctanh(self, *, out: Any = ...) -> Tensor:
+    def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
-    def argmax(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def argmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
         """`argmax` with the folded dims kept as length 1."""
 
-    def argmin(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def argmin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
         """`argmin` with the folded dims kept as length 1."""
 
-    def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Tensor:
+    def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Positions of the elements along `dim` in their order; always stable, nan last."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
 
-    def asin(self, *, out: Any = ...) -> Tensor:
+    def asin(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
 
     def asin_(self) -> Tensor:
         """`asin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def asinh(self, *, out: Any = ...) -> Tensor:
+    def asinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
 
     def asinh_(self) -> Tensor:
@@ -307,10 +307,10 @@ class Attached:
     def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ...) -> Tensor:
         """x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
 
-    def atan(self, *, out: Any = ...) -> Tensor:
+    def atan(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-    def atan2(self, other: Any, *, out: Any = ...) -> Tensor:
+    def atan2(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The angle of the point (other, input), in (-pi, pi]."""
 
     def atan2_(self, other: Any) -> Tensor:
@@ -319,7 +319,7 @@ class Attached:
     def atan_(self) -> Tensor:
         """`atan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def atanh(self, *, out: Any = ...) -> Tensor:
+    def atanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
 
     def atanh_(self) -> Tensor:
@@ -337,19 +337,19 @@ class Attached:
     def bfloat16(self) -> Tensor:
         """x as bfloat16."""
 
-    def bitwise_and(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_and(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Bits in both; for bool `and`."""
 
     def bitwise_and_(self, other: Any) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bitwise_or(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_or(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Bits in either; for bool `or`."""
 
     def bitwise_or_(self, other: Any) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bitwise_xor(self, other: Any, *, out: Any = ...) -> Tensor:
+    def bitwise_xor(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
     def bitwise_xor_(self, other: Any) -> Tensor:
@@ -361,49 +361,49 @@ class Attached:
     def bool(self) -> Tensor:
         """x as bool."""
 
-    def broadcast_add(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def broadcast_add(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
-    def broadcast_div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+    def broadcast_div(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def broadcast_eq(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_eq(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input == other."""
 
-    def broadcast_ge(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_ge(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
-    def broadcast_gt(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_gt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
-    def broadcast_le(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_le(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
-    def broadcast_lt(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_lt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
     def broadcast_matmul(self, other: Any, *, out: Any = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def broadcast_maximum(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_maximum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
-    def broadcast_minimum(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_minimum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
-    def broadcast_mul(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_mul(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def broadcast_ne(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_ne(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
-    def broadcast_pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_pow(self, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
-    def broadcast_sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def broadcast_sub(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -412,7 +412,7 @@ class Attached:
     def byte(self) -> Tensor:
         """x as uint8."""
 
-    def ceil(self, *, out: Any = ...) -> Tensor:
+    def ceil(self, *, out: Tensor | None = ...) -> Tensor:
         """The smallest whole number not below x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
@@ -448,13 +448,13 @@ class Attached:
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
         """The elements of source, broadcast and cast, in place."""
 
-    def cos(self, *, out: Any = ...) -> Tensor:
+    def cos(self, *, out: Tensor | None = ...) -> Tensor:
         """Cosine.  Gradient: -g*sin(x)."""
 
     def cos_(self) -> Tensor:
         """`cos` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def cosh(self, *, out: Any = ...) -> Tensor:
+    def cosh(self, *, out: Tensor | None = ...) -> Tensor:
         """Hyperbolic cosine.  Gradient: g*sinh(x)."""
 
     def cosh_(self) -> Tensor:
@@ -504,13 +504,13 @@ class Attached:
     def dims(self) -> builtins.tuple[builtins.int, ...]:
         """Lengths of the dims; `()` for a scalar."""
 
-    def div(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+    def div(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def div_(self, other: Any, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+    def divide(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -525,34 +525,34 @@ class Attached:
     def element_size(self) -> builtins.int:
         """Bytes of an element."""
 
-    def elu(self, alpha: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    def elu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
 
-    def elu_(self, alpha: Any = ...) -> Tensor:
+    def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def eq(self, other: Any, *, out: Any = ...) -> Tensor:
+    def eq(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input == other."""
 
     def eq_(self, other: Any) -> Tensor:
         """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def erf(self, *, out: Any = ...) -> Tensor:
+    def erf(self, *, out: Tensor | None = ...) -> Tensor:
         """Error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
     def erf_(self) -> Tensor:
         """`erf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def erfc(self, *, out: Any = ...) -> Tensor:
+    def erfc(self, *, out: Tensor | None = ...) -> Tensor:
         """1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
     def erfc_(self) -> Tensor:
         """`erfc` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def exp(self, *, out: Any = ...) -> Tensor:
+    def exp(self, *, out: Tensor | None = ...) -> Tensor:
         """e to the x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
 
-    def exp2(self, *, out: Any = ...) -> Tensor:
+    def exp2(self, *, out: Tensor | None = ...) -> Tensor:
         """2 to the x.  Gradient: g*2**x*ln(2)."""
 
     def exp2_(self) -> Tensor:
@@ -570,7 +570,7 @@ class Attached:
     def explain_grad(self, y: Tensor | None = ...) -> Any:
         """Why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
 
-    def expm1(self, *, out: Any = ...) -> Tensor:
+    def expm1(self, *, out: Tensor | None = ...) -> Tensor:
         """exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
     def expm1_(self) -> Tensor:
@@ -579,7 +579,7 @@ class Attached:
     def fill_(self, value: builtins.float) -> Tensor:
         """Every element becomes `value`, in place."""
 
-    def fix(self, *, out: Any = ...) -> Tensor:
+    def fix(self, *, out: Tensor | None = ...) -> Tensor:
         """x without its fraction.  Gradient: 0."""
 
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
@@ -600,13 +600,13 @@ class Attached:
     def float(self) -> Tensor:
         """x as float32."""
 
-    def floor(self, *, out: Any = ...) -> Tensor:
+    def floor(self, *, out: Tensor | None = ...) -> Tensor:
         """The largest whole number not above x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
         """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def floor_divide(self, other: Any, *, out: Any = ...) -> Tensor:
+    def floor_divide(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
     def floor_divide_(self, other: Any) -> Tensor:
@@ -615,22 +615,22 @@ class Attached:
     def force_contiguous(self) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
-    def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
         """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 
-    def ge(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ge(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
     def ge_(self, other: Any) -> Tensor:
         """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def gelu(self, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+    def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
         """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
-    def gelu_(self, approximate: Any = ...) -> Tensor:
+    def gelu_(self, approximate: builtins.str = ...) -> Tensor:
         """`gelu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def gelu_erf(self, approximate: Any = ..., *, out: Any = ...) -> Tensor:
+    def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
         """input times its normal distribution function, to some ulp also where it is tiny; approximate="tanh": `gelu_tanh`."""
 
     def get(self, index: builtins.int) -> Tensor:
@@ -647,13 +647,13 @@ class Attached:
     def grad_fn(self) -> Any:
         """The node that recorded how its values were made; None for a leaf."""
 
-    def greater(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
-    def greater_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+    def greater_equal(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
-    def gt(self, other: Any, *, out: Any = ...) -> Tensor:
+    def gt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
     def gt_(self, other: Any) -> Tensor:
@@ -662,13 +662,13 @@ class Attached:
     def half(self) -> Tensor:
         """x as float16."""
 
-    def hardswish(self, inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
 
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def hypot(self, other: Any, *, out: Any = ...) -> Tensor:
+    def hypot(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
     def hypot_(self, other: Any) -> Tensor:
@@ -677,10 +677,10 @@ class Attached:
     def i(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
-    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
 
-    def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: Any = ...) -> Tensor:
+    def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
         """`index_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -708,19 +708,19 @@ class Attached:
     def is_pinned(self, device: Any = ...) -> builtins.bool:
         """Whether it is in pinned memory of the host, for copies to a device."""
 
-    def isfinite(self, *, out: Any = ...) -> Tensor:
+    def isfinite(self, *, out: Tensor | None = ...) -> Tensor:
         """Whether x is neither infinite nor nan."""
 
     def isfinite_(self) -> Tensor:
         """`isfinite` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def isinf(self, *, out: Any = ...) -> Tensor:
+    def isinf(self, *, out: Tensor | None = ...) -> Tensor:
         """Whether x is infinite, of either sign."""
 
     def isinf_(self) -> Tensor:
         """`isinf` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def isnan(self, *, out: Any = ...) -> Tensor:
+    def isnan(self, *, out: Tensor | None = ...) -> Tensor:
         """Whether x is nan."""
 
     def isnan_(self) -> Tensor:
@@ -732,16 +732,16 @@ class Attached:
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
-    def le(self, other: Any, *, out: Any = ...) -> Tensor:
+    def le(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
     def le_(self, other: Any) -> Tensor:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def leaky_relu(self, negative_slope: Any = ..., inplace: Any = ..., *, out: Any = ...) -> Tensor:
+    def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
-    def leaky_relu_(self, negative_slope: Any = ...) -> Tensor:
+    def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def lerp(self, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
@@ -750,28 +750,28 @@ class Attached:
     def lerp_(self, end: Tensor, weight: Tensor | builtins.float) -> Tensor:
         """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def less(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
-    def less_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+    def less_equal(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
-    def log(self, *, out: Any = ...) -> Tensor:
+    def log(self, *, out: Tensor | None = ...) -> Tensor:
         """Natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
 
-    def log10(self, *, out: Any = ...) -> Tensor:
+    def log10(self, *, out: Tensor | None = ...) -> Tensor:
         """Logarithm to base 10.  Gradient: g/(x*ln(10))."""
 
     def log10_(self) -> Tensor:
         """`log10` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def log1p(self, *, out: Any = ...) -> Tensor:
+    def log1p(self, *, out: Tensor | None = ...) -> Tensor:
         """log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
     def log1p_(self) -> Tensor:
         """`log1p` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def log2(self, *, out: Any = ...) -> Tensor:
+    def log2(self, *, out: Tensor | None = ...) -> Tensor:
         """Logarithm to base 2.  Gradient: g/(x*ln(2))."""
 
     def log2_(self) -> Tensor:
@@ -780,7 +780,7 @@ class Attached:
     def log_(self) -> Tensor:
         """`log` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def log_sigmoid(self, *, out: Any = ...) -> Tensor:
+    def log_sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
         """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
     def log_sigmoid_(self) -> Tensor:
@@ -792,10 +792,10 @@ class Attached:
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
 
-    def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logaddexp(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
-    def logaddexp2(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logaddexp2(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
     def logaddexp2_(self, other: Any) -> Tensor:
@@ -807,25 +807,25 @@ class Attached:
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
-    def logical_and(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_and(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Whether both are not zero."""
 
     def logical_and_(self, other: Any) -> Tensor:
         """`logical_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_not(self, *, out: Any = ...) -> Tensor:
+    def logical_not(self, *, out: Tensor | None = ...) -> Tensor:
         """Whether x is zero."""
 
     def logical_not_(self) -> Tensor:
         """`logical_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_or(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_or(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Whether one is not zero."""
 
     def logical_or_(self, other: Any) -> Tensor:
         """`logical_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_xor(self, other: Any, *, out: Any = ...) -> Tensor:
+    def logical_xor(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Whether exactly one is not zero."""
 
     def logical_xor_(self, other: Any) -> Tensor:
@@ -837,7 +837,7 @@ class Attached:
     def long(self) -> Tensor:
         """x as int64."""
 
-    def lt(self, other: Any, *, out: Any = ...) -> Tensor:
+    def lt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
     def lt_(self, other: Any) -> Tensor:
@@ -862,7 +862,7 @@ class Attached:
     def matmul(self, other: Any, *, out: Any = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def max(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
 
     def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -871,7 +871,7 @@ class Attached:
     def max_keepdim(self, dim: Any = ...) -> Any:
         """`max` with the folded dims kept as length 1."""
 
-    def maximum(self, other: Any, *, out: Any = ...) -> Tensor:
+    def maximum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
     def maximum_(self, other: Any) -> Tensor:
@@ -889,7 +889,7 @@ class Attached:
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
 
-    def min(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
     def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -898,7 +898,7 @@ class Attached:
     def min_keepdim(self, dim: Any = ...) -> Any:
         """`min` with the folded dims kept as length 1."""
 
-    def minimum(self, other: Any, *, out: Any = ...) -> Tensor:
+    def minimum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
     def minimum_(self, other: Any) -> Tensor:
@@ -916,16 +916,16 @@ class Attached:
     def msort(self, *, out: Tensor | None = ...) -> Tensor:
         """The elements along the first dim in order."""
 
-    def mul(self, other: Any, *, out: Any = ...) -> Tensor:
+    def mul(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mul_(self, other: Any) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def mul_scalar(self, other: Any, *, out: Any = ...) -> Tensor:
+    def mul_scalar(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def multiply(self, other: Any, *, out: Any = ...) -> Tensor:
+    def multiply(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -944,25 +944,25 @@ class Attached:
     def ndimension(self, dim: builtins.int | None = ...) -> builtins.int:
         """The number of dims; with an argument, as in candle, the length of that dim."""
 
-    def ndtr(self, *, out: Any = ...) -> Tensor:
+    def ndtr(self, *, out: Tensor | None = ...) -> Tensor:
         """The normal distribution function, with its negative tail to full relative accuracy."""
 
     def ndtr_(self) -> Tensor:
         """`ndtr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def ne(self, other: Any, *, out: Any = ...) -> Tensor:
+    def ne(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
     def ne_(self, other: Any) -> Tensor:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def neg(self, *, out: Any = ...) -> Tensor:
+    def neg(self, *, out: Tensor | None = ...) -> Tensor:
         """-x; unsigned integers wrap."""
 
     def neg_(self) -> Tensor:
         """`neg` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def negative(self, *, out: Any = ...) -> Tensor:
+    def negative(self, *, out: Tensor | None = ...) -> Tensor:
         """-x; unsigned integers wrap."""
 
     def nelement(self) -> builtins.int:
@@ -989,7 +989,7 @@ class Attached:
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Return the norm of order `p` over `dim`: see `mg.norm`."""
 
-    def not_equal(self, other: Any, *, out: Any = ...) -> Tensor:
+    def not_equal(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
     def numpy(self) -> Any:
@@ -1007,13 +1007,13 @@ class Attached:
     def pin_memory(self, device: Any = ...) -> Tensor:
         """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
 
-    def pow(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def pow(self, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
     def pow_(self, exponent: Any) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def powf(self, exponent: Any, *, out: Any = ...) -> Tensor:
+    def powf(self, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -1026,10 +1026,10 @@ class Attached:
     def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
         """The dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
 
-    def recip(self, *, out: Any = ...) -> Tensor:
+    def recip(self, *, out: Tensor | None = ...) -> Tensor:
         """1/x.  Gradient: -g/x**2."""
 
-    def reciprocal(self, *, out: Any = ...) -> Tensor:
+    def reciprocal(self, *, out: Tensor | None = ...) -> Tensor:
         """1/x.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
@@ -1041,10 +1041,10 @@ class Attached:
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
         """Call `hook(x)` when a backward has added to `x.grad`."""
 
-    def relu(self, *, out: Any = ...) -> Tensor:
+    def relu(self, *, out: Tensor | None = ...) -> Tensor:
         """x above 0, else 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
 
-    def relu6(self, *, out: Any = ...) -> Tensor:
+    def relu6(self, *, out: Tensor | None = ...) -> Tensor:
         """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
     def relu6_(self) -> Tensor:
@@ -1053,7 +1053,7 @@ class Attached:
     def relu_(self) -> Tensor:
         """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def remainder(self, other: Any, *, out: Any = ...) -> Tensor:
+    def remainder(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
     def remainder_(self, other: Any) -> Tensor:
@@ -1081,13 +1081,13 @@ class Attached:
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
         """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
-    def round(self, *, decimals: Any = ..., out: Any = ...) -> Tensor:
+    def round(self, *, decimals: Any = ..., out: Tensor | None = ...) -> Tensor:
         """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
 
     def round_(self, *, decimals: Any = ...) -> Tensor:
         """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def rsqrt(self, *, out: Any = ...) -> Tensor:
+    def rsqrt(self, *, out: Tensor | None = ...) -> Tensor:
         """1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
 
     def rsqrt_(self) -> Tensor:
@@ -1105,31 +1105,31 @@ class Attached:
     def short(self) -> Tensor:
         """x as int16."""
 
-    def sigmoid(self, *, out: Any = ...) -> Tensor:
+    def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
         """1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
     def sigmoid_(self) -> Tensor:
         """`sigmoid` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def sign(self, *, out: Any = ...) -> Tensor:
+    def sign(self, *, out: Tensor | None = ...) -> Tensor:
         """-1, 0 or 1; nan stays nan.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
         """`sign` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def silu(self, *, out: Any = ...) -> Tensor:
+    def silu(self, *, out: Tensor | None = ...) -> Tensor:
         """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
     def silu_(self) -> Tensor:
         """`silu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def sin(self, *, out: Any = ...) -> Tensor:
+    def sin(self, *, out: Tensor | None = ...) -> Tensor:
         """Sine.  Gradient: g*cos(x)."""
 
     def sin_(self) -> Tensor:
         """`sin` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def sinh(self, *, out: Any = ...) -> Tensor:
+    def sinh(self, *, out: Tensor | None = ...) -> Tensor:
         """Hyperbolic sine.  Gradient: g*cosh(x)."""
 
     def sinh_(self) -> Tensor:
@@ -1147,28 +1147,28 @@ class Attached:
     def softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
 
-    def softplus(self, beta: Any = ..., threshold: Any = ..., *, out: Any = ...) -> Tensor:
+    def softplus(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
 
-    def softplus_(self, beta: Any = ..., threshold: Any = ...) -> Tensor:
+    def softplus_(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ...) -> Tensor:
         """`softplus` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: Any = ..., *, out: Tensor | None = ...) -> Any:
+    def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The elements along `dim` in order, and where they stood: (values, indices)."""
 
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Views of consecutive parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
 
-    def sqr(self, *, out: Any = ...) -> Tensor:
+    def sqr(self, *, out: Tensor | None = ...) -> Tensor:
         """x*x.  Gradient: 2*g*x."""
 
-    def sqrt(self, *, out: Any = ...) -> Tensor:
+    def sqrt(self, *, out: Tensor | None = ...) -> Tensor:
         """Square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
 
     def sqrt_(self) -> Tensor:
         """`sqrt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def square(self, *, out: Any = ...) -> Tensor:
+    def square(self, *, out: Tensor | None = ...) -> Tensor:
         """x*x.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
@@ -1186,13 +1186,13 @@ class Attached:
     def stride(self, dim: builtins.int | None = ...) -> Any:
         """The steps of all dims in elements, or that of one."""
 
-    def sub(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def sub(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sub_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def subtract(self, other: Any, *, alpha: Any = ..., out: Any = ...) -> Tensor:
+    def subtract(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -1216,13 +1216,13 @@ class Attached:
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; a tensor with fewer dims as it is."""
 
-    def tan(self, *, out: Any = ...) -> Tensor:
+    def tan(self, *, out: Tensor | None = ...) -> Tensor:
         """Tangent.  Gradient: g*(1 + tan(x)**2)."""
 
     def tan_(self) -> Tensor:
         """`tan` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def tanh(self, *, out: Any = ...) -> Tensor:
+    def tanh(self, *, out: Tensor | None = ...) -> Tensor:
         """Hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
     def tanh_(self) -> Tensor:
@@ -1255,16 +1255,16 @@ class Attached:
     def tolist(self) -> Any:
         """The elements as nested Python lists; a number for shape ()."""
 
-    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: Any = ..., *, out: Tensor | None = ...) -> Any:
+    def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k largest (or smallest) elements along `dim`, the best first, and where they stood: (values, indices)."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
-    def true_divide(self, other: Any, *, rounding_mode: Any = ..., out: Any = ...) -> Tensor:
+    def true_divide(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def trunc(self, *, out: Any = ...) -> Tensor:
+    def trunc(self, *, out: Tensor | None = ...) -> Tensor:
         """x without its fraction.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:

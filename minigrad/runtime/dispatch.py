@@ -73,8 +73,13 @@ def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any)
 def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:
     """A call with a value that carries a transform, whose level says what the op gives."""
     if out is not None:
-        raise GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)
+        raise no_way_out(op)
     return level.call(op, operands, canonical(op, operands, params) if params else params)
+
+
+def no_way_out(op: Op) -> GradientError:
+    """The error for `out=` of a call with a value that carries a transform."""
+    return GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:

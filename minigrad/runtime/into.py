@@ -6,12 +6,12 @@ it may be, and `rebasing.py` records it where something tracks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError, StorageError
 from minigrad.runtime.observers import observed
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
@@ -65,18 +65,25 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
 
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
-    """Run an op whose kernel may not write into any layout, or beside what it reads, and copy its results into `out`.
-
-    Operands in the memory of `out` are copied first where a gradient is recorded: a rule may read their old values.
-    """
+    """Run an op whose kernel may not write into any layout, nor beside what it reads, and copy what it gave."""
     places = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
     if len(places) == len(plan.outs):
         for spec, place in zip(plan.outs, places):
             expect_result(op.label, spec, place, plan.device)
-            if mode.enabled and place.storage.tracked:
-                own = [x.storage is place.storage for x in operands]
-                operands = tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
+        operands = read_before(operands, tuple([place.storage for place in places]))
     return copy_result(op.label, run(op, plan_of(op, operands, plan.params), operands), out)
+
+
+def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any, ...]:
+    """The operands, those in memory that is to be written copied where a gradient is recorded.
+
+    A rule may read their old values, also of one that tracks nothing beside one that does.
+    """
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    if not mode.enabled or not any(x.storage.tracked for x in tensors):
+        return operands
+    own = [isinstance(x, Tensor) and any(x.storage is each for each in written) for x in operands]
+    return tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
 
 
 def copy_result(label: str, found: Any, out: Any) -> Any:
@@ -84,17 +91,37 @@ def copy_result(label: str, found: Any, out: Any) -> Any:
 
     Every check comes before anything is written.
     """
-    if isinstance(found, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(found):
-            raise ArgumentError(f"{label}: out must be a tuple of {len(found)} tensors, got {describe(out)}")
-        for y, place in zip(found, out):
-            expect_result(label, y, place, y.device)
-        kept = [copy_result(label, y, place) for y, place in zip(found, out)]
-        return type(found)(*kept)
+    if not isinstance(found, tuple):
+        expect_place(label, found, out)
+        return write_copy(found, out)
+    if not isinstance(out, (tuple, list)) or len(out) != len(found):
+        raise ArgumentError(f"{label}: out must be a tuple of {len(found)} tensors, got {describe(out)}", op=label)
+    for y, place in zip(found, out):
+        expect_place(label, y, place)
+    for k, place in enumerate(out):
+        for other in out[:k]:
+            if place.storage is other.storage and overlap(place.layout, other.layout):
+                raise StorageError(
+                    f"{label}: two results would share memory, {describe(other)} and {describe(place)}; give each a "
+                    f"tensor of its own",
+                    op=label,
+                )
+    for y, place in zip(found, out):
+        write_copy(y, place)
+    return type(found)._make(out) if hasattr(found, "_make") else tuple(out)
+
+
+def expect_place(label: str, found: Tensor, out: Any) -> None:
+    """Raise unless a result fits `out`, and may be written there."""
     expect_result(label, found, out, found.device)
     if found is not out:
-        operands = (found,)
-        run_into(Ops.clone, plan_of(Ops.clone, operands, {}, fresh=False), operands, out)
+        check_writable(label, out, (found,))
+
+
+def write_copy(found: Tensor, out: Tensor) -> Tensor:
+    """Write a result into `out`."""
+    if found is not out:
+        run_into(Ops.clone, plan_of(Ops.clone, (found,), {}, fresh=False), (found,), out)
     return out
 
 

@@ -155,3 +155,13 @@ def test_a_rule_may_take_all_parameters_at_once() -> None:
     x = mg.Var([1.0, 2.0], device="reference")
     assert scaled_twice(x, 2.0).backward()[x].tolist() == [3.0, 3.0]
     assert scaled_twice(x, factor=2.0, more=5.0).backward()[x].tolist() == [7.0, 7.0]
+
+
+def test_an_editor_shows_the_types_of_a_lane_and_what_every_function_returns():
+    signatures = {name: inspect.signature(getattr(mg, name)) for name in mg.__all__ if hasattr(getattr(mg, name), "op")}
+    assert [name for name, shown in signatures.items() if shown.return_annotation is shown.empty] == []
+    shown = {name: {p.name: p.annotation for p in s.parameters.values()} for name, s in signatures.items()}
+    assert shown["elu"]["input"] == "Tensor" and shown["elu"]["alpha"] == "Tensor | float"
+    assert shown["gelu"]["approximate"] == "str" and shown["elu"]["inplace"] == shown["sort"]["stable"] == "bool"
+    assert shown["exp"]["out"] == shown["sum"]["out"] == "Tensor | None"
+    assert shown["argmax"]["dim"] == "int | Sequence[int] | None" and shown["max"]["dim"] == "int | Tensor | None"

@@ -6,13 +6,15 @@ import itertools
 import keyword
 import linecache
 import math
+from collections.abc import Sequence
 from unicodedata import normalize
 
 import pytest
 
 import minigrad as mg
-from minigrad.declare.decorators import view
-from minigrad.errors import DeclarationError
+from minigrad.core.roles import Along
+from minigrad.declare.decorators import composed, view
+from minigrad.errors import DeclarationError, DTypeError
 from minigrad.runtime import lanes
 
 numbered = itertools.count()
@@ -131,3 +133,44 @@ def test_a_cuda_kernel_and_its_arguments_may_have_names_of_its_module(name, name
         x, out = mg.arange(5, dtype="float32", device="cuda"), mg.empty(5, dtype="float32", device="cuda")
         kernel[2, 4](x, out, 5)
         assert out.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+@composed()
+def joined(first: mg.Tensor, *tensors: mg.Tensor, dim: Along = 0) -> mg.Tensor:
+    """Tensors one after the other, each plus the first."""
+    return mg.cat([first + x for x in tensors], dim)
+
+
+@composed()
+def listed(tensors: Sequence[mg.Tensor], scale: mg.Tensor) -> mg.Tensor:
+    """Tensors one after the other, scaled."""
+    return mg.cat(tensors) * scale
+
+
+def test_a_definition_may_take_any_number_of_tensors_beside_others():
+    a, b = (mg.tensor(values, device="reference") for values in ([1.0], [2.0]))
+    out = mg.zeros(2, device="reference")
+    assert joined(b, a, b, dim=0).tolist() == [3.0, 4.0] and joined(b, a, b, out=out).tolist() == [3.0, 4.0]
+    assert listed([a, b], a * 2.0).tolist() == [2.0, 4.0] and listed([a, b], scale=b, out=out) is out
+    assert str(inspect.signature(joined)).startswith("(first: 'Tensor', *tensors: 'Tensor', dim: 'int' = 0, out")
+    for call in (lambda: listed([a, b], "b"), lambda: joined(None, a)):
+        with pytest.raises(DTypeError, match=r"^(listed|joined): expected a tensor"):
+            call()
+
+
+def test_a_kernel_takes_any_number_of_tensors_or_others():
+    with pytest.raises(
+        DeclarationError, match=r"test_operand_names\.py:\d+: both has the operand 'tensors', any number"
+    ):
+
+        @mg.kernel(dtype=mg.rules.floating, shape=mg.rules.same_shape)
+        def both(backend, out, tensors: Sequence[mg.Tensor], scale: mg.Tensor):
+            """Never called."""
+
+
+def test_an_annotated_operand_may_be_called_out():
+    @mg.kernel(dtype=mg.rules.floating, shape=mg.rules.same_shape, vjp=(lambda g: g,))
+    def through(backend, y, out: mg.Tensor):
+        """Never called."""
+
+    assert through.op.operands == ("out",) and str(inspect.signature(through)) == "(out: 'Tensor') -> 'Tensor'"

@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import ArgReduce, Extreme
-from minigrad.core.roles import Dim, Flag
+from minigrad.core.roles import DimOrDims, DimOrOther, Flag
 from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_places
@@ -70,7 +70,7 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
     dtype=index_dtype, shape=_extreme_shape, batch="along", method=True,
     otherwise=lambda input, dim, keepdim, out: _over_several(argmax, input, dim, keepdim, out),
 )  # fmt: skip
-def argmax(backend, out, input: Tensor, dim: Dim = None, keepdim: Flag = False):  # type: ignore[assignment]
+def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
     """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
     return backend.prepare(ArgReduce(GREATER, dim), _kept(out, input, dim), input)
 
@@ -79,7 +79,7 @@ def argmax(backend, out, input: Tensor, dim: Dim = None, keepdim: Flag = False):
     dtype=index_dtype, shape=_extreme_shape, batch="along", method=True,
     otherwise=lambda input, dim, keepdim, out: _over_several(argmin, input, dim, keepdim, out),
 )  # fmt: skip
-def argmin(backend, out, input: Tensor, dim: Dim = None, keepdim: Flag = False):  # type: ignore[assignment]
+def argmin(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
     """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
     return backend.prepare(ArgReduce(LESS, dim), _kept(out, input, dim), input)
 
@@ -117,7 +117,7 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
-def max(backend, values, indices, input: Tensor, dim: Dim = None, keepdim: Flag = False):  # type: ignore[assignment]
+def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Largest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
 
     Gradient: to the first of ties for a dim; shared evenly without one.
@@ -127,7 +127,7 @@ def max(backend, values, indices, input: Tensor, dim: Dim = None, keepdim: Flag 
 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
-def min(backend, values, indices, input: Tensor, dim: Dim = None, keepdim: Flag = False):  # type: ignore[assignment]
+def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
     kept = (_kept(values, input, dim), _kept(indices, input, dim))
     return backend.prepare(Extreme(LESS, dim), kept, input)

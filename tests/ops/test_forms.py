@@ -1,0 +1,364 @@
+"""Every form of a call gives what the functional form gives: `out=`, in place, by keyword, with defaults spelled out.
+
+The calls come from the namespaces, so a new function is in this test at once, or fails it for want of arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from op_rows.row import DOMAINS
+from op_table import ROWS
+
+import minigrad as mg
+from minigrad.declare import names
+from minigrad.errors import DeviceError, DTypeError, ShapeError, StorageError
+
+X, Y = (2, 3), (3, 2)
+POSITIONS = np.array([1, 0])
+COLUMNS = np.array([[1, 0, 1], [0, 0, 1]])
+MASK = np.array([[True, False, True], [False, True, True]])
+
+# Operands as shapes or arrays, in the order of the parameters, and the values of parameters without a default.
+CALLS: dict[str, dict[str, Any]] = {
+    "scatter_add": {"input": X, "dim": 0, "index": COLUMNS, "src": X},
+    "gather": {"input": X, "dim": 0, "index": COLUMNS},
+    "index_select": {"input": X, "dim": 0, "index": POSITIONS},
+    "index_add": {"input": X, "dim": 0, "index": POSITIONS, "source": X},
+    "index_copy": {"input": X, "dim": 0, "index": POSITIONS, "source": X},
+    "clamp": {"input": X, "min": -0.5, "max": 0.5},
+    "cat": {"tensors": [X, X]}, "stack": {"tensors": [X, X]},
+    "logsumexp": {"input": X, "dim": 1},
+    "nonzero": {"input": X}, "masked_select": {"input": X, "mask": MASK},
+    "lerp": {"input": X, "end": X, "weight": X},
+    "slice_scatter": {"input": X, "src": (1, 3), "start": 1},
+    "topk": {"input": X, "k": 2}, "kthvalue": {"input": X, "k": 2}, "median": {"input": X, "dim": 1},
+    "max": {"input": X, "dim": 1}, "min": {"input": X, "dim": 1},
+    "matmul": {"input": X, "other": Y}, "mm": {"input": X, "mat2": Y}, "mv": {"input": X, "vec": (3,)},
+    "dot": {"input": (3,), "tensor": (3,)}, "outer": {"input": (3,), "vec2": (2,)},
+    "bmm": {"input": (2, 2, 3), "mat2": (2, 3, 2)},
+    "addmm": {"input": (2, 2), "mat1": X, "mat2": Y},
+    "baddbmm": {"input": (2, 2, 2), "batch1": (2, 2, 3), "batch2": (2, 3, 2)},
+    "addmv": {"input": (2,), "mat": X, "vec": (3,)},
+    "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
+    "cast": {"input": X, "dtype": mg.float64},
+}  # fmt: skip
+MAKERS = {
+    "full": {"size": X, "fill_value": 2.0}, "empty": None, "zeros": {"size": X}, "ones": {"size": X},
+    "arange": {"start": 0, "end": 6}, "linspace": {"start": 0, "end": 1, "steps": 6}, "eye": {"n": 3},
+}  # fmt: skip
+DRAWS = {"rand", "randn", "normal", "randint", "randperm", "uniform"}
+
+
+def functions() -> dict[str, Callable[..., Any]]:
+    """The public functions that have `out=`, by name."""
+    found = {name: f for space in names.namespaces.values() for name, f in space.items()}
+    return {name: f for name, f in sorted(found.items()) if "out" in inspect.signature(f).parameters}
+
+
+OURS = {name: f for name, f in functions().items() if name not in MAKERS and name not in DRAWS}
+
+
+def arguments(name: str) -> dict[str, Any]:
+    """The arguments of a call: arrays for operands, and other values."""
+    if name in CALLS:
+        given = CALLS[name]
+        domains: Iterator[str] = iter(())
+    else:
+        parameters = inspect.signature(OURS[name]).parameters.values()
+        row = next((r for r in ROWS if r.name.partition("-")[0] == name), None)
+        domains = iter(row.domains if row else ())
+        bare = [p.name for p in parameters if p.default is p.empty]
+        given = {p: (1 if p == "dim" else X) for p in bare}
+    rng = np.random.default_rng(len(name))
+    return {key: [array(v, rng, "real") for v in value] if isinstance(value, list)
+            else array(value, rng, next(domains, "real")) for key, value in given.items()}  # fmt: skip
+
+
+def array(value: Any, rng: Any, domain: str) -> Any:
+    return np.asarray(DOMAINS[domain](rng, value)) if isinstance(value, tuple) else value
+
+
+def is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def tensors(given: dict[str, Any], make: Callable[..., Any] = mg.tensor) -> dict[str, Any]:
+    """The arguments with a tensor for each array; `make` makes those of floats."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, list):
+            return [one(v) for v in value]
+        if isinstance(value, np.ndarray):
+            return (make if is_float(value) else mg.tensor)(value, device="reference")
+        return value
+
+    return {key: one(value) for key, value in given.items()}
+
+
+BITS = {"bitwise_and", "bitwise_or", "bitwise_xor"}
+
+
+def call_of(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    given = arguments(name)
+    if name in BITS:
+        given = {key: (value * 10).astype(np.int64) for key, value in given.items()}
+    if name == "where":
+        given["condition"] = MASK
+    return OURS[name], given
+
+
+def parts(found: Any) -> tuple[Any, ...]:
+    return tuple(found) if isinstance(found, tuple) else (found,)
+
+
+def lying(y: Any, how: str) -> Any:
+    """A tensor of nan (or 7) with the shape and dtype of y that lies in memory in another way."""
+    value = float("nan") if y.dtype.is_float else 1 if y.dtype is mg.bool else 7
+
+    def full(*shape: int) -> Any:
+        return mg.full(shape, value, dtype=y.dtype, device="reference")
+
+    if how == "contiguous" or not y.ndim:
+        return full(*y.shape)
+    if how == "transposed":
+        return full(*y.shape[::-1]).permute(*range(y.ndim - 1, -1, -1))
+    if how == "stepped":
+        return full(*y.shape[:-1], 2 * y.shape[-1] + 1)[..., 1::2]
+    if how == "flipped":
+        return full(*y.shape).flip(0)
+    return full(3, *y.shape)[1]
+
+
+def same(a: Any, b: Any) -> bool:
+    known = a.shape == b.shape and a.dtype is b.dtype
+    return known and np.array_equal(a.numpy(), b.numpy(), equal_nan=a.dtype.is_float)
+
+
+@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("how", ["contiguous", "transposed", "stepped", "flipped", "part"])
+def test_out_takes_the_result_however_it_lies(name: str, how: str) -> None:
+    function, given = call_of(name)
+    wanted = function(**tensors(given))
+    outs = tuple(lying(y, how) for y in parts(wanted))
+    found = function(**tensors(given), out=outs if isinstance(wanted, tuple) else outs[0])
+    assert type(found) is type(wanted)
+    for y, out, want in zip(parts(found), outs, parts(wanted)):
+        assert y is out and same(out, want)
+    if how == "part" and outs[0].ndim:
+        filler = lying(outs[0], "contiguous")
+        assert same(outs[0].base[0], filler) and same(outs[0].base[2], filler), "only its part"
+
+
+def aliases() -> Iterator[tuple[str, str]]:
+    """The operands of calls that the result fits into."""
+    for name in OURS:
+        function, given = call_of(name)
+        wanted = function(**tensors(given))
+        for key, value in given.items():
+            if isinstance(value, np.ndarray) and not isinstance(wanted, tuple):
+                place = mg.tensor(value, device="reference")
+                if (place.shape, place.dtype) == (wanted.shape, wanted.dtype):
+                    yield name, key
+
+
+ALIASES = list(aliases())
+WEIGHTS = (1.0, -2.0, 0.5, 3.0, 1.5, -0.25, 2.5, -1.5)
+
+
+def weighted(found: Any) -> Any:
+    """A number that tells every element of every float result apart."""
+    total = 0.0
+    for k, y in enumerate(parts(found)):
+        if y.dtype.is_float and y.numel():
+            w = np.resize(WEIGHTS, y.shape) * (k + 1)
+            total = total + (y * mg.tensor(w, dtype=y.dtype, device="reference") * y).sum()
+    return total
+
+
+def leaves(given: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The arguments with a Var for each array of floats, and these Vars."""
+    found: list[Any] = []
+
+    def leaf(value: Any, device: str) -> Any:
+        found.append(mg.Var(value, dtype=mg.float64, device=device))
+        return found[-1]
+
+    return tensors(given, leaf), found
+
+
+def gradients(function: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> list[Any]:
+    """The gradients of a call by each array of floats."""
+    arguments, found = leaves(given)
+    total = weighted(function(arguments))
+    if not (isinstance(total, mg.Tensor) and total.requires_grad):
+        return [None] * len(found)
+    total.backward()
+    return [None if x.grad is None else x.grad.numpy() for x in found]
+
+
+def agree(found: list[Any], wanted: list[Any]) -> bool:
+    def zero(x: Any) -> Any:
+        return 0.0 if x is None else x
+
+    return len(found) == len(wanted) and all(np.allclose(zero(a), zero(b)) for a, b in zip(found, wanted))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_gradients_pass_out(name: str) -> None:
+    function, given = call_of(name)
+    wanted = function(**tensors(given, lambda value, device: mg.tensor(value, mg.float64, device)))
+    outs = tuple(lying(y, "stepped") for y in parts(wanted))
+
+    def into(arguments: dict[str, Any]) -> Any:
+        return function(**arguments, out=outs if len(outs) > 1 else outs[0])
+
+    assert agree(gradients(into, given), gradients(lambda a: function(**a), given))
+
+
+@pytest.mark.parametrize("name, key", ALIASES)
+@pytest.mark.parametrize("tracked", ["all", "others", "it"])
+def test_an_operand_may_be_out(name: str, key: str, tracked: str) -> None:
+    function, given = call_of(name)
+
+    def copied(arguments: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        for k, v in arguments.items():
+            if isinstance(v, mg.Tensor) and v.dtype.is_float:
+                v = v.clone() if tracked == "all" or (k == key) == (tracked == "it") else v.detach().clone()
+            found[k] = v
+        return found
+
+    def functional(arguments: dict[str, Any]) -> Any:
+        return function(**copied(arguments))
+
+    def into(arguments: dict[str, Any]) -> Any:
+        there = copied(arguments)
+        y = function(**there, out=there[key])
+        assert y is there[key]
+        return y
+
+    plain = tensors(given)
+    wanted = function(**plain)
+    assert same(function(**plain, out=plain[key]), wanted)
+    assert agree(gradients(into, given), gradients(functional, given))
+
+
+def test_an_operand_of_a_product_may_be_out_while_the_other_tracks() -> None:
+    a, w = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference"), mg.Var([[1.0, 0.0], [2.0, 1.0]], device="reference")
+    mg.matmul(a, w, out=a).sum().backward()
+    assert a.tolist() == [[5.0, 2.0], [11.0, 4.0]] and w.grad.tolist() == [[4.0, 4.0], [6.0, 6.0]]
+
+
+def test_two_operands_may_both_be_out() -> None:
+    w = mg.Var([[1.0, 0.0], [2.0, 1.0]], dtype=mg.float64, device="reference")
+    a = w * 1.0
+    mg.matmul(a, a, out=a).sum().backward()
+    b = mg.Var([[1.0, 0.0], [2.0, 1.0]], dtype=mg.float64, device="reference")
+    (b @ b).sum().backward()
+    assert w.grad.tolist() == b.grad.tolist()
+
+
+BAD_PLACES = {
+    "shape": (lambda y: mg.empty(*y.shape, 1, dtype=y.dtype, device="reference"), ShapeError),
+    "dtype": (lambda y: mg.empty(*y.shape, dtype=mg.int16, device="reference"), DTypeError),
+    "device": (lambda y: mg.empty(*y.shape, dtype=y.dtype, device="cpu"), DeviceError),
+    "number": (lambda y: 1.0, DTypeError),
+    "none of several": (lambda y: None, DTypeError),
+    "shared": (lambda y: mg.zeros((), dtype=y.dtype, device="reference").expand(*y.shape), StorageError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_wrong_out_raises_before_anything_is_written(name: str) -> None:
+    function, given = call_of(name)
+    wanted = function(**tensors(given))
+    several = isinstance(wanted, tuple)
+    for what, (place, error) in BAD_PLACES.items():
+        last = parts(wanted)[-1]
+        if (what == "shared" and last.ndim == 0) or (what == "none of several" and not several):
+            continue
+        outs = [lying(y, "contiguous") for y in parts(wanted)]
+        outs[-1] = place(last)
+        with pytest.raises(error, match=f"^{function.op.label}: "):
+            function(**tensors(given), out=tuple(outs) if several else outs[0])
+        if several:
+            assert same(outs[0], lying(outs[0], "contiguous")), what
+
+
+def test_results_may_not_share_memory() -> None:
+    x, y = mg.tensor([3, 1], device="reference"), mg.zeros(3, dtype=mg.int64, device="reference")
+    for outs in ((y[:2], y[:2]), (y[:2], y[1:])):
+        with pytest.raises(StorageError, match=r"^sort: two results would share memory"):
+            mg.sort(x, out=outs)
+    assert y.tolist() == [0, 0, 0]
+    assert mg.sort(mg.tensor([3, 1, 2], device="reference")[:1], out=(y[:1], y[1:2])).values.tolist() == [3]
+
+
+def test_several_results_without_names_go_into_out() -> None:
+    x = mg.tensor([[0, 1], [1, 0]], device="reference")
+    outs = tuple(mg.zeros(2, dtype=mg.int64, device="reference") for _ in range(2))
+    assert mg.nonzero(x, as_tuple=True, out=outs) == outs and [y.tolist() for y in outs] == [[0, 1], [1, 0]]
+
+
+CASTING = ("sum", "prod", "mean", "cumsum", "cumprod", "softmax", "log_softmax")
+
+
+@pytest.mark.parametrize("name", CASTING)
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float64", "bool"])
+def test_out_has_the_dtype_that_is_asked_for(name: str, dtype: str) -> None:
+    function, x = OURS[name], mg.tensor([[1, 2], [3, 4]], device="reference")
+    try:
+        wanted = function(x, 1, dtype=dtype)
+    except DTypeError:
+        return
+    out = lying(wanted, "stepped")
+    assert function(x, 1, dtype=dtype, out=out) is out and same(out, wanted)
+
+
+@pytest.mark.parametrize("name", sorted(names.in_place))
+@pytest.mark.parametrize("part", [False, True])
+def test_an_in_place_form_has_the_gradients_of_the_function(name: str, part: bool) -> None:
+    function, given = call_of(name)
+    first = next(iter(given))
+    wanted = function(**tensors(given))
+    if not (wanted.dtype.is_float and is_float(given[first]) and wanted.shape == given[first].shape):
+        return
+
+    def write(arguments: dict[str, Any]) -> Any:
+        x = arguments.pop(first)
+        x = mg.stack([x, x * 2.0])[0] if part else x * 1.0
+        assert getattr(x, f"{name}_")(**arguments) is x
+        return x
+
+    assert agree(gradients(write, given), gradients(lambda a: function(**a), given))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_arguments_by_place_and_defaults_by_name_change_nothing(name: str) -> None:
+    function, given = call_of(name)
+    parameters = inspect.signature(function).parameters
+    wanted = parts(function(**tensors(given)))
+    defaults = {p.name: p.default for p in parameters.values() if p.default is not p.empty and p.name not in given}
+    spelled = parts(function(**tensors(given), **defaults))
+    placed = [key for key, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    values = {**defaults, **tensors(given)}
+    by_place = parts(function(*[values.pop(key) for key in placed], **values))
+    assert all(map(same, spelled, wanted)) and all(map(same, by_place, wanted))
+
+
+@pytest.mark.parametrize("name", [name for name in OURS if "dim" in inspect.signature(OURS[name]).parameters])
+def test_a_dim_is_any_integer_and_counts_from_the_end(name: str) -> None:
+    function, given = call_of(name)
+    rank = (given["tensors"][0] if "tensors" in given else given["input"]).ndim
+    rank += name == "stack"
+    for dim in range(rank):
+        if name in ("index_add", "index_copy", "index_select", "slice_scatter") and dim:
+            continue
+        wanted = parts(function(**tensors({**given, "dim": dim})))
+        for other in (np.int64(dim), dim - rank, np.int32(dim - rank)):
+            assert all(map(same, parts(function(**tensors({**given, "dim": other}))), wanted))
