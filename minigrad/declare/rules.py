@@ -106,8 +106,10 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
     return specs[0].dtype.compute, bool_
 
 
-def reduced_shape(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity."""
+def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity, or if operands
+    differ in shape."""
+    same_shape(op, a, *others)
     if op.fold.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
         raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
     if keepdim:

@@ -73,6 +73,20 @@ def parse(function: Callable[..., Any], defaults: bool = False) -> ScalarFn:
     return scalar
 
 
+def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
+    """One step (acc, x, ...) of a fold of values that `function` makes of the elements: body(acc, function(x, ...))."""
+    acc = body.args[0]
+    while acc in function.args:
+        acc += "_"
+    args = (acc, *function.args)
+    text = f"def {body.name}({', '.join(args)}):\n    return step({acc}, value({', '.join(function.args)}))"
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    scalar = ScalarFn(body.name, args, node, {"step": body, "value": function}, body.where)
+    scalar.cost = body.cost + function.cost
+    return scalar
+
+
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 
