@@ -87,6 +87,19 @@ def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
     return scalar
 
 
+def bound(function: ScalarFn, *constants: float) -> ScalarFn:
+    """A scalar function whose last arguments are numbers."""
+    args = function.args[: -len(constants)]
+    values = [*map(ast.Name, args), *[ast.Constant(constant) for constant in constants]]
+    text = f"def {function.name}({', '.join(args)}):\n    return value()"
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.FunctionDef) and isinstance(node.body[0], ast.Return)
+    node.body[0].value = ast.Call(ast.Name("value"), values, [])
+    scalar = ScalarFn(function.name, args, ast.fix_missing_locations(node), {"value": function}, function.where)
+    scalar.cost = function.cost
+    return scalar
+
+
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 

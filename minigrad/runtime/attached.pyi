@@ -460,6 +460,9 @@ class Attached:
     def cosh_(self) -> Tensor:
         """`cosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
+        """How many elements over `dim` are not zero, in int64; nan is not zero."""
+
     def cpu(self) -> Tensor:
         """x on the CPU; x itself where it is there."""
 
@@ -781,7 +784,7 @@ class Attached:
         """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+        """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def logaddexp(self, other: Any, *, out: Any = ...) -> Tensor:
         """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
@@ -817,7 +820,7 @@ class Attached:
         """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+        """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def long(self) -> Tensor:
         """x as int64."""
