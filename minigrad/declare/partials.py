@@ -83,7 +83,8 @@ def declared(
 
 
 def read(function: Callable[..., Any] | ScalarFn) -> ScalarFn:
-    """A scalar function, parsed."""
+    """A scalar function, parsed; that of an elementwise op is its body."""
+    function = getattr(getattr(function, "op", None), "scalar", None) or function
     return function if isinstance(function, ScalarFn) else parse(function)
 
 

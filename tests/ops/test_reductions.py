@@ -25,6 +25,7 @@ def reference(values, **how):
         ("norm-0", lambda x: mg.norm(x, 0), 1),
         ("logsumexp", lambda x: mg.logsumexp(x, 1), 1),
         ("count_nonzero", mg.count_nonzero, 1),
+        ("mse_loss", lambda x: mg.nn.functional.mse_loss(x, x), 1),
         ("var", mg.var, 2),
         ("std", mg.std, 2),
     ],
@@ -63,6 +64,23 @@ def test_a_log_of_a_sum_passes_infinities_and_nan_and_overflows_nowhere():
     np.testing.assert_allclose(mg.logsumexp(reference(rows, dtype="float64"), 1).numpy(), wanted, rtol=1e-15)
     with pytest.raises(mg.ShapeError, match="has no element along dims"):
         mg.logsumexp(reference(np.zeros((2, 0))), 1)
+
+
+def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():
+    loss, x, t = mg.nn.functional.mse_loss, reference([1.0, 2.0, 4.0]), reference([1.0, 0.0, 1.0])
+    assert loss(x, t).item() == pytest.approx(13 / 3) and loss(x, t, reduction="sum").item() == 13.0
+    assert loss(x, t, reduction="none").tolist() == [0.0, 4.0, 9.0]
+    assert loss(x, t, weight=reference([1.0, 2.0, 1.0])).item() == 17 / 4
+    with pytest.warns(UserWarning, match="out of use; write reduction='sum'"):
+        assert loss(x, t, size_average=False).item() == 13.0
+    with pytest.warns(UserWarning, match="differ in shape and are stretched to"):
+        assert loss(reference([[1.0], [2.0]]), reference([1.0, 2.0])).item() == 0.5
+    with pytest.raises(mg.ArgumentError, match="reduction must be one of none, mean, sum, got 'max'"):
+        loss(x, t, reduction="max")
+    with pytest.raises(mg.ShapeError, match="must have the shape of"):
+        loss(x, t, weight=reference([1.0]))
+    with pytest.raises(mg.DTypeError, match="must have a floating dtype"):
+        loss(reference([1]), reference([2]))
 
 
 def test_nan_and_small_fractions_are_counted_as_not_zero():
