@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any
@@ -50,7 +50,6 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.lanes import NOTHING
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
@@ -71,7 +70,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
                 otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
-    """Declare an elementwise op over one to three operands; the body is its scalar function.
+    """Declare an elementwise op over any number of operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
     where the result carries no gradient.
@@ -87,29 +86,16 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
         body = parse(function, defaults=True)
-        if not 1 <= len(body.args) <= 3:
-            raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
+        if not body.args:
+            raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
         op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
         op.scalar, op.dtype_rule = body, dtype
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in given if p.default is not p.empty}
-        public = public_function(op, defaults, front, otherwise)
-        return publish(op, function, public, namespace, method, method)
+        return publish(op, function, lane(op, defaults, front, otherwise), namespace, method, method)
 
     return declare
-
-
-def public_function(op: Op, defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None) -> Function:
-    """The function that calls an elementwise op."""
-    if len(op.operands) <= 3:
-        return lane(op, defaults, front, otherwise)
-
-    def public(*operands: Any) -> Tensor:
-        result: Tensor = apply(op, operands)
-        return result
-
-    return public
 
 
 def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = None,

@@ -226,6 +226,18 @@ class Attached:
     def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+        """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
+        """`addcdiv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+        """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
+        """`addcmul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
 
@@ -738,10 +750,10 @@ class Attached:
     def leaky_relu_(self, negative_slope: Any = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def lerp(self, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input + weight * (end - input)."""
+    def lerp(self, end: Any, weight: Any, *, out: Any = ...) -> Tensor:
+        """input + weight * (end - input), exactly `end` for the weight 1."""
 
-    def lerp_(self, end: Tensor, weight: Tensor | builtins.float) -> Tensor:
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
         """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def less(self, other: Any, *, out: Any = ...) -> Tensor:
