@@ -98,21 +98,21 @@ class Toy(Backend):
         return launch
 
     @serves(requests.Reduce)
-    def reduce(self, out, a, *, fold, compute, dims):
-        step, join = (f and on_arrays(f, compute) for f in (fold.scalar, fold.combine))
-        kept = [d for d in range(len(a.shape)) if d not in dims]
-        n, shape = int(np.prod([a.shape[d] for d in dims])), [a.shape[d] for d in kept]
+    def reduce(self, out, *operands, fold, compute, dims):
+        step, join, finish = (f and on_arrays(f, compute) for f in (fold.scalar, fold.combine, fold.finish))
+        whole, order = operands[0].shape, sorted(range(len(operands[0].shape)), key=lambda d: d not in dims)
+        n, shape = int(np.prod([whole[d] for d in dims])), [whole[d] for d in order[len(dims) :]]
         start = np.full(shape, first_accumulator(fold, compute), compute)
 
         @quiet
-        def launch(x, z):
-            rows = read(x, a, compute).transpose(*dims, *kept).reshape(n, *shape)
-            rows = step(start, rows) if join else rows
-            while join and len(rows) > 1:  # partial results are joined two by two
-                half = len(rows) // 2
-                rows = np.concatenate([join(rows[:half], rows[half : 2 * half]), rows[2 * half :]])
-            acc = rows[0] if join and n else functools.reduce(step, rows, start)
-            view(z, out)[...] = cast_array(acc / compute.type(n) if fold.mean else acc, out.dtype).reshape(out.shape)
+        def launch(*buffers):
+            columns = [read(x, a, compute).transpose(order).reshape(n, *shape) for x, a in zip(buffers, operands)]
+            rows = step(start, *columns) if join else ()
+            while len(rows) > 1:  # partial results are joined two by two
+                rows = np.concatenate([join(rows[:-1:2], rows[1::2]), rows[len(rows) // 2 * 2 :]])
+            acc = rows[0] if len(rows) else functools.reduce(lambda acc, xs: step(acc, *xs), zip(*columns), start)
+            acc = finish(*(acc, compute.type(n))[: len(fold.finish.args)]) if finish else acc
+            view(buffers[-1], out)[...] = cast_array(np.asarray(acc), out.dtype).reshape(out.shape)
 
         return launch
 

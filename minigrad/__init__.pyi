@@ -56,6 +56,12 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+    """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
 
@@ -186,6 +192,9 @@ def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Hyperbolic cosine.  Gradient: g*sinh(x)."""
 
+def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
+    """How many elements over `dim` are not zero, in int64; nan is not zero."""
+
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
     """The largest of all elements up to each along `dim`, and where it is: (values, indices)."""
 
@@ -223,7 +232,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors of one length."""
 
 def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ...) -> Any:
-    """Declare an elementwise op over one to three operands; the body is its scalar function."""
+    """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned."""
@@ -371,8 +380,8 @@ def le(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
-def lerp(input: Tensor, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """input + weight * (end - input)."""
+def lerp(input: Any, end: Any, weight: Any, *, out: Tensor | None = ...) -> Tensor:
+    """input + weight * (end - input), exactly `end` for the weight 1."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """`steps` values from start to end, both included."""
@@ -417,7 +426,7 @@ def logical_xor(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """Whether exactly one is not zero."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+    """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
 def lt(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
     """input < other."""
@@ -557,8 +566,8 @@ def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device:
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/x.  Gradient: -g/x**2."""
 
-def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ...) -> Any:
-    """Declare a fold over any set of dims; the body is its scalar function (acc, x)."""
+def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ...) -> Any:
+    """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
 
 def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:
     """Say who runs the loops of `kind`; replaces an earlier registration."""

@@ -287,7 +287,7 @@ def model(w, x):
 
 
 # %% [markdown]
-# **Step two: the loop.** `mse_loss` is not there, but it is a square. `zero_grad` is `v.grad = None`, and the step of
+# **Step two: the loop.** `mse_loss` is there; here it is written out. `zero_grad` is `v.grad = None`, and the step of
 # plain SGD is a line:
 
 
@@ -373,7 +373,7 @@ except mg.ArgumentError as error:
 # try, it goes on with what to write:
 
 # %%
-for module, name in ((mg.nn.functional, "mse_loss"), (mg.nn, "Linear"), (mg, "compile"), (mg, "triu"), (mg, "save")):
+for module, name in ((mg.nn.functional, "l1_loss"), (mg.nn, "Linear"), (mg, "compile"), (mg, "triu"), (mg, "save")):
     try:
         getattr(module, name)
     except AttributeError as error:

@@ -42,7 +42,7 @@ class Asking:
         return self.prepare(ask.Join(dim), out, *parts)
 
     def reduce(self, fold, compute, out, a, dims):
-        return self.prepare(ask.Reduce(fold, compute, dims), out, a)
+        return self.prepare(ask.Reduce(fold, compute, dims), out, *(a if isinstance(a, tuple) else (a,)))
 
     def argreduce(self, better, out, a, dim):
         return self.prepare(ask.ArgReduce(better, dim), out, a)

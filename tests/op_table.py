@@ -21,6 +21,7 @@ from minigrad.ops import casting
 from minigrad.ops.nn import activation
 from minigrad.ops.nn.embedding import scaled_embedding
 from minigrad.ops.pointwise import clamping
+from minigrad.ops.reduction.spread import centered
 from minigrad.ops.shape import put, views
 
 
@@ -133,7 +134,11 @@ ELEMENTWISE = [
     _row("gelu", lambda x: 0.5 * x * _erfc(-x / math.sqrt(2)), ops=("gelu",), **FLOAT_RESULT),
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
     Row("affine", lambda x: mg.affine(x, 2.0, 0.5), lambda x: x * 2 + 0.5, ("real",), (), dtypes=FLOATS, refuses=False),
-    _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", ops=(), dtypes=FLOATS, refuses=False),
+    _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", **FLOAT_RESULT, tolerance=2),
+    _row("addcmul", lambda a, b, c: a + b * c, "real", "real", "real", ops=("add_product",), tolerance=2,
+         refuses=False),
+    _row("addcdiv", lambda a, b, c: a + 0.5 * b / c, "real", "real", "above1", ops=("add_quotient",), tolerance=2,
+         fn=lambda a, b, c: mg.addcdiv(a, b, c, value=0.5), dtypes=FLOATS, refuses=False),
 ]  # fmt: skip
 
 
@@ -166,24 +171,28 @@ FOLDS = [
         dtypes=FLOATS, refuses=False, tolerance=2),
     Row("sum_to", lambda x: x.sum_to((3, 1)), lambda x: x.sum((0, 2))[:, None], ("real",), (), ((2, 3, 4),),
         dtypes=FLOATS, refuses=False),
-    Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), (), ((2, 3, 4),),
+    Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), ("spread",), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4),
-    Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), (), ((2, 3, 4),),
+    Row("centered", lambda x: centered(x, dims=(0, 2)), lambda x: x - x.mean((0, 2), keepdims=True), ("real",),
+        ("centered",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
+    Row("count_nonzero", lambda x: mg.count_nonzero(x, (0, 2)), lambda x: np.count_nonzero(x, (0, 2)), ("bool",),
+        ("count",), ((2, 3, 4),), dtypes=ALL, result="int64", smooth=False),
+    Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), ("spread",), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4, constant=False),
-    Row("logsumexp", lambda x: mg.logsumexp(x, (0, 1)), lambda x: np.log(np.exp(x).sum((0, 1))), ("real",), (),
-        ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),
-    Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), ("sum_of_squares",), ((2, 3, 4),), dtypes=ALL,
+    Row("logsumexp", lambda x: mg.logsumexp(x, (0, 1)), lambda x: np.log(np.exp(x).sum((0, 1))), ("real",),
+        ("log_of_sum",), ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),
+    Row("norm", mg.norm, lambda x: np.sqrt((x * x).sum()), ("real",), ("length",), ((2, 3, 4),), dtypes=ALL,
         result="float", tolerance=4),
-    Row("norm-1", lambda x: mg.norm(x, 1, (0, 2)), lambda x: np.abs(x).sum((0, 2)), ("real",), (), ((2, 3, 4),),
-        dtypes=ALL, result="float", order2=False),
+    Row("norm-1", lambda x: mg.norm(x, 1, (0, 2)), lambda x: np.abs(x).sum((0, 2)), ("real",), ("sum_of_magnitudes",),
+        ((2, 3, 4),), dtypes=ALL, result="float", order2=False),
     Row("norm-3", lambda x: mg.norm(x, 3, -1, True), lambda x: (np.abs(x) ** 3).sum(-1, keepdims=True) ** (1 / 3),
         ("real",), (), ((2, 3, 4),), dtypes=ALL, result="float", tolerance=4),
     Row("norm-half", lambda x: x.norm(0.5, dim=1), lambda x: np.sqrt(np.abs(x)).sum(1) ** 2, ("real",), (),
         ((2, 3, 4),), dtypes=ALL, result="float", tolerance=8),
     Row("norm-inf", lambda x: x.norm(float("inf"), 2), lambda x: np.abs(x).max(2), ("distinct",), (), ((2, 3, 4),),
         dtypes=ALL, result="float", order2=False),
-    Row("norm-count", lambda x: x.norm(0, 2), lambda x: (x != 0).sum(2).astype(float), ("real",), (), ((2, 3, 4),),
-        dtypes=ALL, result="float", order2=False),
+    Row("norm-count", lambda x: x.norm(0, 2), lambda x: (x != 0).sum(2).astype(float), ("real",), ("number_present",),
+        ((2, 3, 4),), dtypes=ALL, result="float", order2=False),
 ]  # fmt: skip
 
 

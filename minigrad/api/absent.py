@@ -52,7 +52,7 @@ INSTEAD: Final = {
     "lax": "write loops and branches in Python; mg.where chooses by element",
     "load": "write numpy.load and x.set",
     "long": "write mg.int64",
-    "mse_loss": "write ((x - target) ** 2).mean()",
+    "mse_loss": "write mg.nn.functional.mse_loss(x, target)",
     "multinomial": "write mg.cumsum of the probabilities and compare it with mg.rand",
     "nan": "write math.nan",
     "numpy": "the names of jax.numpy that there are stand in mg itself",

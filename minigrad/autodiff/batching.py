@@ -95,8 +95,8 @@ def by_broadcasting(call: Batch) -> Any:
 
 
 def by_roles(call: Batch) -> Any:
-    """A reduction or a view, of one operand."""
-    return apply(call.op, call.operands, call.shifted())
+    """A reduction or a view."""
+    return apply(call.op, tuple(call.stretched()), call.shifted())
 
 
 def by_product(call: Batch) -> Any:

@@ -17,8 +17,8 @@ from minigrad.autodiff.sealed import Outside, Unfusable, seal
 from minigrad.core.dtype import DType, bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
-from minigrad.declare.decorators import public_function
 from minigrad.declare.record import schema
+from minigrad.runtime.dispatch import lane
 from minigrad.runtime.tensor import Tensor
 
 OPERATORS = {
@@ -183,7 +183,7 @@ def kernel_of(op: Op, scalar: ScalarFn) -> Callable[..., Any]:
     hidden = Op(scalar.name, "elementwise", scalar.args, {}, op.where)
     hidden.doc, hidden.scalar, hidden.dtype_rule = f"The derivative of {op.name}, as one loop.", scalar, one_dtype
     hidden.saves = ((),) * (1 << len(scalar.args))
-    hidden.public = public_function(hidden)
+    hidden.public = lane(hidden)
     return hidden.public
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Constant, Executable, Flag, Launch, Part, Scratch, Step, as_launch
 from minigrad.core.device import CPU
-from minigrad.core.dtype import DType, cast_array, float64, int64
+from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.requests import Copy, Elementwise, Reduce, Request
@@ -182,6 +182,16 @@ def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec
     dense = steps.work(out.shape, out.dtype)
     steps.ask(request, dense, *steps.operands)
     steps.copy(steps.outs[0], dense)
+    return steps.launch
+
+
+def through_terms(backend: Backend, request: Reduce, out: Spec, *operands: Spec) -> Launch:
+    """The launch of a fold of several operands by loops over one: what they are mapped to is written down first."""
+    steps, fold = Steps(backend, (out,), operands), request.fold
+    assert fold.map is not None
+    terms = steps.work(operands[0].shape, as_dtype(request.compute))
+    steps.each(fold.map, terms, *steps.operands, compute=request.compute)
+    steps.ask(Reduce(fold.unmapped(), request.compute, request.dims), steps.outs[0], terms)
     return steps.launch
 
 

@@ -6,7 +6,7 @@ A plan is a pure function of layouts.  Which loop a processor walks them in, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from minigrad.core.layout import Layout
@@ -22,13 +22,14 @@ Ints = tuple[int, ...]
 class Fold:
     """What a fold computes and what a loop may assume of it; declarations make it with `declare.partials.declared`.
 
-    scalar: the accumulator after one more element, from (acc, x).
+    scalar: the accumulator after one more element, from (acc, x); x is an element of each operand.
     identity: the first accumulator, "zero", "one", "lowest" or "highest".
     order: "sum": the elements may come in any order, and floats be re-associated; "extreme": the largest or smallest,
         and nan where there is one; "any": the elements may come in any order; "sequential": one after the other,
         row-major.
     combine: joins two partial results, each of which began at the identity; None where there may be one only.
-    mean: the result is divided by the number of elements before it is stored.
+    map: of what is declared so, the scalar function of the elements whose value is combined; it is part of `scalar`.
+    finish: the scalar function of the last accumulator, or of (acc, n) with the number of elements, that is stored.
     linear: it is linear in its elements; with the order "sum" it is their sum and nothing else.
     """
 
@@ -36,8 +37,27 @@ class Fold:
     identity: str
     order: str
     combine: ScalarFn | None
-    mean: bool = False
+    map: ScalarFn | None = None
+    finish: ScalarFn | None = None
     linear: bool = False
+
+    @property
+    def adds(self) -> bool:
+        """Whether it is the sum of its elements as they are, so that a loop may add some of them by itself."""
+        return self.order == "sum" and self.linear and self.map is None
+
+    def unmapped(self) -> Fold:
+        """The fold of values that `map` has made."""
+        return self if self.map is None else replace(self, scalar=self.scalar.helpers["step"], map=None)
+
+    def unfinished(self) -> Fold:
+        """The fold of a part, whose result is an accumulator."""
+        return replace(self, finish=None)
+
+    def joining(self) -> Fold:
+        """The fold of partial results."""
+        assert self.combine is not None
+        return replace(self, scalar=self.combine, map=None)
 
 
 @dataclass(slots=True)

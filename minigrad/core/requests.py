@@ -69,7 +69,7 @@ class Join(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Request):
-    """Fold a over dims in `compute`; `out` has the shape of a with length 1 at each of them."""
+    """Fold operands of one shape over dims in `compute`; `out` has that shape with length 1 at each of them."""
 
     fold: Fold
     compute: np.dtype[Any]

@@ -33,7 +33,7 @@ from minigrad.declare.forms import (
     whole,
 )
 from minigrad.declare.names import enter
-from minigrad.declare.partials import declared
+from minigrad.declare.partials import average, declared
 from minigrad.declare.record import Function, Vjp, check_rule, new_op, publish, read_joint
 from minigrad.declare.signature import (
     EMPTY,
@@ -51,7 +51,7 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.lanes import NOTHING, parameter_names
+from minigrad.runtime.lanes import parameter_names
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
@@ -73,7 +73,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
                 otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
-    """Declare an elementwise op over one to three operands; the body is its scalar function.
+    """Declare an elementwise op over any number of operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
     where the result carries no gradient.
@@ -89,72 +89,65 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
         body = parse(function, defaults=True)
-        if not 1 <= len(body.args) <= 3:
-            raise DeclarationError(f"{body.where}: {body.name} has {len(body.args)} operands; 1 to 3 are possible")
+        if not body.args:
+            raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
         op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
         op.scalar, op.dtype_rule = body, dtype
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in given if p.default is not p.empty}
-        public = public_function(op, defaults, front, otherwise)
-        return publish(op, function, public, namespace, method, method)
+        return publish(op, function, fast_function(op, defaults, front, otherwise), namespace, method, method)
 
     return declare
 
 
-def public_function(op: Op, defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None) -> Function:
-    """The function that calls an elementwise op."""
-    if len(op.operands) <= 3:
-        function = lane(op, defaults, front, otherwise)
-        operands = parameter_names(op)
-        function.__signature__ = lane_signature(inspect.signature(function), defaults, operands)  # type: ignore[attr-defined]
-        return function
-
-    def public(*operands: Any) -> Tensor:
-        result: Tensor = apply(op, operands)
-        return result
-
-    return public
+def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: Any) -> Function:
+    """The function that calls an elementwise op, with the types of its parameters."""
+    function = lane(op, defaults, front, otherwise)
+    shown = lane_signature(inspect.signature(function), defaults, parameter_names(op))
+    function.__signature__ = shown  # type: ignore[attr-defined]
+    return function
 
 
 def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = None,
-              combine: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
+              combine: Callable[..., Any] | None = None, map: Callable[..., Any] | None = None,
+              finish: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
               linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
               namespace: Namespace = None, method: bool = True) -> Callable[..., Function]:  # fmt: skip
-    """Declare a fold over any set of dims; the body is its scalar function (acc, x).
+    """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x).
 
     identity: the first accumulator, "zero", "one", "lowest" or "highest".  How partial results become one is said once:
     order="sum": the body joins them as it joins an element, in any order, and floats may be re-associated;
     combine=f: the scalar function f of two partial results joins them, in any order;
     order="extreme": the body keeps the larger (from "lowest") or the smaller, and nan where there is one;
     order="sequential": there are none, one element comes after the other, row-major.
-    mean: divide the fold by the number of elements.  Rules may ask for `dims` (sorted tuple) and `keepdim`.  The public
-    function is f(input, dim=None, keepdim=False, *, dtype=None, out=None); `dtype` is there where the accumulator is
-    wider than the operand.
+    map: the scalar function that makes x of an element, or of one of each operand; the operands have its names then.
+    finish: the scalar function of the last accumulator, or of (acc, n) with the number of elements; mean=True divides.
+    Rules may ask for `dims` (sorted tuple) and `keepdim`.  The public function is
+    f(input, dim=None, keepdim=False, *, dtype=None, out=None); `dtype` is there where the accumulator is wider than the
+    operand.
     """
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
         body = parse(function)
-        fold = declared(body, identity, order=order, combine=combine, mean=mean, linear=linear is not False)
-        op = new_op(function, "reduction", ("x",), {"dims": None, "keepdim": False}, vjp)
+        last = average if mean else finish
+        fold = declared(body, identity, order=order, combine=combine, map=map, finish=last, linear=linear is not False)
+        operands = ("x",) if fold.map is None else fold.map.args
+        op = new_op(function, "reduction", operands, {"dims": None, "keepdim": False}, vjp)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
         op.scalar, op.fold = body, fold
         claim(op, linear, jvp, batch)
         op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
         op.shape_rule = rules.reduced_shape
 
-        def prepare(backend: Any, out: Any, a: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
-            kept = rules.with_kept_dims(out, a.shape, dims)
-            return backend.prepare(Reduce(fold, dtype(op, (a,))[0], dims), kept, a)
+        def prepare(backend: Any, out: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+            kept = rules.with_kept_dims(out, specs[0].shape, dims)
+            return backend.prepare(Reduce(fold, dtype(op, specs)[0], dims), kept, *specs)
 
         op.prepare = prepare
 
-        wide = dtype in (rules.widen, rules.mean_dtype)
-        op.signature = REDUCING if wide else replace(REDUCING, parameters=REDUCING.parameters[:-1])
-        names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
-                 "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype}  # fmt: skip
-        public = write_function(function.__name__, op.signature, reduction_body(wide), names, out=True)
+        public = reduction_function(op, function.__name__, dtype in (rules.widen, rules.mean_dtype))
         return publish(op, function, public, namespace, method)
 
     return declare
@@ -165,6 +158,32 @@ def reducing(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: C
 
 
 REDUCING = read_signature(reducing)  # type: ignore[arg-type]
+
+
+def reduction_function(op: Op, name: str, wide: bool) -> Function:
+    """The function that calls a reduction; wide: its accumulator is wider than the operand, so it takes `dtype`."""
+    operand, *parameters, _ = REDUCING.parameters
+    if len(op.operands) > 1:
+        given = [operand.replace(name=each) for each in op.operands]
+        op.signature = Signature((*given, *parameters), op.operands)
+        body = several_body(op)
+    else:
+        op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
+        body = reduction_body(wide)
+    names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
+             "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype}  # fmt: skip
+    found: Function = write_function(name, op.signature, body, names, out=True)
+    return found
+
+
+def several_body(op: Op) -> list[str]:
+    """The lines of the function of a reduction of several operands."""
+    operands = f"({', '.join(op.operands)})"
+    return [
+        f"if not ({plain_test(op.signature)}):",
+        f"    {HIDDEN}check({HIDDEN}op, {operands})",
+        f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
+    ]
 
 
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from pathlib import Path
@@ -22,7 +23,7 @@ from minigrad.backends.reference.scalars import first_accumulator, python_functi
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
 from minigrad.errors import DeclarationError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import mapped, parse
 
 IDENTITIES = ("zero", "one", "lowest", "highest")
 ORDERS = ("sum", "extreme", "sequential")
@@ -44,28 +45,32 @@ def declared(
     *,
     order: str | None = None,
     combine: Callable[..., Any] | ScalarFn | None = None,
-    mean: bool = False,
+    map: Callable[..., Any] | ScalarFn | None = None,
+    finish: Callable[..., Any] | ScalarFn | None = None,
     linear: bool = False,
 ) -> Fold:
-    """The fold of a declaration.  Raises DeclarationError if it does not say how partial results become one, or if what
-    it says is not so for some numbers."""
-    scalar = body if isinstance(body, ScalarFn) else parse(body)
+    """The fold of a declaration: of elements, or of what `map` makes of those of its operands.
+
+    Raises DeclarationError if it does not say how partial results become one, or if what it says is not so for some
+    numbers.
+    """
+    scalar, values, last = read(body), None if map is None else read(map), None if finish is None else read(finish)
 
     def refuse(reason: str) -> DeclarationError:
         return DeclarationError(f"{scalar.where}: the fold {scalar.name} {reason}", op=scalar.name)
 
     if identity not in IDENTITIES:
-        raise refuse(f"begins at identity={identity!r}; there are {', '.join(map(repr, IDENTITIES))}")
+        raise refuse(f"begins at identity={identity!r}; there are {', '.join(repr(one) for one in IDENTITIES)}")
     if order is None and combine is None:
         raise refuse(f"does not say how partial results become one; write {CHOICES}")
     if order is not None and (combine is not None or order not in ORDERS):
         raise refuse(f"says order={order!r}{' and combine=' if combine is not None else ''}; write one of {CHOICES}")
-    if combine is not None:
-        join = combine if isinstance(combine, ScalarFn) else parse(combine)
-        fold = Fold(scalar, identity, "any", join, mean, linear)
-    else:
-        assert order is not None
-        fold = Fold(scalar, identity, order, None if order == "sequential" else scalar, mean, linear)
+    if last is not None and len(last.args) not in (1, 2):
+        raise refuse(f"finishes by {last.name}, which must take (acc) or (acc, n), not ({', '.join(last.args)})")
+    if values is not None and (not values.args or len(scalar.args) != 2):
+        raise refuse(f"maps elements by {values.name}, which must take one, and takes their values as (acc, x)")
+    join = read(combine) if combine is not None else None if order == "sequential" else scalar
+    fold = Fold(scalar, identity, order or "any", join, None, last, linear)
     if fold.combine is not None:
         for function in (scalar, fold.combine):
             if len(function.args) != 2:
@@ -74,7 +79,18 @@ def declared(
         wrong = "" if scalar.where.startswith(OURS) else untrue(fold)
         if wrong:
             raise refuse(wrong)
-    return fold
+    return fold if values is None else replace(fold, scalar=mapped(scalar, values), map=values)
+
+
+def read(function: Callable[..., Any] | ScalarFn) -> ScalarFn:
+    """A scalar function, parsed; that of an elementwise op is its body."""
+    function = getattr(getattr(function, "op", None), "scalar", None) or function
+    return function if isinstance(function, ScalarFn) else parse(function)
+
+
+def average(acc: Any, n: Any) -> Any:
+    """The last step of a mean."""
+    return acc / n
 
 
 def untrue(fold: Fold) -> str:
@@ -144,9 +160,10 @@ def no_extreme(fold: Fold) -> str:
 
 
 def both(fold: Fold, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The body and the joining function of a fold as Python functions."""
+    """The body and the joining function of a fold as Python functions; all operands have the same element."""
     assert fold.combine is not None
-    return python_function(fold.scalar, compute), python_function(fold.combine, compute)
+    step, operands = python_function(fold.scalar, compute), len(fold.scalar.args) - 1
+    return lambda acc, x: step(acc, *[x] * operands), python_function(fold.combine, compute)
 
 
 def close(a: Any, b: Any) -> bool:

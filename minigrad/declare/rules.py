@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, bool_, default_float, float32, float64, int64, promote_all
+from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
@@ -86,11 +86,16 @@ def widen(op: Op, specs: Sequence[Spec]) -> Pair:
     return np.dtype(dtype.accumulator), dtype.sum_dtype
 
 
-def squares(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Store in the dtype of the sum, in which squares neither overflow nor vanish: float32 for float16 and bfloat16,
-    float64 for the others."""
-    dtype = float32 if specs[0].dtype.is_float and specs[0].dtype.itemsize == 2 else float64
-    return dtype.compute, dtype
+def accumulate(op: Op, specs: Sequence[Spec]) -> Pair:
+    """The promoted dtype, floats only, with an accumulator in which squares neither overflow nor vanish: float32 for
+    float16 and bfloat16, float64 for the others."""
+    dtype = floating(op, specs)
+    return np.dtype(dtype.accumulator), dtype
+
+
+def counted(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Give int64; floats are counted in float64, since an integer would lose what they are below 1."""
+    return (float64 if specs[0].dtype.is_float else int64).compute, int64
 
 
 def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
@@ -106,10 +111,17 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
     return specs[0].dtype.compute, bool_
 
 
-def reduced_shape(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity."""
+def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
+    """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity, or if operands
+    differ in shape."""
+    same_shape(op, a, *others)
     if op.fold.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
         raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
+    return folded_shape(op, a, dims=dims, keepdim=keepdim)
+
+
+def folded_shape(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
+    """The shape after folding `dims` with something to give for no element."""
     if keepdim:
         return tuple(1 if d in dims else n for d, n in enumerate(a.shape))
     return tuple(n for d, n in enumerate(a.shape) if d not in dims)

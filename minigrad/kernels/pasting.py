@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import vecmath
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.rendering import fresh, render, settle
+from minigrad.kernels.rendering import call, fresh, render, settle
 from minigrad.kernels.target import Target, Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
@@ -154,10 +155,10 @@ def is_number(node: ast.expr) -> bool:
 def walk_lines(code: str, words: Words, used: set[str], walk: Walk) -> list[str]:
     """What `walk(place, N.sizes, at=N.steps, to=N.others)` stands for: a place in row-major order is taken apart, the
     last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
-    call = ast.parse(code, mode="eval").body
-    assert isinstance(call, ast.Call) and words.fields is not None
-    place, sizes = (words.constants.get(text, text) for text in map(ast.unparse, call.args))
-    moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in call.keywords]
+    found = ast.parse(code, mode="eval").body
+    assert isinstance(found, ast.Call) and words.fields is not None
+    place, sizes = (words.constants.get(text, text) for text in map(ast.unparse, found.args))
+    moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in found.keywords]
     spread: list[tuple[str, str]] = []
     for name, steps in moved:
         every = range(words.operands) if name.endswith("_K") else [0]
@@ -254,6 +255,19 @@ def expression_macro(text: str) -> Expand:
         if text in ("{}", "{0}"):
             return [], args[0]
         return [], parsed(text.format(*(ast.unparse(a) for a in args)))
+
+    return expand
+
+
+def finish_macro(fold: Fold, compute: np.dtype[Any], target: Target = CPU) -> Expand:
+    """The macro `FINISH`: the result of a fold, from an accumulator and the number of elements."""
+    if fold.finish is None:
+        return expression_macro("{0}")
+    last, operands = scalar_macro(fold.finish, compute, target), len(fold.finish.args)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        acc, count = args
+        return last([acc, call("T", count)][:operands], used)
 
     return expand
 

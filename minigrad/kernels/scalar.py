@@ -73,6 +73,33 @@ def parse(function: Callable[..., Any], defaults: bool = False) -> ScalarFn:
     return scalar
 
 
+def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
+    """One step (acc, x, ...) of a fold of values that `function` makes of the elements: body(acc, function(x, ...))."""
+    acc = body.args[0]
+    while acc in function.args:
+        acc += "_"
+    args = (acc, *function.args)
+    text = f"def {body.name}({', '.join(args)}):\n    return step({acc}, value({', '.join(function.args)}))"
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    scalar = ScalarFn(body.name, args, node, {"step": body, "value": function}, body.where)
+    scalar.cost = body.cost + function.cost
+    return scalar
+
+
+def bound(function: ScalarFn, *constants: float) -> ScalarFn:
+    """A scalar function whose last arguments are numbers."""
+    args = function.args[: -len(constants)]
+    values = [*map(ast.Name, args), *[ast.Constant(constant) for constant in constants]]
+    text = f"def {function.name}({', '.join(args)}):\n    return value()"
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.FunctionDef) and isinstance(node.body[0], ast.Return)
+    node.body[0].value = ast.Call(ast.Name("value"), values, [])
+    scalar = ScalarFn(function.name, args, ast.fix_missing_locations(node), {"value": function}, function.where)
+    scalar.cost = function.cost
+    return scalar
+
+
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 

@@ -88,6 +88,9 @@ def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of each window of the last three dims: see `max_pool2d`."""
 
+def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
+    """(input - target)**2, its sum, or its mean over all elements; with `weight`, of input's shape, times that."""
+
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
 

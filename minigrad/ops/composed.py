@@ -41,12 +41,6 @@ def affine(input: Tensor, mul: Scalar, add: Scalar) -> Tensor:
     return input * mul + add
 
 
-@composed(in_place=True)
-def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
-    """input + weight * (end - input)."""
-    return input + (end - input) * weight
-
-
 @composed(out=False)
 def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
     """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other.

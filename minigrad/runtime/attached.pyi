@@ -226,6 +226,18 @@ class Attached:
     def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+        """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
+        """`addcdiv` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
+        """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
+        """`addcmul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts to the product.  beta 0: input is not read."""
 
@@ -459,6 +471,9 @@ class Attached:
 
     def cosh_(self) -> Tensor:
         """`cosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
+        """How many elements over `dim` are not zero, in int64; nan is not zero."""
 
     def cpu(self) -> Tensor:
         """x on the CPU; x itself where it is there."""
@@ -744,10 +759,10 @@ class Attached:
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def lerp(self, end: Tensor, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """input + weight * (end - input)."""
+    def lerp(self, end: Any, weight: Any, *, out: Tensor | None = ...) -> Tensor:
+        """input + weight * (end - input), exactly `end` for the weight 1."""
 
-    def lerp_(self, end: Tensor, weight: Tensor | builtins.float) -> Tensor:
+    def lerp_(self, end: Any, weight: Any) -> Tensor:
         """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def less(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
@@ -790,7 +805,7 @@ class Attached:
         """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+        """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def logaddexp(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
         """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
@@ -832,7 +847,7 @@ class Attached:
         """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
+        """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
     def long(self) -> Tensor:
         """x as int64."""

@@ -104,7 +104,6 @@ if {1}.__class__ not in PLAIN:
         if {0}.__class__ not in NUMBERS:
             return apply(op, ({0}, {1}), NO_PARAMS, out)
         {0} = weak_number(op, {0}, {1}.dtype, {1})"""
-NAMES = ("a", "b", "c")
 NOTHING: Mapping[str, Any] = {}
 HIDDEN = "_mg_"  # of names that hold defaults
 OUT = """\
@@ -210,14 +209,14 @@ def build(
 def lane(
     op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None
 ) -> Callable[..., Any]:
-    """The public function of an elementwise op over one to three operands; `names` are those of `dispatch.py`.
+    """The public function of an elementwise op; `names` are those of `dispatch.py`.
 
     defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
     """
     count = len(op.operands)
     if count not in _records:
-        _records[count] = build(RECORD, NAMES[:count], dict(names))
+        _records[count] = build(RECORD, tuple(f"x{k}" for k in range(count)), dict(names))
     names = {**names, "op": op, "plans": op.plans, "record": _records[count]}
     if not defaults and not front:
         return build(CALL, parameter_names(op), names, numbers=op.kind == "elementwise")

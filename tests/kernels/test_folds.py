@@ -50,8 +50,24 @@ def digits(acc, x):
     return acc * 3 + x
 
 
+def highest(acc, x):
+    return x if x > acc or x != x else acc
+
+
 def bits(acc, x):
     return acc | x
+
+
+def square(x):
+    return x * x
+
+
+def gap(x, t):
+    return abs(x - t)
+
+
+def and_count(acc, n):
+    return acc * 2 + n
 
 
 FOLDS = {
@@ -59,6 +75,9 @@ FOLDS = {
     "farthest": declared(farthest, "zero", order="sum"),
     "above": declared(above, "zero", combine=add),
     "digits": declared(digits, "one", order="sequential"),
+    "mapped": declared(add, "zero", order="sum", map=square, finish=and_count),
+    "mapped extreme": declared(highest, "lowest", order="extreme", map=square),
+    "mapped digits": declared(digits, "one", order="sequential", map=square),
 }
 
 
@@ -105,7 +124,7 @@ def test_stretches_of_every_length_around_a_cut(short, name, threshold):
 def test_every_layout_over_every_set_of_dims(short, name, compute):
     dtype = i32 if compute is np.int64 else f32
     for shape in [(3, 5, 7), (2, 11, 30), (30, 2, 11), (1, 25, 3)]:
-        small = numbers(shape) if name != "digits" or compute is np.int64 else numbers(shape) % 2
+        small = numbers(shape) if "digits" not in name or compute is np.int64 else numbers(shape) % 2
         for way, count in itertools.product(WAYS, range(4)):
             for dims in itertools.combinations(range(3), count):
                 if name == "digits" and compute is np.float64 and math.prod(shape[d] for d in dims) > 30:
@@ -199,6 +218,41 @@ def mean_of_two(acc, x):
 
 def upper(acc, x):
     return acc if acc > x else x
+
+
+def triple(acc, n, more):
+    return acc + n + more
+
+
+def test_a_map_and_a_finish_take_what_there_is():
+    wrong_fold(re.escape("finishes by triple, which must take (acc) or (acc, n)"), add, order="sum", finish=triple)
+    wrong_fold("maps elements by one_only, .* takes their values as", one_only, order="sum", map=one_only)
+    gaps = declared(add, "zero", order="sum", map=gap)
+    assert gaps.scalar.args == ("a", "x", "t") and gaps.unmapped().scalar.args == ("a", "b")
+
+
+def clash(a, b):
+    return a * b
+
+
+def test_an_accumulator_never_has_the_name_of_an_operand():
+    product = declared(add, "zero", order="sum", map=clash)
+    assert product.scalar.args == ("a_", "a", "b")
+    a, out = arrange(numbers((4, 3))), blank((4, 1), i64)
+    REFERENCE.reduce(product, np.dtype(np.int64), out[1], (a[1], a[1]), (1,))(a[0], a[0], out[0])
+    np.testing.assert_array_equal(contents(*out)[:, 0], (numbers((4, 3)) ** 2).sum(1))
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 2), (0, 1, 2)], ids=str)
+def test_a_fold_of_several_operands_reads_each_in_its_own_layout(short, dims):
+    gaps = declared(add, "zero", order="sum", map=gap, finish=and_count)
+    shape = (3, 12, 7)
+    x, t = arrange(numbers(shape)), arrange(numbers(shape)[::-1].copy(), way="stepped")
+    out = blank(tuple(1 if d in dims else n for d, n in enumerate(shape)), i64)
+    wanted = 2 * np.abs(numbers(shape) - numbers(shape)[::-1]).sum(dims, keepdims=True)
+    for device in (short, REFERENCE):
+        device.reduce(gaps, np.dtype(np.int64), out[1], (x[1], t[1]), dims)(x[0], t[0], out[0])
+        np.testing.assert_array_equal(contents(*out), wanted + np.prod([shape[d] for d in dims]))
 
 
 def test_a_fold_says_how_partial_results_become_one():

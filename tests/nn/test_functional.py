@@ -40,6 +40,7 @@ SIGNATURES = {
     "rms_norm": "input normalized_shape weight=None eps=None",
     "embedding": "input weight padding_idx=None max_norm=None norm_type=2.0 scale_grad_by_freq=False sparse=False",
     "nll_loss": "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean'",
+    "mse_loss": "input target size_average=None reduce=None reduction='mean' weight=None",
     "cross_entropy": "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean' "
     "label_smoothing=0.0",
 }

@@ -147,5 +147,5 @@ PRINTED = [
     "step   0: 0.4865884568     PyTorch's 0.4865884568\nstep   1: 2.159842707      PyTorch's 0.472600162\n",
     " ratio 32.0\n",
     "the same to nine digits\n",
-    "has no attribute 'mse_loss': write ((x - target) ** 2).mean()\n",
+    "has no attribute 'l1_loss': write (x - target).abs().mean()\n",
 ]

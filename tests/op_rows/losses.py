@@ -1,4 +1,4 @@
-"""Rows of cross_entropy and nll_loss: fused, weighted, smoothed, with an ignored class."""
+"""Rows of cross_entropy and nll_loss: fused, weighted, smoothed, with an ignored class; and of mse_loss."""
 
 from __future__ import annotations
 
@@ -62,6 +62,13 @@ ROWS = [
         log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),
     _row("nll_loss", lambda x, w: F.nll_loss(x, _target(x, CLASSES[0]), w), lambda x, w: -(
         x * np.eye(3)[CLASSES[0]] * w).sum() / w[CLASSES[0]].sum(), (3, 3), (3,), domains=("real", "positive")),
+    _row("mse_loss", F.mse_loss, lambda x, t: ((x - t) ** 2).mean(), R, R, ops=("mean_of_squared_differences",)),
+    _row("mse_loss-sum", lambda x, t: F.mse_loss(x, t, reduction="sum"), lambda x, t: ((x - t) ** 2).sum(), R, R,
+         ops=("sum_of_squared_differences",)),
+    _row("mse_loss-none", lambda x, t: F.mse_loss(x, t, reduction="none"), lambda x, t: (x - t) ** 2, R, R,
+         ops=("squared_difference",)),
+    _row("mse_loss-weights", lambda x, t, w: F.mse_loss(x, t, weight=w), lambda x, t, w: (
+        (x - t) ** 2 * w).sum() / w.sum(), R, R, R, domains=("real", "real", "positive")),
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
     _backward("sum", lambda g, x: g * _slopes(x), ()),
     _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),

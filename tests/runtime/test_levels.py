@@ -31,7 +31,7 @@ CALLS = {
     "a kernel": (lambda x: mg.softmax(x, -1), ["softmax"]),
     "a product": (lambda x: x @ mg.ones(3, 2, device="reference"), ["matmul"]),
     "two results": (lambda x: x.max(1).values, ["max"]),
-    "a composed function": (lambda x: mg.lerp(x, x, 0.5), ["sub", "mul", "add"]),
+    "a composed function": (lambda x: mg.affine(x, 2.0, 0.5), ["mul", "add"]),
 }
 
 

@@ -8,7 +8,6 @@ assumed of a fold is what it declares: nothing is read from its source.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,13 @@ from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_f
 from minigrad.backends.cpu.texts import keep_macro, short_header
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.searching import Searching
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Steps, Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import reduction, together
-from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
+from minigrad.kernels.pasting import Expand, expression_macro, finish_macro, scalar_macro
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
@@ -35,9 +34,12 @@ class Reduction(Family, Searching):
     """The preparers of folds and of positions of extremes."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
+    def reduce(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
+        if len(operands) > 1:
+            return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
+        (a,) = operands
         stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
         count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
         steps = Steps(self, (out,), (a,))
@@ -45,9 +47,9 @@ class Reduction(Family, Searching):
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
             goal = target if last else steps.work((plan.partial,), wide)
-            step = replace(fold, mean=fold.mean and last, scalar=fold.combine if k and fold.combine else fold.scalar)
-            self._fold(steps, plan, step, compute, source, goal, count)
+            self._fold(steps, plan, fold if last else fold.unfinished(), compute, source, goal, count)
             source = goal
+            fold = fold if last else fold.joining()
         return steps.launch
 
     def _fold(
@@ -103,13 +105,13 @@ def form_of(fold: Fold, compute: np.dtype[Any], plan: FoldPlan, a: DType) -> str
     if compute.kind != "f":
         return "" if rows else "integer"
     if fold.order == "sum":
-        seldom = fold.linear and a.name == "float32" and compute.itemsize == 8
+        seldom = fold.adds and a.name == "float32" and compute.itemsize == 8
         if rows:
             return "eights" if seldom else ""
         if seldom and length >= SHORT:
             return "short sum"
         return "wide sum" if a.compute != compute and fold.identity == "zero" else "sum"
-    if fold.order != "extreme" or a.compute != compute:
+    if fold.order != "extreme" or a.compute != compute or fold.map or fold.finish:
         return ""
     if rows and a.storage == compute:
         return "fours"
@@ -129,7 +131,7 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: 
     kind = label.rstrip("1")
     whole = form in WHOLE and kind != "across"
     template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
-    macros = {"F": scalar_macro(scalar, compute), "FINISH": expression_macro("{} / T({})" if fold.mean else "{}")}
+    macros = {"F": scalar_macro(scalar, compute), "FINISH": finish_macro(fold, compute)}
     macros["COMBINE"] = scalar_macro(fold.combine or scalar, compute)
     constants = {"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"}
     short, fours = form in ("short sum", "eights"), form == "fours"

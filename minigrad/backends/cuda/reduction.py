@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -24,14 +23,14 @@ from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.searching import Searching
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Steps, Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.fold import Fold, axes, kept_axes
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
+from minigrad.kernels.pasting import Expand, finish_macro, scalar_macro
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 
@@ -40,21 +39,24 @@ class Reduction(Family, Searching):
     """The preparers of folds and of positions of extremes."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
+    def reduce(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
         if out.layout.numel == 0:
             return NO_STEPS
+        if len(operands) > 1:
+            return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
+        (a,) = operands
         count = prod(a.shape[d] for d in dims)
         if fold.combine is None:
             return self.one_after_another(out, a, fold, compute, dims, count)
-        steps, step = Steps(self, (out,), (a,)), replace(fold, mean=False)
+        steps = Steps(self, (out,), (a,))
         (goal,), (source,) = steps.outs, steps.operands
         share = plan_spread(out.layout, a.layout, dims, a.dtype.itemsize)
         while share.pieces > 1:
             parts = steps.work((share.pieces, *out.shape), as_dtype(compute))
-            self.stage(steps, step, compute, source, parts, share, count)
-            step, source = replace(step, scalar=fold.combine), parts
+            self.stage(steps, fold.unfinished(), compute, source, parts, share, count)
+            fold, source = fold.joining(), parts
             share = plan_spread(out.layout.unsqueeze(0), parts.layout, [0], parts.dtype.itemsize)
-        self.stage(steps, replace(step, mean=fold.mean), compute, source, goal, share, count)
+        self.stage(steps, fold, compute, source, goal, share, count)
         return steps.launch
 
     def stage(
@@ -106,7 +108,7 @@ class Reduction(Family, Searching):
 
 def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, kept: int, folded: int) -> Program:
     """Write one fold over so many dims, element after element."""
-    scalar, label = fold.scalar, f"fold{kept}_{folded}{'_mean' if fold.mean else ''}"
+    scalar, label = fold.scalar, f"fold{kept}_{folded}{finish_label(fold)}"
     text = write_kernel(
         f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
         reduction.fold,
@@ -115,7 +117,7 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, kept: i
         compute=compute,
         macros={
             "F": scalar_macro(scalar, compute, CUDA),
-            "FINISH": expression_macro("{} / T({})" if fold.mean else "{}"),
+            "FINISH": finish_macro(fold, compute, CUDA),
         },
         constants={"IDENTITY": neutral_text(fold.identity, compute)},
         fields=reduction.fold_fields(kept, folded),
@@ -124,12 +126,17 @@ def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, kept: i
     return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
 
 
+def finish_label(fold: Fold) -> str:
+    """The last step in the name of a kernel."""
+    return "" if fold.finish is None else f"_{fold.finish.name}"
+
+
 def write_spread(
     fold: Fold, compute: np.dtype[Any], a: DType, out: DType, along: bool, width: int, kept: int, folded: int
 ) -> Program:
     """Write one fold by groups of threads."""
     scalar, way = fold.scalar, "along" if along else "across"
-    label = f"{way}{kept}_{folded}{'_mean' if fold.mean else ''}" + (f"_by{width}" if width > 1 else "")
+    label = f"{way}{kept}_{folded}{finish_label(fold)}" + (f"_by{width}" if width > 1 else "")
     macros, constants = wire(compute)
     assert fold.combine is not None
     text = write_kernel(
@@ -140,7 +147,7 @@ def write_spread(
         compute=compute,
         macros=macros | {
             "F": scalar_macro(scalar, compute, CUDA), "COMBINE": scalar_macro(fold.combine, compute, CUDA),
-            "FINISH": expression_macro("{} / T({})" if fold.mean else "{}"),
+            "FINISH": finish_macro(fold, compute, CUDA),
             "WIDELY": widely(fold, compute, a, width), "FOURS": together(fold, compute, a),
         },
         constants=constants | group_words(along) | {
@@ -163,7 +170,7 @@ def together(fold: Fold, compute: np.dtype[Any], a: DType) -> Expand:
         acc, *xs = map(ast.unparse, args)
         names = [fresh("x", used) for _ in xs]
         lines = [f"{name} = {x}" for name, x in zip(names, xs, strict=True)]
-        if fold.order == "sum" and fold.linear and a.name == "float32" and compute.itemsize == 8:
+        if fold.adds and a.name == "float32" and compute.itemsize == 8:
             part = fresh("part", used)
             pairs = [f"({' + '.join(names[k : k + 2])})" for k in range(0, len(names), 2)]
             each = " + ".join(f"T({name})" for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
@@ -23,18 +23,18 @@ class Folding(HostMemory):
     """The preparers of folds and searches."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, a: Spec, *, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
+    def reduce(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
         """Every fold in the order of its elements, whatever else it would allow."""
         f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
-        number = compute_type(compute)
-        count = prod(a.shape[d] for d in dims)
+        layout = operands[0].layout
+        finish = finisher(fold, compute, prod(layout.shape[d] for d in dims))
 
-        def launch(x: Buffer, z: Buffer) -> None:
+        def launch(*buffers: Buffer) -> None:
             folds = dict.fromkeys(out.layout.offsets(), start)
-            for place, value in zip(targets(out.layout, a.layout), read(x, a, compute), strict=True):
-                folds[place] = f(folds[place], value)
-            values = list(folds.values())
-            write(z, out, [v / number(count) for v in values] if fold.mean else values, compute)
+            columns = [read(x, spec, compute) for x, spec in zip(buffers, operands)]
+            for place, *values in zip(targets(out.layout, layout), *columns, strict=True):
+                folds[place] = f(folds[place], *values)
+            write(buffers[-1], out, list(map(finish, folds.values())), compute)
 
         return quiet(launch)
 
@@ -54,6 +54,14 @@ class Folding(HostMemory):
             write(z, out, [best[place][1] for place in out.layout.offsets()], INT64)
 
         return quiet(launch)
+
+
+def finisher(fold: Fold, compute: np.dtype[Any], count: int) -> Callable[[Any], Any]:
+    """The result that an accumulator of `count` elements becomes."""
+    if fold.finish is None:
+        return lambda acc: acc
+    f, n = python_function(fold.finish, compute), compute_type(compute)(count)
+    return f if len(fold.finish.args) == 1 else lambda acc: f(acc, n)
 
 
 def targets(out: Layout, a: Layout) -> Iterator[int]:

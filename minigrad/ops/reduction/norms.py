@@ -1,7 +1,11 @@
 """Norms of vectors over any set of dims, in the order that PyTorch's `norm` calls p.
 
-Each is made of other ops, so every order of derivative is there; at zeros and ties they have PyTorch's gradients.
+The orders 2, 1 and 0 are reductions of their own, the others are made of other ops; at zeros and ties they have
+PyTorch's gradients.
 """
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
@@ -10,10 +14,12 @@ from typing import Any
 
 from minigrad.core.dtype import DTypeLike
 from minigrad.core.roles import Dims, Flag
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float
+from minigrad.declare.rules import accumulate
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.reduction.sums import amax, amin, root, sum, sum_of_squares, wide
+from minigrad.ops.creation import zeros_like
+from minigrad.ops.reduction.sums import amax, amin, present, restore, sum, wide
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -56,15 +62,62 @@ def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> T
         if x.numel() == 0 and any(x.shape[d] == 0 for d in dims):
             raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
         return (amax if order > 0 else amin)(x.abs(), dims, keepdim)
-    if order == 2:
-        return root(sum_of_squares(x, dims, keepdim))
-    x = wide(x)
-    if order == 1:
-        return sum(x.abs(), dims, keepdim)
-    if order == 0:
-        # By the sign, so that there is a gradient, which is 0; nan is not zero.
-        return sum((x != x).where_cond(1.0, x.sign().abs()), dims, keepdim)
-    return power_norm(x.abs(), order, dims, keepdim)
+    short = SHORT_ORDERS.get(order)
+    return power_norm(wide(x).abs(), order, dims, keepdim) if short is None else short(x, dims, keepdim)
+
+
+def squared(x):
+    """What the length is a sum of."""
+    return x * x
+
+
+def square_root(acc):
+    """The length of which this is the square."""
+    return math.sqrt(acc)
+
+
+def magnitude(x):
+    """The size of an element."""
+    return abs(x)
+
+
+def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """x over its length; 0 where that is 0."""
+    size = restore(y, dims, x.shape)
+    nothing = size == 0.0
+    return nothing.where_cond(0.0, x / nothing.where_cond(1.0, size))
+
+
+@reduction(
+    dtype=accumulate, identity="zero", order="sum", map=squared, finish=square_root, namespace=(), method=False,
+    vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * direction(x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
+)  # fmt: skip
+def length(acc, x):
+    """The root of the sum of squares over `dim`.  Gradient: g*x/length, 0 where that is 0."""
+    return acc + x
+
+
+@reduction(
+    dtype=accumulate, identity="zero", order="sum", map=magnitude, namespace=(), method=False,
+    vjp=(lambda g, x, *, dims: restore(g, dims, x.shape) * x.sign(),),
+    jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
+)  # fmt: skip
+def sum_of_magnitudes(acc, x):
+    """The sum of magnitudes over `dim`.  Gradient: g*sign(x), 0 at 0."""
+    return acc + x
+
+
+@reduction(
+    dtype=accumulate, identity="zero", order="sum", map=present, namespace=(), method=False,
+    vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
+)  # fmt: skip
+def number_present(acc, x):
+    """How many elements over `dim` are not zero, as a float; nan is not zero.  Gradient: 0."""
+    return acc + x
+
+
+SHORT_ORDERS = {2.0: length, 1.0: sum_of_magnitudes, 0.0: number_present}
 
 
 def power_norm(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:

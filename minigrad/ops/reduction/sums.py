@@ -6,14 +6,15 @@ shape ().  Sums accumulate wider than they store and in an order that depends on
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
-from minigrad.core.dtype import float32, float64
-from minigrad.core.roles import Dims, Flag, Scalar
+from minigrad.core.dtype import float32
+from minigrad.core.roles import Dims, Flag
 from minigrad.core.strides import stretched_strides
-from minigrad.declare.decorators import composed, reduction
-from minigrad.declare.rules import logical, mean_dtype, promote, squares, widen
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.declare.decorators import composed, reduction, scalar
+from minigrad.declare.rules import accumulate, counted, logical, mean_dtype, promote, widen
+from minigrad.errors import ShapeError
 from minigrad.ops.creation import ones_like
 from minigrad.ops.shape import views
 from minigrad.ops.shape.joining import cat
@@ -36,11 +37,6 @@ def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
 def wide(x: Tensor) -> Tensor:
     """x in float32 if it is a half: squares, sums and counts overflow there long before the results made of them."""
     return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
-
-
-def roomy(x: Tensor) -> Tensor:
-    """x in the dtype of `squares`."""
-    return x.to(float32 if x.dtype.itemsize == 2 else float64)
 
 
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -180,23 +176,36 @@ def prod(acc, x):
     return acc * x
 
 
-def added(acc, x):
-    """Two sums of squares as one."""
+def present(x):
+    """1 of what is not zero, nan included."""
+    return x != 0
+
+
+@reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False)
+def count(acc, x):
+    """How many elements over `dim` are not zero, in int64.  Gradient: none."""
     return acc + x
 
 
+@scalar
+def log_of_two(acc, x):
+    """log(exp(acc) + exp(x)); equal terms are told apart, since the difference of infinities is nan."""
+    top = acc if acc > x else x
+    return top + 0.6931471805599453 if acc == x else top + math.log1p(math.exp(-abs(acc - x)))
+
+
 @reduction(
-    dtype=squares,
-    identity="zero",
-    combine=added,
-    vjp=(lambda g, x, *, in_shape, dims: restore(g * 2.0, dims, in_shape) * x,),
-    jvp=lambda dx, x, *, dims, keepdim: sum(roomy(dx) * roomy(x), dims, keepdim) * 2.0,
+    dtype=accumulate,
+    identity="lowest",
+    combine=log_of_two,
+    vjp=(lambda g, x, y, *, in_shape, dims: restore(g, dims, in_shape) * (x - restore(y, dims, in_shape)).exp(),),
+    jvp=lambda dx, x, y, *, in_shape, dims, keepdim: sum(dx * (x - restore(y, dims, in_shape)).exp(), dims, keepdim),
     namespace=(),
     method=False,
 )
-def sum_of_squares(acc, x):
-    """Sum of squares over `dim` in a wider dtype: float64 of float32, float32 of halves.  Gradient: 2*g*x."""
-    return acc + x * x
+def log_of_sum(acc, x):
+    """log(sum(exp(x))) over `dim`, in one pass in which nothing overflows.  Gradient: g times the softmax."""
+    return log_of_two(acc, x)
 
 
 @composed(out=False, namespace=())
@@ -231,43 +240,17 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 # ---- composed -------------------------------------------------------------------------------------------------------
 
 
-@composed()
-def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
-    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    return _spread("var", input, dim, correction, keepdim)
-
-
-@composed()
-def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
-    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    return _spread("std", input, dim, correction, keepdim)
-
-
-def _spread(name: str, input: Tensor, dims: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
-    """The variance, or its root, which is taken before the variance is rounded."""
-    if not input.dtype.is_float:
-        raise DTypeError(f"{name}: {describe(input)} must have a floating dtype; convert with .to(mg.float32)", op=name)
-    n = _count(input.shape, dims)
-    deviation = wide(input) - mean(wide(input), dims, keepdim=True)
-    total = sum_of_squares(deviation, dims, keepdim) / float(n - correction if n > correction else 0)
-    return (root(total) if name == "std" else total).to(input.dtype)
-
-
-def root(squares: Tensor) -> Tensor:
-    """The square root of a sum of squares, with gradient 0 at 0: there the infinite slope meets elements of 0."""
-    nothing = squares == 0.0
-    return nothing.where_cond(0.0, nothing.where_cond(1.0, squares).sqrt())
+@composed(out=False)
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements over `dim` are not zero, in int64; nan is not zero."""
+    return count(input, dim)
 
 
 @composed(floats=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
-    """log(sum(exp(x))) over `dim`, shifted by the maximum so that nothing overflows.  Gradient: g times the softmax."""
-    dims = dim
-    if _count(input.shape, dims) == 0:
+    """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    if _count(input.shape, dim) == 0:
         raise ShapeError(
-            f"logsumexp: {describe(input)} has no element along dims {dims}, and the logarithm of nothing is undefined"
+            f"logsumexp: {describe(input)} has no element along dims {dim}, and the logarithm of nothing is undefined"
         )
-    top = wide(amax(input.detach(), dims, keepdim=True))
-    shift = top.isfinite().where_cond(top, 0.0)
-    total = (sum((wide(input) - shift).exp(), dims, keepdim=True).log() + shift).to(input.dtype)
-    return total if keepdim else total.reshape(tuple(n for d, n in enumerate(input.shape) if d not in dims))
+    return log_of_sum(input, dim, keepdim)

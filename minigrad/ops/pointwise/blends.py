@@ -1,0 +1,83 @@
+"""Elementwise ops of three and four operands: one launch each, and one for each gradient."""
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Scalar
+from minigrad.declare.decorators import composed, elementwise
+from minigrad.declare.rules import Pair, number, to_float
+from minigrad.runtime.tensor import Tensor
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(
+        lambda g, weight: g * (1.0 - weight),
+        lambda g, weight: g * weight,
+        lambda g, input, end: g * (end - input),
+    ),
+)
+def lerp(input, end, weight):
+    """input + weight * (end - input), exactly `end` for the weight 1.
+
+    Gradient: g*(1 - weight), g*weight, and g*(end - input) for the weight.
+    """
+    return input + weight * (end - input) if abs(weight) < 0.5 else end - (end - input) * (1 - weight)
+
+
+def with_value(op: Op, specs: Sequence[Spec]) -> Pair:
+    """As `number`, of the tensors and then of all operands, the last of which is a number."""
+    number(op, specs[:-1])
+    return number(op, specs)
+
+
+@elementwise(
+    dtype=with_value,
+    vjp=(
+        lambda g: g,
+        lambda g, tensor2, value: g * (value * tensor2),
+        lambda g, tensor1, value: g * (value * tensor1),
+        lambda g, tensor1, tensor2: g * (tensor1 * tensor2),
+    ),
+    namespace=(),
+    method=False,
+)
+def add_product(input, tensor1, tensor2, value=1):
+    """input + value * tensor1 * tensor2.  Gradient: g, and for each factor g times the others."""
+    return input + value * tensor1 * tensor2
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(
+        lambda g: g,
+        lambda g, tensor2, value: g * value / tensor2,
+        lambda g, tensor1, tensor2, value: -(g * value * (tensor1 / tensor2)) / tensor2,
+        lambda g, tensor1, tensor2: g * (tensor1 / tensor2),
+    ),
+    namespace=(),
+    method=False,
+)
+def add_quotient(input, tensor1, tensor2, value=1):
+    """input + value * tensor1 / tensor2.
+
+    Gradient: g, g*value/tensor2, minus that times tensor1/tensor2, and g*tensor1/tensor2 for the value.
+    """
+    return input + value * (tensor1 / tensor2)
+
+
+@composed(in_place=True, out=False)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 * tensor2, element by element; shapes broadcast."""
+    return add_product(input, tensor1, tensor2, value, out=out)
+
+
+@composed(in_place=True, out=False)
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 / tensor2, element by element; shapes broadcast; integers give the default float."""
+    return add_quotient(input, tensor1, tensor2, value, out=out)

@@ -1,0 +1,151 @@
+"""Variances and standard deviations over any set of dims, and what their gradients are made of.
+
+The mean is found first and kept in the dtype of the accumulator, so a large one costs no digits of the deviations: both
+passes are requests of one op, and the second has two operands, the elements and their mean.
+"""
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.dtype import as_dtype
+from minigrad.core.fold import Fold
+from minigrad.core.op import Spec
+from minigrad.core.requests import Elementwise, Reduce
+from minigrad.core.roles import Dims, Flag, Scalar
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.partials import average, declared
+from minigrad.declare.rules import floating, folded_shape, joint, same_shape, with_kept_dims
+from minigrad.errors import DTypeError
+from minigrad.kernels.scalar import bound, parse
+from minigrad.ops.reduction.sums import restore, sum
+from minigrad.runtime.tensor import Tensor, describe
+
+Ints = tuple[int, ...]
+
+
+def total(acc, x):
+    """One step of a sum."""
+    return acc + x
+
+
+def difference(x, center):
+    """How far an element is from the mean."""
+    return x - center
+
+
+def squared_deviation(x, center):
+    """The square of that."""
+    return (x - center) * (x - center)
+
+
+def variance(acc, n, correction):
+    """The mean of squares, over fewer than there are."""
+    return acc / (n - correction if n > correction else 0)
+
+
+def deviation(acc, n, correction):
+    """Its root, taken before it is rounded."""
+    return math.sqrt(acc / (n - correction if n > correction else 0))
+
+
+MEAN = declared(total, "zero", order="sum", finish=average, linear=True)
+DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(variance), parse(deviation)
+
+
+@lru_cache(maxsize=64)
+def squares_of(correction: float, rooted: bool) -> Fold:
+    """The fold of elements and their mean to a variance or to its root."""
+    finish = bound(DEVIATION if rooted else VARIANCE, correction)
+    return declared(total, "zero", order="sum", map=squared_deviation, finish=finish)
+
+
+def center(backend: Any, out: Spec, x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:
+    """A launch that has found the mean over `dims`; that mean, stretched; and the dtype in which it is kept."""
+    compute = np.dtype(x.dtype.accumulator)
+    steps = Steps(backend, (out,), (x,))
+    kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
+    mean = steps.work(kept, as_dtype(compute))
+    steps.ask(Reduce(MEAN, compute, dims), mean, steps.operands[0])
+    return steps, mean.seen(mean.layout.expand(x.shape)), compute
+
+
+@kernel(
+    dtype=floating,
+    shape=same_shape,
+    vjp=(lambda g, *, dims: centered(g, dims=dims),),
+    linear=joint("input"),
+    batch="reduction",
+    namespace=(),
+)
+def centered(backend: Any, out: Spec, input: Tensor, *, dims: Dims):
+    """How far each element is from the mean over `dims`.  Gradient: the same of g."""
+    steps, mean, compute = center(backend, out, input, dims)
+    steps.ask(Elementwise(DIFFERENCE, compute), steps.outs[0], steps.operands[0], mean)
+    return steps.launch
+
+
+def share(x: Tensor, dims: Ints, correction: float) -> float:
+    """One over the number that a sum of squares is divided by."""
+    n = prod(x.shape[d] for d in dims)
+    return 1.0 / (n - correction) if n > correction else math.inf
+
+
+def spread_slope(x: Tensor, y: Tensor, dims: Ints, correction: float, rooted: bool) -> Tensor:
+    """The derivative of a variance by each element; of its root 0 where that is 0."""
+    scale, away = share(x, dims, correction), centered(x, dims=dims)
+    if not rooted:
+        return away * (2.0 * scale)
+    size = restore(y, dims, x.shape)
+    nothing = size == 0.0
+    return nothing.where_cond(0.0, away * scale / nothing.where_cond(1.0, size))
+
+
+@kernel(
+    dtype=floating,
+    shape=folded_shape,
+    vjp=(
+        lambda g, x, y, *, dims, correction, rooted: (
+            restore(g, dims, x.shape) * spread_slope(x, y, dims, correction, rooted)
+        ),
+    ),
+    jvp=lambda dx, x, y, *, dims, keepdim, correction, rooted: sum(
+        dx * spread_slope(x, y, dims, correction, rooted), dims, keepdim
+    ),
+    batch="reduction",
+    namespace=(),
+)
+def spread(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar, rooted: bool):
+    """The variance over `dims`, or its root.  Gradient: 2*g*(x - mean)/(n - correction), g/y of half of that."""
+    steps, mean, compute = center(backend, with_kept_dims(out, x.shape, dims), x, dims)
+    steps.ask(Reduce(squares_of(float(correction), rooted), compute, dims), steps.outs[0], steps.operands[0], mean)
+    return steps.launch
+
+
+def expect_float(name: str, x: Tensor) -> None:
+    """Raise DTypeError for a dtype without fractions."""
+    if not x.dtype.is_float:
+        raise DTypeError(f"{name}: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op=name)
+
+
+@composed()
+def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
+    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+    expect_float("var", input)
+    return spread(input, dims=dim, keepdim=keepdim, correction=correction, rooted=False)
+
+
+@composed()
+def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
+    """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    expect_float("std", input)
+    return spread(input, dims=dim, keepdim=keepdim, correction=correction, rooted=True)

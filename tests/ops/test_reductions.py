@@ -1,0 +1,95 @@
+"""Reductions that map what they combine and finish what they have: one launch each, right at kinks and ends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from running import requests_of
+
+import minigrad as mg
+
+X = [[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]]
+
+
+def reference(values, **how):
+    return mg.tensor(values, device="reference", **how)
+
+
+@pytest.mark.parametrize(
+    ("name", "fn", "most"),
+    [
+        ("norm", mg.norm, 1),
+        ("norm-1", lambda x: mg.norm(x, 1), 1),
+        ("norm-0", lambda x: mg.norm(x, 0), 1),
+        ("logsumexp", lambda x: mg.logsumexp(x, 1), 1),
+        ("count_nonzero", mg.count_nonzero, 1),
+        ("mse_loss", lambda x: mg.nn.functional.mse_loss(x, x), 1),
+        ("var", mg.var, 2),
+        ("std", mg.std, 2),
+    ],
+)
+def test_a_reduction_is_one_launch_and_a_variance_two(name, fn, most):
+    assert len(requests_of(lambda: fn(reference(X)))) == most
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_large_mean_costs_a_variance_no_digits(dtype):
+    offset, steps = (2.0**20, 1.0) if dtype == "float32" else (2.0**45, 1.0)
+    x = reference(offset + steps * np.arange(8.0), dtype=dtype)
+    assert mg.var(x).item() == 6.0 and mg.std(x, correction=0).item() == pytest.approx(math.sqrt(5.25), rel=1e-7)
+    leaf = mg.Var(offset + steps * np.arange(8.0), dtype=dtype, device="reference")
+    assert mg.var(leaf).backward()[leaf].tolist() == pytest.approx([2 * (k - 3.5) / 7 for k in range(8)], rel=1e-6)
+
+
+def test_a_variance_of_fewer_elements_than_the_correction_is_not_a_number():
+    assert mg.var(reference([3.0, 4.0]), correction=2).item() == math.inf
+    assert math.isnan(mg.var(reference([3.0])).item())
+    assert math.isnan(mg.var(reference([])).item())
+
+
+def test_a_spread_of_equal_elements_and_a_length_of_zeros_have_gradient_0_of_every_order():
+    for fn in (mg.std, mg.norm):
+        x = mg.Var([0.0, 0.0, 0.0], device="reference")
+        assert mg.grad(fn(x), x).tolist() == [0.0] * 3
+        (first,) = mg.grad(fn(x), [x], create_graph=True)
+        assert mg.grad(first.sum(), x).tolist() == [0.0] * 3
+
+
+def test_a_log_of_a_sum_passes_infinities_and_nan_and_overflows_nowhere():
+    inf, nan = math.inf, math.nan
+    rows = [[-inf, -inf], [inf, 1.0], [inf, -inf], [inf, inf], [-inf, 2.0], [nan, 1.0], [nan, inf], [1000.0, 1000.0]]
+    wanted = [-inf, inf, inf, inf, 2.0, nan, nan, 1000.0 + math.log(2.0)]
+    np.testing.assert_allclose(mg.logsumexp(reference(rows, dtype="float64"), 1).numpy(), wanted, rtol=1e-15)
+    with pytest.raises(mg.ShapeError, match="has no element along dims"):
+        mg.logsumexp(reference(np.zeros((2, 0))), 1)
+
+
+def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():
+    loss, x, t = mg.nn.functional.mse_loss, reference([1.0, 2.0, 4.0]), reference([1.0, 0.0, 1.0])
+    assert loss(x, t).item() == pytest.approx(13 / 3) and loss(x, t, reduction="sum").item() == 13.0
+    assert loss(x, t, reduction="none").tolist() == [0.0, 4.0, 9.0]
+    assert loss(x, t, weight=reference([1.0, 2.0, 1.0])).item() == 17 / 4
+    with pytest.warns(UserWarning, match="out of use; write reduction='sum'"):
+        assert loss(x, t, size_average=False).item() == 13.0
+    with pytest.warns(UserWarning, match="differ in shape and are stretched to"):
+        assert loss(reference([[1.0], [2.0]]), reference([1.0, 2.0])).item() == 0.5
+    with pytest.raises(mg.ArgumentError, match="reduction must be one of none, mean, sum, got 'max'"):
+        loss(x, t, reduction="max")
+    with pytest.raises(mg.ShapeError, match="must have the shape of"):
+        loss(x, t, weight=reference([1.0]))
+    with pytest.raises(mg.DTypeError, match="must have a floating dtype"):
+        loss(reference([1]), reference([2]))
+
+
+def test_nan_and_small_fractions_are_counted_as_not_zero():
+    assert mg.count_nonzero(reference([0.0, -0.0, 0.25, math.nan])).item() == 2
+    assert mg.count_nonzero(reference([[0, 2**32], [3, 0]]), dim=1).tolist() == [1, 1]
+    assert mg.count_nonzero(reference([True, False, True])).dtype is mg.int64
+
+
+def test_lengths_neither_overflow_nor_vanish_on_the_way():
+    assert mg.norm(reference([3e30, 4e30])).item() == pytest.approx(5e30)
+    assert mg.norm(reference([3e-30, 4e-30])).item() == pytest.approx(5e-30)
+    assert mg.norm(reference([300.0, 400.0], dtype="float16")).item() == 500.0

@@ -1,0 +1,41 @@
+"""The requests that run on the reference device while a function does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+from minigrad.backends.reference import ReferenceBackend
+from minigrad.core.requests import Request
+from minigrad.declare.record import schema
+
+
+def requests_of(call: Callable[[], Any]) -> list[Request]:
+    """The requests in the order in which they run; those that are made of others are not among them."""
+    seen: list[Request] = []
+    plain = ReferenceBackend.prepare
+
+    def prepare(self: Any, request: Request, outs: Any, *operands: Any) -> Any:
+        launch = plain(self, request, outs, *operands)
+
+        def run(*buffers: Any) -> Any:
+            before = len(seen)
+            found = launch(*buffers)
+            if len(seen) == before:
+                seen.append(request)
+            return found
+
+        return run
+
+    kept = {op: dict(op.plans) for op in schema.values()}
+    for op in kept:
+        op.plans.clear()
+    try:
+        with patch.object(ReferenceBackend, "prepare", prepare):
+            call()
+    finally:
+        for op, plans in kept.items():
+            op.plans.clear()
+            op.plans.update(plans)
+    return seen
