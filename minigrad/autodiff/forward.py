@@ -22,9 +22,8 @@ from typing import Any
 from minigrad.autodiff.checks import check, node_of
 from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable
-from minigrad.autodiff.fused import fuse
+from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
-from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedLevel
 from minigrad.autodiff.watching import check_unwritten, place, versions

@@ -12,8 +12,7 @@ from typing import Any
 from minigrad.autodiff.checks import Node, node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, descend, leading_to, reachable
-from minigrad.autodiff.fused import fuse
-from minigrad.autodiff.sealed import Unfusable
+from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from minigrad.autodiff.fused import fuse
-from minigrad.autodiff.sealed import Unfusable
+from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.insight.flow import Step
