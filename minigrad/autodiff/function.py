@@ -20,7 +20,7 @@ from minigrad.runtime import journal
 from minigrad.runtime.dispatch import through
 from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.recording import mode, no_grad
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class Function:
@@ -95,12 +95,10 @@ class Function:
                 check_nothing_tracks(cls.__name__, x)
         call = Call(cls, inputs)
         operands = call.tensors
-        for x in operands:
-            if x.__class__ not in PLAIN:
-                level = level_of(call, operands)
-                if level is not None:
-                    call.enter_level()
-                    return call.given_back(through(level, call, operands, {}, None))
+        level = level_of(call, operands)
+        if level is not None:
+            call.enter_level()
+            return call.given_back(through(level, call, operands, {}, None))
         debug = settings.debugging and settings.debug
         began = perf_counter() if debug else 0.0
         found = call.run(operands)

@@ -74,7 +74,7 @@ class Record(BackpropOp):
         self.ids = None if op.result is None else (self.id, *[next(ids) for _ in results[1:]])
         self.hooks = None
         self.op, self.params, self.parents = op, params, tuple(parents)
-        self.mask = 0 if op.variadic else mask
+        self.mask = 0 if op.variadic or op.kind == "function" else mask
         self.plan = Facts(inner, results)
         self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
         self.versions = tuple([x.id if isinstance(x, Wrapped) else x.storage.version for x in self.saved])

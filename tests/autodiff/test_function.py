@@ -13,9 +13,10 @@ from points import leaf, row
 
 import minigrad as mg
 from minigrad.autodiff.batching import batched
-from minigrad.autodiff.calling import Call
+from minigrad.autodiff.calling import Call, FunctionNode
 from minigrad.autodiff.forward import pushforward
 from minigrad.autodiff.function import once_differentiable
+from minigrad.autodiff.holding import saved_tensors_hooks
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.testing import gradcheck, gradgradcheck
 from minigrad.viz.explain import explanation
@@ -327,6 +328,19 @@ def test_pictures_and_explanations_know_it() -> None:
     y = Square.apply(leaf(1.0)).sum()
     assert any("Own" in node.label for node in mg.viz.graph(y).nodes)
     assert "keeps       x (float64(1,))" in explanation(y)
+
+
+def test_a_call_is_a_node_that_runs_backward_itself_also_where_its_values_are_packed() -> None:
+    own = function(lambda c, x: x * x, lambda ctx, g: (None, g * 2.0 * ctx.saved_tensors[0]),
+                   lambda ctx, inputs, output: ctx.save_for_backward(inputs[1]))  # fmt: skip
+    x = mg.Var(row(3.0, 2.0))
+    plain = own.apply(row(5.0), x)
+    with saved_tensors_hooks(lambda v: v.tolist(), lambda v: row(*v)):
+        packed = own.apply(row(5.0), x)
+    for y in (plain, packed):
+        assert type(y.op) is FunctionNode and len(y.op.op.saves) == 1 == len(y.op.op.picks)
+        g = mg.grad(y, x, create_graph=True)
+        assert g.tolist() == [6.0, 4.0] and mg.grad(g, x).tolist() == [2.0, 2.0]
 
 
 # ---- as an op: forward mode and batches -----------------------------------------------------------------------------
