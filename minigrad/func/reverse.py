@@ -41,7 +41,7 @@ class PlainRun:
             if not x.is_variable:
                 x.base = INPUT
         self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.seats}
-        self.last_seat = max(self.targets, default=self.first)
+        self.begin = next(ids)  # what the function records is younger than the seats
 
     def __enter__(self) -> PlainRun:
         mode.enabled = True
@@ -53,7 +53,7 @@ class PlainRun:
     def graph(self, ys: Sequence[Tensor]) -> tuple[list[BackpropOp], bool]:
         """The nodes of this run under some results, by falling id, and whether anything outside is under them."""
         older: list[Any] = []
-        nodes, _ = reachable([end_of(y) for y in ys], self.last_seat + 1, older)
+        nodes, _ = reachable([end_of(y) for y in ys], self.begin, older)
         for x in older:
             if x.id < self.first and (isinstance(x, BackpropOp) or x.is_variable):
                 return nodes, True
