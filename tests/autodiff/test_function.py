@@ -343,6 +343,43 @@ def test_a_call_is_a_node_that_runs_backward_itself_also_where_its_values_are_pa
         assert g.tolist() == [6.0, 4.0] and mg.grad(g, x).tolist() == [2.0, 2.0]
 
 
+def test_backward_is_not_run_without_a_gradient_or_an_operand_that_requires_one() -> None:
+    seen: list[Any] = []
+
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        seen.append((a, b))
+        return a * 2.0 + b * 3.0
+
+    both = function(lambda x: (x * 2.0, x * 3.0), backward, keep_input)
+    stop = function(lambda x: x * 1.0, lambda ctx, g: None, keep_input)
+    x = leaf(1.0, 2.0)
+    assert mg.grad((stop.apply(both.apply(x)[0]) + x).sum(), x).tolist() == [1.0, 1.0]
+    y, _ = both.apply(x)
+    assert mg.grad((y * y).sum(), y).tolist() == [4.0, 8.0] and seen == []
+
+
+def test_a_picture_numbers_the_values_that_forward_made_in_between() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x, x.exp(), x.sin())
+        return x * 2.0
+
+    y = function(forward, lambda ctx, g: g * 2.0).apply(leaf(1.0, 2.0))
+    assert [y.op.op.value_name(k) for k in y.op.op.saves[0]] == ["x", "a value between, 1", "a value between, 2"]
+    assert "a value between, 2" in explanation(y)
+
+
+@pytest.mark.filterwarnings("ignore:Own. there is no rule for a batch")
+def test_each_call_of_a_loop_over_a_batch_has_values_of_its_own() -> None:
+    x = mg.Var([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
+    own = function(lambda x: x * x, slope, keep_input)
+    assert mg.grad(mg.func.vmap(own.apply)(x).sum(), x).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+
+
+def test_a_forward_that_takes_ctx_has_no_batches() -> None:
+    with pytest.raises(GradientError, match="a Function whose forward takes ctx cannot be transformed"):
+        mg.func.vmap(Square.apply)(row(1.0, 2.0))
+
+
 # ---- as an op: forward mode and batches -----------------------------------------------------------------------------
 
 Pushed = function(lambda x: x * x, slope, keep_input, jvp=staticmethod(lambda ctx, dx: dx * 2.0 * ctx.saved_tensors[0]))
