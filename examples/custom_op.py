@@ -19,7 +19,7 @@ def mish_rule(g, x, y):
     return g * (t + x * sigma * (1.0 - t * t))
 
 
-@mg.elementwise(dtype=mg.rules.to_float, vjp=(mish_rule,))
+@mg.elementwise(dtype=mg.rules.to_float, vjp=(mish_rule,), fuse=True)
 def mish(x):
     """x * tanh(log(1 + exp(x))).  Gradient: tanh(s) + x * sigmoid(x) * (1 - tanh(s)**2) with s = softplus(x)."""
     s = math.log1p(math.exp(-math.fabs(x))) + (x if x > 0 else 0)

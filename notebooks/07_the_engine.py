@@ -93,8 +93,8 @@ for v in (x, w):
     print(v.name, found[v.id].tolist(), reference[v].tolist())
 
 # %% [markdown]
-# That is [engine.py](../minigrad/autodiff/engine.py), functions `reachable` and `descend`, less what makes it safe and
-# fast: it adds in place where nobody else holds the sum, runs hooks, takes ops of several results, follows only the
+# That is [engine.py](../minigrad/autodiff/engine.py), functions `reachable` and `pull_back`, less what makes it safe
+# and fast: it adds in place where nobody else holds the sum, runs hooks, takes ops of several results, follows only the
 # paths that lead to an asked input, and frees what it has used. The last of these you can see. Above, `retain_graph`
 # held it off; now:
 

@@ -42,7 +42,7 @@ def bent_rule(g, x):
     return g * (x / (2.0 * (x * x + 1.0).sqrt()) + 1.0)
 
 
-@mg.elementwise(dtype=mg.rules.to_float, vjp=(bent_rule,))
+@mg.elementwise(dtype=mg.rules.to_float, vjp=(bent_rule,), fuse=True)
 def bent(x):
     """(sqrt(x*x + 1) - 1)/2 + x.  Gradient: x / (2*sqrt(x*x + 1)) + 1."""
     return (math.sqrt(x * x + 1) - 1) / 2 + x
@@ -57,7 +57,8 @@ plt.show()
 
 # %% [markdown]
 # The body is a loop body now. It was compiled for these operands, it will be for others; broadcasting, strides, halves,
-# batches and forward mode are there without a further line:
+# batches and forward mode are there without a further line. `fuse=True` compiles the rule into one loop as well. It
+# promises that the rule only applies elementwise ops to its arguments; without it, the rule runs op by op:
 
 # %%
 print("every second, backwards:", bent(mg.arange(6.0)[::2].flip(0)).tolist())
@@ -67,8 +68,8 @@ print("forward mode:", value.item(), change.item())
 
 # %% [markdown]
 # What became of it, down to the machine: the function, the loop around it, and how wide its arithmetic is. In a
-# notebook you can open LLVM's text and the assembly below; the same for the way back, whose rule became one loop as
-# well.
+# notebook you can open LLVM's text and the assembly below; the same for the way back, whose rule became one loop
+# by `fuse=True`.
 
 # %%
 mg.viz.kernel(bent(mg.Var(x)))

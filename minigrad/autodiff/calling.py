@@ -1,4 +1,4 @@
-"""One plain call of a `mg.Function`: it runs forward, and is recorded with what the user saved.
+"""One plain call of a `mg.Function`: it runs forward, and is recorded as a `FunctionNode`, which runs backward.
 
 A call on values of transforms goes to their level like that of any op, by the rules of `user_op.py`.
 """
@@ -11,11 +11,14 @@ from typing import Any
 
 from minigrad.autodiff.barriers import alias, barred, beneath, depends
 from minigrad.autodiff.context import Context, Seat, among, code_of, has, nonzero
-from minigrad.autodiff.user_op import Same, UserOp
+from minigrad.autodiff.definition import fitted
+from minigrad.autodiff.holding import saved_values
+from minigrad.autodiff.pulling import heads_for
+from minigrad.autodiff.user_op import UserOp
 from minigrad.autodiff.watching import versions
 from minigrad.backends.registry import backend_of
 from minigrad.config import settings
-from minigrad.core.op import Rule, Spec
+from minigrad.core.op import Spec
 from minigrad.errors import GradientError
 from minigrad.ops.casting import clone
 from minigrad.runtime.graph import BackpropOp, Output, ids
@@ -28,14 +31,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 class Call(UserOp):
     """One call.  context: what the user kept in ctx, without the saved tensors; places: where these stand among the
-    values of the node.  first: the first id that forward could give.  edges: where gradients of the operands go.
+    values of the node.  first: the first id that forward could give.  seats: what gradients of the operands must fit.
     """
 
-    __slots__ = ("context", "edges", "first", "places")
-
-    def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
-        super().__init__(cls, inputs)
-        self.edges: tuple[Any, ...] = ()
+    __slots__ = ("context", "first", "places", "seats")
 
     def value_name(self, k: int) -> str:
         """The name of a saved value: an operand, a result, or something that forward made in between."""
@@ -78,7 +77,7 @@ class Call(UserOp):
                 )
         for x, then in zip(operands, before, strict=True):
             if among(x, ctx._dirty):
-                if mode.enabled and (x.is_variable or shows_another(x)):
+                if mode.enabled and (x.is_variable or x.base is not None):
                     what = "a Var" if x.is_variable else "a view"
                     raise GradientError(
                         f"{self.name}: mark_dirty was given {describe(x)}, {what}, into which nothing that is recorded "
@@ -95,22 +94,16 @@ class Call(UserOp):
                 )
 
     def record(self, ctx: Context, operands: Any, results: Any, edges: tuple[Any, ...]) -> BackpropOp:
-        """The BackpropOp of a plain call."""
-        if self.over:
-            kept = [*operands, *[y.detach() for y in results]]
-        else:
-            kept = self.keep(ctx, operands, results)
-            self.context, self.edges = ctx, edges
+        """The node of a plain call.  Under a transform it saves everything, and is passed by the rules of the op."""
+        kept = [*operands, *[y.detach() for y in results]] if self.over else self.keep(ctx, operands, results)
         device = operands[0].device
         specs = tuple([Spec(x.layout, x.dtype) for x in operands])
         outs = [Spec(y.layout, y.dtype) for y in results]
         plan = CallPlan(backend_of(results[0].device), results[0].device, specs, None, *outs)
         plan.source = device
-        mask = sum([1 << k for k, parent in enumerate(edges) if parent is not None])
-        node = BackpropOp(self, plan, {}, edges, mask, tuple(kept))
+        node = (BackpropOp if self.over else FunctionNode)(self, plan, {}, edges, 0, tuple(kept))
         if self.result is not None:
             node.ids = (node.id, *[next(ids) for _ in results[1:]])
-        self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
         node.source = noted(node, operands) if settings.noting else None
         return node
 
@@ -132,10 +125,9 @@ class Call(UserOp):
             if among(y, ctx._dirty) and -1 - k not in codes:  # by its version the graph knows its memory
                 codes.append(-1 - k)
                 kept.append(y.detach())
-        self.places, ctx._kept = tuple(places), ()
-        self.saves = Same(tuple(codes))  # type: ignore[assignment]
-        names = tuple(map(self.value_name, codes))
-        self.joint = Rule(self.back, names, (), tuple(range(len(results))), asked=True)
+        ctx._kept = ()
+        self.context, self.places, self.saves = ctx, tuple(places), (tuple(codes),)
+        self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
         return kept
 
     def handed_out(
@@ -154,30 +146,51 @@ class Call(UserOp):
         ctx._dirty = ctx._constant = ()  # a result that its own node keeps would keep the graph
         return found[0] if self.result is None else self.result(*found)
 
-    # ---- backward ----
 
-    def back(self, *values: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """The gradients of a plain call, from those of its results and what was saved."""
-        count = len(self.outputs)
-        heads, saved = values[:count], values[count:]
-        if not mode.enabled:
-            return self.pulled(self.context, heads, saved, asked)
+class FunctionNode(BackpropOp):
+    """A recorded plain call, which calls backward with what the user saved.  Its op is the `Call`."""
+
+    __slots__ = ()
+
+    def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
+        """(parent, partial gradient) of each operand that requires one, by the user's backward."""
+        call: Any = self.op
+        asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in self.parents])
+        heads = heads_for(self, call.joint, gradients)
+        if heads is None or not any(asked):
+            return []
+        saved = saved_values(self, create)
+        found = self.guarded_back(heads, saved, asked) if mode.enabled else self.back(call.context, heads, saved, asked)
+        edges = zip(self.parents, self.plan.specs, found)
+        return [(parent, fitted(g, spec)) for parent, spec, g in edges if g is not None]
+
+    def back(self, ctx: Context, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
+        """Call backward with the saved values in a copy of its context."""
+        call: Any = self.op
+        again = copy.copy(ctx)
+        again._kept = tuple([None if at is None else saved[at] for at in call.places])
+        found: list[Tensor | None] = call.call_back(again, heads, saved, call.seats, asked)
+        return found
+
+    def guarded_back(self, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
+        """Call backward where its own derivative may be requested: a wrong one becomes a barrier."""
+        call: Any = self.op
         heads = tuple([None if g is None else alias(g) for g in heads])
-        codes: Any = self.saves[0]
-        safe = [self.guarded(x) if k >= len(self.operands) else x for k, x in zip(codes, saved)]
-        ctx = copy.copy(self.context)
+        safe = [self.guarded(x) if k >= len(self.parents) else x for k, x in zip(call.saves[0], saved)]
+        ctx = copy.copy(call.context)
         for name, x in vars(ctx).items():
             if isinstance(x, Tensor):
                 setattr(ctx, name, self.guarded(x))
-        found = self.pulled(ctx, heads, safe, asked)
+        found = self.back(ctx, heads, safe, asked)
         return [g if g is None or depends(g, heads) or not nonzero(g) else self.ended(g, heads) for g in found]
 
     def guarded(self, x: Tensor) -> Tensor:
         """A value that forward made in between: how it depends on the inputs, nobody knows."""
-        if x.id < self.first or x.requires_grad or not x.dtype.is_float:
+        call: Any = self.op
+        if x.id < call.first or x.requires_grad or not x.dtype.is_float:
             return x
         return barred(
-            x, self.edges, self.name,
+            x, self.parents, self.name,
             f"backward of {self.name} computes with {describe(x)}, which forward made in between, so its own "
             f"derivative is not known; save inputs and outputs, and compute it from them in backward, or hand it in as "
             f"an argument if it does not depend on them",
@@ -187,16 +200,10 @@ class Call(UserOp):
         """A gradient that was computed as a plain value."""
         above = [beneath(head).op for head in heads if head is not None]
         return barred(
-            g.detach(), (*self.edges, *above), self.name,
+            g.detach(), (*self.parents, *above), self.name,
             f"{self.name} can be differentiated only once: the gradient that its backward gave, {describe(g)}, was not "
             f"computed from the gradient that it was given by tensor ops that are recorded",
         )  # fmt: skip
-
-    def pulled(self, ctx: Context, heads: Any, saved: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """Call backward with the values that were saved."""
-        again = copy.copy(ctx)
-        again._kept = tuple([None if at is None else saved[at] for at in self.places])
-        return self.call_back(again, heads, saved, asked)
 
 
 def edge(x: Tensor) -> Any:
@@ -214,8 +221,3 @@ def with_edge(y: Tensor, node: Any, dirty: bool) -> Tensor:
     if y.storage.version:  # its writes belong to forward
         y = clone(y.detach())
     return Tensor(y.storage, y.layout, node)
-
-
-def shows_another(x: Tensor) -> bool:
-    """Whether it is a view of a tensor that tracks."""
-    return x.base is not None

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from minigrad.autodiff.function import Function
 from minigrad.errors import ArgumentError, GradientError
@@ -96,7 +96,12 @@ def rule_of(custom: custom_vjp) -> type[Function]:
         if "residuals" not in vars(left):
             _, left.residuals = expect_pair(custom, fwd(*inputs))
         tensors: list[Tensor] = []
-        ctx.tree = flat(vars(left).pop("residuals"), tensors)
+
+        def place(x: Tensor) -> Place:
+            tensors.append(x)
+            return Place(len(tensors) - 1)
+
+        ctx.tree = mapped(vars(left).pop("residuals"), Tensor, place)
         given = [x for x in inputs if isinstance(x, Tensor)]
         known = [*given, *(output if isinstance(output, (tuple, list)) else [output])]
         ctx.again = not all(any(x is each for each in known) for x in tensors)
@@ -106,7 +111,7 @@ def rule_of(custom: custom_vjp) -> type[Function]:
 
     def backward(ctx: Any, *gradients: Any) -> Any:
         kept, given = ctx.saved_tensors[: ctx.count], iter(ctx.saved_tensors[ctx.count :])
-        residuals = shaped(ctx.tree, iter(kept))
+        residuals = mapped(ctx.tree, Place, lambda place: kept[place.k])
         if ctx.again and mode.enabled:
             inputs = [next(given) if where else x for where, x in zip(ctx.where, ctx.plain)]
             _, residuals = expect_pair(custom, fwd(*inputs))
@@ -134,32 +139,20 @@ def expect_pair(custom: custom_vjp, found: Any) -> tuple[Any, Any]:
     return found
 
 
-def flat(tree: Any, tensors: list[Tensor]) -> Any:
-    """The structure of nested tuples, lists and dicts, with a place for each tensor, which is added to the list."""
-    if isinstance(tree, Tensor):
-        tensors.append(tree)
-        return Place()
+class Place(NamedTuple):
+    """Stands for the k-th tensor of a structure."""
+
+    k: int
+
+
+def mapped(tree: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """Return nested tuples, lists and dicts with each value of one class changed, in their order."""
+    if isinstance(tree, kind):
+        return change(tree)
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*[flat(each, tensors) for each in tree])
+        return type(tree)(*[mapped(each, kind, change) for each in tree])
     if isinstance(tree, (tuple, list)):
-        return type(tree)([flat(each, tensors) for each in tree])
+        return type(tree)([mapped(each, kind, change) for each in tree])
     if isinstance(tree, dict):
-        return {key: flat(each, tensors) for key, each in tree.items()}
+        return {key: mapped(each, kind, change) for key, each in tree.items()}
     return tree
-
-
-def shaped(tree: Any, tensors: Iterator[Tensor]) -> Any:
-    """The nested value of a structure, with the next tensor for each place; they come in the order of `flat`."""
-    if isinstance(tree, Place):
-        return next(tensors)
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*[shaped(each, tensors) for each in tree])
-    if isinstance(tree, (tuple, list)):
-        return type(tree)([shaped(each, tensors) for each in tree])
-    if isinstance(tree, dict):
-        return {key: shaped(each, tensors) for key, each in tree.items()}
-    return tree
-
-
-class Place:
-    """Where a tensor stands in a structure."""

@@ -8,7 +8,7 @@ unless the graph is retained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, node_of
@@ -27,6 +27,7 @@ from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 Gradients = Sequence[Tensor | None]
+NO_TARGETS: Mapping[int, Node] = {}
 
 
 def backward(
@@ -81,14 +82,9 @@ def grad(
 
 
 def walk(
-    ys: Sequence[Tensor],
-    cotangents: Sequence[Tensor | None],
-    inputs: Sequence[Tensor] | None,
-    retain: bool,
-    create: bool,
-    name: str,
-    unused: bool = True,
-) -> list[tuple[Node, Tensor]]:
+    ys: Sequence[Tensor], cotangents: Sequence[Tensor | None], inputs: Sequence[Tensor] | None, retain: bool,
+    create: bool, name: str, unused: bool = True,
+) -> list[tuple[Node, Tensor]]:  # fmt: skip
     """Pairs (target, gradient): targets are the Vars, or the nodes of `inputs` when given.
 
     Every check comes first: when one fails, nothing has been allocated and no saved value freed.
@@ -102,18 +98,13 @@ def walk(
         targets = {node_of(x).id: node_of(x) for x in inputs}
         if not unused:
             check_reached(inputs, nodes, leaves)
-        wanted = leading_to(nodes, targets)
-        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+        nodes, wanted = leading_to(nodes, targets)
     check(nodes, wanted, name)
-    table: dict[int, Tensor] = {}
-    owned: set[int] = set()
-    seeds = [seed(y, g) for y, g in zip(ys, cotangents, strict=True)]
+    seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
     asked = {**targets, **kept_nodes(nodes)} if retained else targets
     before, mode.enabled = mode.enabled, create  # as `set_grad_enabled` does, without the object
     try:
-        for y, g in zip(ys, seeds):
-            accumulate(table, owned, node_of(y).id, g, create)
-        found = descend(nodes, table, owned, asked, wanted, retain, create)
+        found, table = pull_back(nodes, seeds, wanted, asked, retain, create)
         if leaf_hooks:
             table.update({key: hooked_leaf(targets[key], g) for key, g in table.items() if key in targets})
         if asked is not targets:
@@ -124,22 +115,24 @@ def walk(
     return found
 
 
-def descend(
-    nodes: list[BackpropOp],
-    table: dict[int, Tensor],
-    owned: set[int],
-    targets: dict[int, Node],
-    wanted: set[int] | None,
-    retain: bool,
-    create: bool,
-) -> list[tuple[Node, Tensor]]:
-    """Push gradients from node to parents in the order of `nodes`; with `wanted`, to those in it only.
+def pull_back(
+    nodes: list[Any], seeds: list[tuple[Node, Tensor]], wanted: set[int] | None = None,
+    targets: Mapping[int, Node] = NO_TARGETS, retain: bool = True, create: bool = False, owned: set[int] | None = None,
+) -> tuple[list[tuple[Node, Tensor]], dict[int, Tensor]]:  # fmt: skip
+    """Push gradients from the seeds through `nodes`, which come by falling ids; with `wanted`, only to those ids.
 
-    A gradient is complete when its node's turn has come: then the hooks of the node see it, before anybody else.
+    It is the only traversal of a graph: the engine, transforms and pictures choose the nodes, or objects with the
+    same `pull`.  A gradient is complete when its node's turn has come: then the hooks of the node see it first.
 
-    table: the gradient of each node or leaf that has been reached, by id.  owned: those that are the engine's own
-    sums.  Gives what came to `targets` among the nodes, and leaves those of the leaves in the table.
+    seeds: nodes or leaves with their cotangents; the list is emptied, so that it holds no memory.  owned: the ids of
+    sums that the engine may grow in place.  Returns the gradients of `targets` among the nodes, and the table of
+    gradients by id, in which those of the leaves remain.
     """
+    table: dict[int, Tensor] = {}
+    owned = set() if owned is None else owned
+    seeds.reverse()
+    while seeds:
+        accumulate(table, owned, seeds[-1][0].id, seeds.pop()[1], create)
     found: list[tuple[Node, Tensor]] = []
     for node in looked_at(nodes) if walks.hooked or observed.pulling else nodes:
         if node.ids is None:
@@ -167,7 +160,7 @@ def descend(
             partial = None
         if not retain and node.saved:  # who saved nothing has nothing to free, and can be walked again
             node.saved = None
-    return found
+    return found, table
 
 
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
@@ -178,8 +171,13 @@ def seed(y: Tensor, gradient: Tensor | None) -> Tensor:
     return gradient if gradient.dtype is y.dtype else cast(gradient, dtype=y.dtype)
 
 
-def reachable(roots: Iterable[Node], first: int = 0) -> tuple[list[BackpropOp], list[Tensor]]:
-    """Every BackpropOp under the roots by falling id, and the leaves; none that is older than the id `first`."""
+def reachable(
+    roots: Iterable[Node], first: int = 0, older: list[Any] | None = None
+) -> tuple[list[BackpropOp], list[Tensor]]:
+    """Return every BackpropOp under the roots by falling id, and the leaves; none that is older than the id `first`.
+
+    older: takes the nodes and leaves at which it stops because they are older.
+    """
     nodes: dict[int, BackpropOp] = {}
     leaves: dict[int, Tensor] = {}
     stack = list(roots)
@@ -191,8 +189,13 @@ def reachable(roots: Iterable[Node], first: int = 0) -> tuple[list[BackpropOp], 
             elif not isinstance(node, BackpropOp):
                 if node.id >= first:
                     leaves[node.id] = node
+                elif older is not None:
+                    older.append(node)
                 continue
-        if node.id >= first and node.id not in nodes:
+        if node.id < first:
+            if older is not None:
+                older.append(node)
+        elif node.id not in nodes:
             nodes[node.id] = node
             for parent in node.parents:
                 if parent is not None:
@@ -200,13 +203,13 @@ def reachable(roots: Iterable[Node], first: int = 0) -> tuple[list[BackpropOp], 
     return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
 
 
-def leading_to(nodes: list[BackpropOp], targets: dict[int, Node]) -> set[int]:
-    """Ids of the nodes through which a target is reached, and of the targets themselves."""
+def leading_to(nodes: list[BackpropOp], targets: Mapping[int, Node]) -> tuple[list[BackpropOp], set[int]]:
+    """Return the nodes that are targets or through which one is reached, and the ids of these and of the targets."""
     wanted = set(targets)
     for node in reversed(nodes):
         if any(p.id in wanted for p in node.parents if p is not None):
             wanted.update(node.ids or (node.id,))
-    return wanted
+    return [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))], wanted
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:

@@ -21,10 +21,9 @@ from typing import Any
 
 from minigrad.autodiff.checks import check, node_of
 from minigrad.autodiff.definition import fitted
-from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable
-from minigrad.autodiff.fused import fuse
+from minigrad.autodiff.engine import leading_to, pull_back, reachable
+from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
-from minigrad.autodiff.sealed import Unfusable
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedLevel
 from minigrad.autodiff.watching import check_unwritten, place, versions
@@ -216,15 +215,10 @@ def transposed(
     targets: dict[int, Any] = {u.id: u for u in heads if u is not None}
     pairs = [(node_of(partial), t) for partial, t in pulled if partial is not None]
     nodes, _ = reachable([node for node, _ in pairs], min(targets))
-    wanted = leading_to(nodes, targets)
-    nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+    nodes, wanted = leading_to(nodes, targets)
     check(nodes, wanted, call.op.label)
-    table: dict[int, Tensor] = {}
-    owned: set[int] = set()
     with set_grad_enabled(create):
-        for node, t in pairs:
-            accumulate(table, owned, node.id, t, create)
-        descend(nodes, table, owned, targets, wanted, create, create)
+        _, table = pull_back(nodes, pairs, wanted, targets, create, create)
     return [None if u is None else table.get(u.id) for u in heads]
 
 

@@ -19,7 +19,7 @@ from minigrad.runtime.dispatch import through
 from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode, no_grad
-from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe
 
 
 class Function:
@@ -94,12 +94,10 @@ class Function:
                 check_nothing_tracks(cls.__name__, x)
         call = Call(cls, inputs)
         operands = call.tensors
-        for x in operands:
-            if x.__class__ not in PLAIN:
-                level = level_of(call, operands)
-                if level is not None:
-                    call.enter_level()
-                    return call.given_back(through(level, call, operands, {}, None))
+        level = level_of(call, operands)
+        if level is not None:
+            call.enter_level()
+            return call.given_back(through(level, call, operands, {}, None))
         began = perf_counter() if observed.called else 0.0
         found = call.run(operands)
         if observed.called:

@@ -2,9 +2,9 @@
 
 The rule of an elementwise op is called once with symbols in place of tensors.  Every elementwise op that it applies
 to them becomes a line of a scalar function, which is compiled by the same specialiser as any declaration.  The engine
-uses it wherever the graph of the backward pass is not wanted.  A rule that does anything else than elementwise ops,
-or only one of them, runs as it is; so does one that has read a number from outside which has changed since, and any
-rule over operands of several dtypes.  `sealed.py` says what may be traced at all.
+uses it wherever the graph of the backward pass is not wanted.  Only the rules of declarations with `fuse=True` are
+traced: one call must be enough to learn all that the rule ever does.  A rule that does anything else than elementwise
+ops, or only one of them, runs as it is, and so does any rule over operands of several dtypes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autodiff.sealed import Outside, Unfusable, seal
 from minigrad.core.dtype import DType, bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
@@ -31,6 +30,10 @@ LOGIC = ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or"
          "eq", "ne", "where")  # fmt: skip
 LIMIT = 6  # operands of a fused kernel at most
 EXACT = 1 << 53  # whole numbers up to here are the same in every way of writing them
+
+
+class Unfusable(Exception):
+    """The rule does something that is not an elementwise op."""
 
 
 class Trace:
@@ -124,19 +127,15 @@ def as_node(x: Any) -> ast.expr:
     return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if x < 0 else ast.Constant(x)
 
 
-def trace(op: Op, rule: Rule, name: str, outside: Outside | None = None) -> ScalarFn | None:
-    """The rule as a scalar function of g and what it saves; None where that is not possible.
-
-    outside: notes what the rule has read that is not handed to it.
-    """
+def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
+    """Return the rule as a scalar function of g and its saved values; None where that is not possible."""
     args = ("g", *rule.saves)
-    if rule.facts or op.kind != "elementwise" or len(args) > LIMIT:
+    if not op.fuse or rule.facts or len(args) > LIMIT:
         return None
     written = Trace(args)
     try:
-        sealed = seal(rule.fn, Outside() if outside is None else outside)
-        value = sealed(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
-    except Exception:  # whatever it is, the rule as it stands is what will say so
+        value = rule.fn(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
+    except Exception:  # the rule itself, on tensors, raises the error with its own message
         return None
     # Without g in it the value has the shape of what was saved, and the kernel would give it that of g.
     if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
@@ -165,16 +164,14 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
     rule = op.rules[operand]
     assert rule is not None
     name = f"{op.name}_vjp_{op.operands[operand]}"
-    outside = Outside()
-    scalar = trace(op, rule, name, outside)
-    # What this package's own rules read from outside are its constants.
-    guard = outside if rule.foreign else Outside()
-    if scalar is None or len(scalar.node.body) == 2:
+    scalar = trace(op, rule, name)
+    if scalar is None:
+        rule.fused = rule.fn
+    elif len(scalar.node.body) == 2:
         # One op needs no kernel of its own, and no lambda around it where its operands are the rule's.
-        rule.fused = (only_call(scalar) if scalar and not guard else None) or rule.fn
+        rule.fused = only_call(scalar) or rule.fn
     else:
-        kernel = kernel_of(op, scalar)
-        rule.fused = guarded(rule, kernel, guard) if guard else kernel
+        rule.fused = kernel_of(op, scalar)
     return rule.fused
 
 
@@ -194,15 +191,3 @@ def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
     if any(spec.dtype is not dtype for spec in specs):
         raise Unfusable("operands of several dtypes")
     return dtype.compute, dtype
-
-
-def guarded(rule: Rule, kernel: Callable[..., Any], outside: Outside) -> Callable[..., Any]:
-    """The kernel while what the rule has read from outside is what it was, else Unfusable is raised."""
-
-    def call(*operands: Any) -> Any:
-        if outside.unchanged():
-            return kernel(*operands)
-        rule.fused = rule.fn  # a number that changes once may change at every step, and each would be a kernel
-        raise Unfusable("what was read from outside has changed")
-
-    return call

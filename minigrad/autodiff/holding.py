@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from sys import getrefcount
 from typing import Any
 
-from minigrad.autodiff.pulling import edge_of, pull
+from minigrad.autodiff.pulling import edge_of, pull, saved_in_graph
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
@@ -65,10 +65,15 @@ class HeldNode(BackpropOp):
         """`pull` with the values that the holders give."""
         if wanted is not None and not any(p is not None and p.id in wanted for p in self.parents):
             return []
-        holders: Any = self.saved
-        with no_grad():
-            values = [holder.value() for holder in holders]
-        return pull(self, gradients, wanted, create, in_graph(self, values) if create else values)
+        return pull(self, gradients, wanted, create, saved_values(self, create))
+
+
+def saved_values(node: BackpropOp, create: bool) -> Sequence[Tensor]:
+    """Return the saved values of a node, those of holders included; with create, as parts of the graph."""
+    if not any(isinstance(x, Holder) for x in node.saved or ()):
+        return saved_in_graph(node) if create else node.saved or ()
+    values = values_of(node)
+    return in_graph(node, values) if create else values
 
 
 def values_of(node: BackpropOp) -> list[Tensor]:
@@ -99,7 +104,8 @@ def hold(node: BackpropOp, make: Callable[[Tensor], Holder]) -> None:
     """Put holders in the place of what a node saved."""
     if node.saved:
         node.saved = tuple([make(x) for x in node.saved])
-        node.__class__ = HeldNode
+        if node.__class__ is BackpropOp:  # the pull of other nodes reads holders itself
+            node.__class__ = HeldNode
 
 
 # ---- by a user's functions ------------------------------------------------------------------------------------------

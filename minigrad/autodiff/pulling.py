@@ -11,9 +11,8 @@ from typing import Any
 
 from minigrad.autodiff.checks import Node, node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
-from minigrad.autodiff.engine import Gradients, descend, leading_to, reachable
-from minigrad.autodiff.fused import fuse
-from minigrad.autodiff.sealed import Unfusable
+from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
+from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
@@ -134,9 +133,8 @@ def by_definition(
         ]
         y = defined(op, params, out, seats)
     nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in seats))
-    way = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
-    table: dict[int, Tensor] = {node_of(y).id: head}
-    descend([each for each in nodes if not way.isdisjoint(each.ids or (each.id,))], table, set(), {}, way, True, True)
+    nodes, wanted = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
+    _, table = pull_back(nodes, [(node_of(y), head)], wanted, create=True)
     return [table.get(node_of(x).id) if ask else None for x, ask in zip(seats, asked)]
 
 

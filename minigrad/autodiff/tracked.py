@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import check_rules, describe_node, node_of
-from minigrad.autodiff.engine import accumulate, descend, leading_to, reachable, seed
+from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
 from minigrad.autodiff.replacing import ReplacingLevel
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
@@ -74,7 +74,7 @@ class Record(BackpropOp):
         self.ids = None if op.result is None else (self.id, *[next(ids) for _ in results[1:]])
         self.hooks = None
         self.op, self.params, self.parents = op, params, tuple(parents)
-        self.mask = 0 if op.variadic else mask
+        self.mask = 0 if op.variadic or op.kind == "function" else mask
         self.plan = Facts(inner, results)
         self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
         self.versions = tuple([x.id if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
@@ -168,19 +168,15 @@ class TrackedLevel(NotingLevel, ReplacingLevel):
         """
         targets: dict[int, Any] = {leaf.id: leaf for leaf in leaves}
         nodes, _ = reachable([node_of(y) for y in ys])
-        wanted = leading_to(nodes, targets)
-        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+        nodes, wanted = leading_to(nodes, targets)
         for node in nodes:
             check_unchanged(node, name)
             if not node.op.complete:
                 check_rules(node, wanted, name)
         if create is None:
             create = self.higher or any(g is not None and derives(g, mode.enabled) for g in cotangents)
-        table: dict[int, Tensor] = {}
-        owned = Shared()
-        for y, g in zip(ys, cotangents, strict=True):
-            accumulate(table, owned, node_of(y).id, seed(y, g), True)
-        descend(nodes, table, owned, {}, wanted, True, create)
+        seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
+        _, table = pull_back(nodes, seeds, wanted, create=create, owned=Shared())
         return [table.get(leaf.id) for leaf in leaves]
 
 

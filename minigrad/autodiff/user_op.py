@@ -1,7 +1,8 @@
 """An op whose rules are what a user wrote in a `mg.Function`, given operands and results as any rule is.
 
-Its operands are the tensors among the arguments.  What rules are given, `setup_context` makes a context of anew, so
-transforms ask it as they ask other ops.  `calling.py` is the plain call, which runs forward once and keeps its context.
+Its operands are the tensors among the arguments.  `setup_context` makes a new context of the values that a rule is
+given, so transforms use it as they use other ops.  `calling.py` is the plain call: it runs forward once and keeps its
+context.
 """
 
 from __future__ import annotations
@@ -31,37 +32,14 @@ from minigrad.runtime.levels import derivatives_on
 from minigrad.runtime.tensor import Tensor, describe
 
 
-class Same:
-    """One entry for every mask."""
-
-    def __init__(self, entry: Any) -> None:
-        self.entry = entry
-
-    def __len__(self) -> int:
-        return 1 << 60  # masks
-
-    def __getitem__(self, mask: int) -> Any:
-        return self.entry
-
-
-class Tracking:
-    """For a mask, the operands in it, none of whose rules wants a saved value by itself."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __getitem__(self, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        return tuple([(k, ()) for k in range(self.count) if mask >> k & 1])
-
-
 class UserOp(Op):
     """The op that a Function is for these arguments.
 
     given: the arguments, with a hole for each tensor; slots: what forward returned, likewise.
-    over: it was called with values of a transform.  seats: what gradients of the operands must fit.
+    over: it was called with values of a transform.  Its tables have one entry, so the mask of its nodes is 0.
     """
 
-    __slots__ = ("cls", "given", "over", "seats", "slots", "tensors")
+    __slots__ = ("cls", "given", "over", "slots", "tensors")
 
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
@@ -74,15 +52,18 @@ class UserOp(Op):
         self.complete, self.batch = True, "function"
 
     def enter_level(self) -> None:
-        """Note that operands are values of transforms.  Raises GradientError for a Function that cannot be transformed:
-        its ctx belongs to the one run of forward."""
+        """Note that operands are values of transforms.  Raises what `needs_setup` raises."""
+        self.needs_setup()
+        self.over, self.tensors = True, ()
+
+    def needs_setup(self) -> None:
+        """Raise GradientError for a Function that cannot be transformed: its ctx belongs to the one run of forward."""
         if not has(self.cls, "setup_context"):
             raise GradientError(
                 f"{self.name}: a Function whose forward takes ctx cannot be transformed; write forward(*args) and "
                 f"setup_context(ctx, inputs, output)",
                 op=self.name,
             )
-        self.over, self.tensors = True, ()
 
     def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
         """The arguments, with these tensors."""
@@ -107,43 +88,37 @@ class UserOp(Op):
             self.outputs, self.result = ("y",), None
         else:
             self.outputs, self.result = tuple([f"y{k}" for k in range(len(results))]), together
-        count, slots = 0, []
-        for x in parts:
-            slots.append(Hole(f"y{count}", count) if isinstance(x, Tensor) else x)
-            count += isinstance(x, Tensor)
-        self.slots = tuple(slots)
+        holes = iter([Hole(name, k) for k, name in enumerate(self.outputs)])
+        self.slots = tuple([next(holes) if isinstance(x, Tensor) else x for x in parts])
         self.declare()
         return results
 
     def declare(self) -> None:
         """The rules of this call, when its results are known."""
+        n, m = len(self.operands), len(self.outputs)
         all_names = (*self.operands, *self.outputs)
-        heads = tuple(range(len(self.outputs)))
-        self.picks = Tracking(len(self.operands))  # type: ignore[assignment]
-        each = Rule(self.one_back, all_names, ("position",), heads)
+        self.saves = ((*range(n), *range(-1, -1 - m, -1)),)
+        self.picks = (tuple([(k, ()) for k in range(n)]),)
+        each = Rule(self.one_back, all_names, ("position",), tuple(range(m)))
         each.foreign = True  # whether it leads back to its g is looked at
-        self.rules = (each,) * len(self.operands)
-        if self.over:
-            codes = (*range(len(self.operands)), *range(-1, -1 - len(self.outputs), -1))
-            self.saves = Same(codes)  # type: ignore[assignment]
-            self.joint = Rule(self.over_back, all_names, (), heads, asked=True)
+        self.rules = (each,) * n
+        self.joint = Rule(self.joint_back, all_names, (), tuple(range(m)), asked=True)
         if has(self.cls, "jvp"):
-            n, m = len(self.operands), len(self.outputs)
             wants = [("tangent", k) for k in range(n)] + [("value", k) for k in range(n)]
             self.jvp = Jvp(self.forth, (*wants, *[("result", k) for k in range(m)]), ())
 
     # ---- backward ----
 
-    def over_back(self, *values: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """The gradients of a call over a transform, from those of its results, its operands and its results."""
+    def joint_back(self, *values: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
+        """The gradients of all operands, from those of the results, the operands and the results."""
         count, n = len(self.outputs), len(self.operands)
-        ctx = self.context_of(values[count : count + n], values[count + n :])
-        return self.call_back(ctx, values[:count], values[count:], asked)
+        operands = values[count : count + n]
+        ctx = self.context_of(operands, values[count + n :])
+        return self.call_back(ctx, values[:count], values[count:], operands, asked)
 
     def one_back(self, *values: Any, position: int) -> Tensor | None:
         """The gradient of one operand, from everything: what forward mode is derived from."""
-        self.seats = values[len(self.outputs) :]
-        return self.over_back(*values, asked=tuple([k == position for k in range(len(self.operands))]))[position]
+        return self.joint_back(*values, asked=tuple([k == position for k in range(len(self.operands))]))[position]
 
     def context_of(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> Context:
         """A context as `setup_context` makes it of operands and results."""
@@ -154,13 +129,14 @@ class UserOp(Op):
         self.cls.setup_context(ctx, args, output)
         return ctx
 
-    def needs_setup(self) -> None:
-        """Raise GradientError for a Function whose forward takes ctx."""
-        if not has(self.cls, "setup_context"):
-            self.enter_level()
+    def call_back(
+        self, ctx: Context, heads: Any, given: Any, like: Any, asked: tuple[bool, ...]
+    ) -> list[Tensor | None]:
+        """Call backward, and check what it returns.
 
-    def call_back(self, ctx: Context, heads: Any, given: Any, asked: tuple[bool, ...]) -> list[Tensor | None]:
-        """Call backward, and look at what it gives.  asked: which operands want a gradient."""
+        given: the values that it may not write.  like: the operands, or their seats.  asked: the operands that require
+        a gradient in this pass.
+        """
         needs = [x.__class__ is Hole and asked[x.k] for x in self.given]
         ctx.needs_input_grad = tuple(needs)
         slots = [heads[x.k] if x.__class__ is Hole else None for x in self.slots] if self.result else heads
@@ -171,11 +147,10 @@ class UserOp(Op):
         check_unwritten(self, self.whose("backward"), names, values, before)
         partials = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         self.check_number(partials)
-        seats = given[: len(self.operands)] if self.over else self.seats
         result: list[Tensor | None] = [None] * len(self.operands)
         for hole, g in zip(self.given, partials):
             if hole.__class__ is Hole and g is not None and asked[hole.k]:
-                check_gradient(self.whose("backward"), hole.name, g, seats[hole.k])
+                check_gradient(self.whose("backward"), hole.name, g, like[hole.k])
                 self.check_connected(g, heads)
                 result[hole.k] = g
         return result

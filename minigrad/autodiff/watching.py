@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minigrad.autodiff.sealed import Unfusable
+from minigrad.autodiff.fused import Unfusable
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError

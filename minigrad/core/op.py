@@ -90,6 +90,7 @@ class Op:
     graph of the backward pass is wanted, the gradients are found through it.
     fold: of a reduction, what `core/fold.py` keeps of its declaration.
     linear: in which operands it is linear, or None.
+    fuse: of an elementwise op, that its derivative rules may be traced, each into one kernel.
     jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.
     batch: how it takes a batch in front of its operands, a kind by name or a rule; None where the kind of the op says
     so: see `autodiff/batching.py`.
@@ -108,9 +109,10 @@ class Op:
     """
 
     __slots__ = (
-        "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "joint", "jvp", "kind", "label",
-        "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result", "roles",
-        "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants", "where", "zeros",
+        "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "fuse", "joint", "jvp", "kind",
+        "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result",
+        "roles", "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants", "where",
+        "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -125,6 +127,7 @@ class Op:
         self.scalar: ScalarFn | None = None
         self.fold: Any = None
         self.linear: Linear | None = None
+        self.fuse = False
         self.jvp: Jvp | None = None
         self.batch: str | Callable[..., Any] | None = None
         self.variadic = False

@@ -72,7 +72,8 @@ def scalar(function: Callable[..., Any]) -> Any:
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Linear | bool = False,
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
-                otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
+                otherwise: Callable[..., Any] | None = None,
+                fuse: bool | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
@@ -83,6 +84,9 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
     front: parameters after the operands, such as "*, alpha=1"; a call with other values of these is answered by
     `otherwise`, a function of the operands, these parameters and `out`, in terms of other calls.
+    fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
+    elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
+    rule is called once, with symbols.  The default is True in this package and False elsewhere.
     An operand may have a number as its default.
     """
 
@@ -93,6 +97,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
             raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
         op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
         op.scalar, op.dtype_rule = body, dtype
+        op.fuse = str(function.__module__).startswith("minigrad.") if fuse is None else fuse
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in given if p.default is not p.empty}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.autodiff.checks import check, end_of, node_of
-from minigrad.autodiff.engine import descend, leading_to, reachable, seed
+from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
 from minigrad.autodiff.hooks import Around
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
@@ -74,14 +74,11 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
     nodes, _ = reachable([end_of(y)])
     wanted = None
     if x is not None:
-        wanted = leading_to(nodes, {node_of(x).id: node_of(x)})
-        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+        nodes, wanted = leading_to(nodes, {node_of(x).id: node_of(x)})
     check(nodes, wanted, name)
     way = Flow()
-    looked: list[Any] = [Looked(node, way) for node in nodes]
     with no_grad():
-        table = {end_of(y).id: seed(y, None)}
-        descend(looked, table, set(), {}, wanted, True, False)
+        _, table = pull_back([Looked(node, way) for node in nodes], [(end_of(y), seed(y, None))], wanted)
     way.found.update(table)
     return way
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import check, end_of, node_of
-from minigrad.autodiff.engine import accumulate, descend, leading_to, seed
+from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
 from minigrad.autodiff.owning import handed_out
 from minigrad.autodiff.replacing import alike
 from minigrad.autodiff.tracked import Shared, TrackedLevel
 from minigrad.func.trees import tree_map
 from minigrad.ops.shape.views import expand
-from minigrad.runtime.graph import BackpropOp, Output, ids
+from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.levels import Wrapped, derives, stack
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode
@@ -41,6 +41,7 @@ class PlainRun:
             if not x.is_variable:
                 x.base = INPUT
         self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.seats}
+        self.begin = next(ids)  # what the function records is younger than the seats
 
     def __enter__(self) -> PlainRun:
         mode.enabled = True
@@ -51,37 +52,26 @@ class PlainRun:
 
     def graph(self, ys: Sequence[Tensor]) -> tuple[list[BackpropOp], bool]:
         """The nodes of this run under some results, by falling id, and whether anything outside is under them."""
-        nodes: dict[int, BackpropOp] = {}
-        beyond, pending = False, [end_of(y) for y in ys]
-        while pending:
-            node = pending.pop()
-            if node.__class__ is Output:
-                node = node.node
-            if node.id in self.targets or node.id in nodes:
-                continue
-            if node.id < self.first:
-                beyond = beyond or isinstance(node, BackpropOp) or node.is_variable
-            elif isinstance(node, BackpropOp):
-                nodes[node.id] = node
-                pending += [parent for parent in node.parents if parent is not None]
-        return [nodes[key] for key in sorted(nodes, reverse=True)], beyond
+        older: list[Any] = []
+        nodes, _ = reachable([end_of(y) for y in ys], self.begin, older)
+        for x in older:
+            if x.id < self.first and (isinstance(x, BackpropOp) or x.is_variable):
+                return nodes, True
+        return nodes, False
 
     def pull(self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True) -> list[Tensor | None]:
         """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
         nodes, beyond = self.graph(ys)
-        wanted = leading_to(nodes, self.targets)
-        nodes = [node for node in nodes if not wanted.isdisjoint(node.ids or (node.id,))]
+        nodes, wanted = leading_to(nodes, self.targets)
         check(nodes, wanted, self.name)
         over = [g for g in cotangents if isinstance(g, Wrapped)]
         plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
         create = plain or any(derives(g) for g in over)
-        owned = Shared() if over or create else set()
-        table: dict[int, Tensor] = {}
+        owned = Shared() if over or create else None
         before, mode.enabled = mode.enabled, mode.enabled and create
         try:
-            for y, g in zip(ys, cotangents):
-                accumulate(table, owned, end_of(y).id, seed(y, g), create or bool(over))
-            descend(nodes, table, owned, {}, wanted, retain or create, create)
+            seeds = [(end_of(y), seed(y, g)) for y, g in zip(ys, cotangents)]
+            _, table = pull_back(nodes, seeds, wanted, retain=retain or create, create=create, owned=owned)
             return self.given(table, create)
         finally:
             mode.enabled = before

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import end_of
-from minigrad.autodiff.engine import descend, reachable, seed
+from minigrad.autodiff.engine import pull_back, reachable, seed
 from minigrad.autodiff.hooks import Around
 from minigrad.diagnostics.tape import Row, counted, in_units, rows_of
 from minigrad.runtime.recording import no_grad
@@ -92,10 +92,8 @@ def memory(y: Tensor) -> Memory:
     rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])
     steps = Steps(y.storage.allocator)
-    looked: list[Any] = [Measured(node, steps) for node in nodes]
     with no_grad():
-        table = {end_of(y).id: seed(y, None)}
-        descend(looked, table, set(), {}, None, True, False)
+        pull_back([Measured(node, steps) for node in nodes], [(end_of(y), seed(y, None))])
     steps.begin(None)
     forward, held = [], 0
     for row in rows:

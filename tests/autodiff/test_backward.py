@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from op_rows.row import FLOATS
 from op_table import DEVICES
 
 import minigrad as mg
+from minigrad.autodiff.engine import pull_back
 from minigrad.errors import GradientError, StorageError
 from minigrad.runtime.graph import BackpropOp
 
@@ -384,3 +387,22 @@ def test_the_second_operand_of_cat_alone_has_a_gradient_in_a_fresh_process() -> 
         "y.backward(mg.arange(6, dtype=mg.float32)); assert x.grad.tolist() == [3.0, 4.0]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_engine_alone_passes_gradients_from_node_to_node() -> None:
+    summing = {
+        path.name
+        for path in Path(mg.__file__).parent.rglob("*.py")
+        if re.search(r"\baccumulate\(table\b|\btable\.pop\(node\.id\b", path.read_text(encoding="utf-8"))
+    }
+    assert summing == {"engine.py"}, "call pull_back instead"
+
+
+def test_the_seeds_of_a_traversal_are_used_up() -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    y = x * 3.0
+    seeds = [(y.op, mg.tensor([1.0, 10.0], device="reference")), (y.op, mg.tensor([1.0, 1.0], device="reference"))]
+    with mg.no_grad():
+        found, table = pull_back([y.op], seeds, targets={y.op.id: y.op})
+    assert seeds == [] and [g.tolist() for _, g in found] == [[2.0, 11.0]]
+    assert {key: g.tolist() for key, g in table.items()} == {x.id: [6.0, 33.0]}

@@ -458,6 +458,9 @@ def test_the_derivative_of_the_derivative_does_not_walk_the_history_of_its_opera
     z = mg.softmax(y, 0)
     nodes, older = reachable([z.op], before + 1)
     assert [node.name for node in nodes] == ["softmax"] and older == []
+    ends: list[Any] = []
+    reachable([z.op], before + 1, ends)
+    assert ends == [y.op]
 
 
 @pytest.mark.parametrize("name", ["amax", "amin"])

@@ -13,9 +13,10 @@ from points import leaf, row
 
 import minigrad as mg
 from minigrad.autodiff.batching import batched
-from minigrad.autodiff.calling import Call
+from minigrad.autodiff.calling import Call, FunctionNode
 from minigrad.autodiff.forward import pushforward
 from minigrad.autodiff.function import once_differentiable
+from minigrad.autodiff.holding import saved_tensors_hooks
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
 from minigrad.testing import gradcheck, gradgradcheck
 from minigrad.viz.explain import explanation
@@ -327,6 +328,56 @@ def test_pictures_and_explanations_know_it() -> None:
     y = Square.apply(leaf(1.0)).sum()
     assert any("Own" in node.label for node in mg.viz.graph(y).nodes)
     assert "keeps       x (float64(1,))" in explanation(y)
+
+
+def test_a_call_is_a_node_that_runs_backward_itself_also_where_its_values_are_packed() -> None:
+    own = function(lambda c, x: x * x, lambda ctx, g: (None, g * 2.0 * ctx.saved_tensors[0]),
+                   lambda ctx, inputs, output: ctx.save_for_backward(inputs[1]))  # fmt: skip
+    x = mg.Var(row(3.0, 2.0))
+    plain = own.apply(row(5.0), x)
+    with saved_tensors_hooks(lambda v: v.tolist(), lambda v: row(*v)):
+        packed = own.apply(row(5.0), x)
+    for y in (plain, packed):
+        assert type(y.op) is FunctionNode and len(y.op.op.saves) == 1 == len(y.op.op.picks)
+        g = mg.grad(y, x, create_graph=True)
+        assert g.tolist() == [6.0, 4.0] and mg.grad(g, x).tolist() == [2.0, 2.0]
+
+
+def test_backward_is_not_run_without_a_gradient_or_an_operand_that_requires_one() -> None:
+    seen: list[Any] = []
+
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        seen.append((a, b))
+        return a * 2.0 + b * 3.0
+
+    both = function(lambda x: (x * 2.0, x * 3.0), backward, keep_input)
+    stop = function(lambda x: x * 1.0, lambda ctx, g: None, keep_input)
+    x = leaf(1.0, 2.0)
+    assert mg.grad((stop.apply(both.apply(x)[0]) + x).sum(), x).tolist() == [1.0, 1.0]
+    y, _ = both.apply(x)
+    assert mg.grad((y * y).sum(), y).tolist() == [4.0, 8.0] and seen == []
+
+
+def test_a_picture_numbers_the_values_that_forward_made_in_between() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x, x.exp(), x.sin())
+        return x * 2.0
+
+    y = function(forward, lambda ctx, g: g * 2.0).apply(leaf(1.0, 2.0))
+    assert [y.op.op.value_name(k) for k in y.op.op.saves[0]] == ["x", "a value between, 1", "a value between, 2"]
+    assert "a value between, 2" in explanation(y)
+
+
+@pytest.mark.filterwarnings("ignore:Own. there is no rule for a batch")
+def test_each_call_of_a_loop_over_a_batch_has_values_of_its_own() -> None:
+    x = mg.Var([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
+    own = function(lambda x: x * x, slope, keep_input)
+    assert mg.grad(mg.func.vmap(own.apply)(x).sum(), x).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+
+
+def test_a_forward_that_takes_ctx_has_no_batches() -> None:
+    with pytest.raises(GradientError, match="a Function whose forward takes ctx cannot be transformed"):
+        mg.func.vmap(Square.apply)(row(1.0, 2.0))
 
 
 # ---- as an op: forward mode and batches -----------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def test_a_name_with_an_ending_of_the_vector_functions_is_not_taken_for_one(plai
 RENAMED = """
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(
     lambda g, t0, t1: g * t1 * (t0 * t1).cos() + g, lambda g, t0, t1: g * t0 * (t0 * t1).cos()
-))
+), fuse=True)
 def f(t0, t1):
     "sin(t0 * t1) + t0, in names that a traced rule gives to its lines."
     return math.sin(t0 * t1) + t0

@@ -42,7 +42,8 @@ def declared(first, second, name="f"):
     """first - 2 * second, with a helper, a local name and fused derivatives."""
     return cell(
         f"@mg.scalar\ndef twice(t):\n    return t + t\n\n"
-        f"@mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: g * 2.0 - g, lambda g: -(g * 2.0)))\n"
+        f"@mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: g * 2.0 - g, lambda g: -(g * 2.0)),\n"
+        f"    fuse=True)\n"
         f"def {name}({first}, {second}):\n    'An op of a test.'\n    {first}_1 = {first}\n"
         f"    return {first}_1 - twice({second})\n"
     )[normalize("NFKC", name)]
