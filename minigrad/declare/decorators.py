@@ -182,7 +182,7 @@ def reduction_body(casts: bool) -> list[str]:
         f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
         f"{HIDDEN}key)",
         f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
-        f"{HIDDEN}check({HIDDEN}op, (input,))",
+        f"input, = {HIDDEN}check({HIDDEN}op, (input,))",
         *(wide if casts else ()),
         f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
     ]
@@ -328,19 +328,19 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
     signature, lines = op.signature, []
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
-    if otherwise is not None:
-        lines += [
-            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
-            f"if {HIDDEN}found is not None:",
-            f"    return {HIDDEN}found",
-        ]
     operands = "".join(f"{x}, " for x in op.operands)
     if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if signature.many:
         operands = f"*{signature.many}, "
     elif op.operands:
-        lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
+        lines += [f"if not ({plain_test(signature)}):", f"    {operands}= {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    if otherwise is not None:
+        lines += [
+            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
+            f"if {HIDDEN}found is not None:",
+            f"    return {HIDDEN}found",
+        ]
     first = op.operands[0] if op.operands else ""
     if floats:  # after a look at the other parameters, so that nothing is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
@@ -420,7 +420,8 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     if signature.many:
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if test := plain_test(signature):
-        lines += [f"if not ({test}):", f"    {HIDDEN}check({HIDDEN}op, ({operands.replace('*', '')}))"]
+        named = operands.replace("*", "")
+        lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
             lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
