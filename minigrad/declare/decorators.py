@@ -52,7 +52,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.lanes import NOTHING, parameter_names
-from minigrad.runtime.operands import canonical
+from minigrad.runtime.operands import NUMBERS, canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -152,7 +152,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
         wide = dtype in (rules.widen, rules.mean_dtype)
         op.signature = REDUCING if wide else replace(REDUCING, parameters=REDUCING.parameters[:-1])
         names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
-                 "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype}  # fmt: skip
+                 "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype,
+                 "whole": whole}  # fmt: skip
         public = write_function(function.__name__, op.signature, reduction_body(wide), names, out=True)
         return publish(op, function, public, namespace, method)
 
@@ -176,13 +177,14 @@ def reduction_body(casts: bool) -> list[str]:
         f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
     ]
     return [
-        f"if input.__class__ in {HIDDEN}plain and dim.__class__ in {HIDDEN}plain_dims and keepdim.__class__ is bool "
-        f"and out is None{' and dtype is None' if casts else ''}:",
+        f"if input.__class__ not in {HIDDEN}plain:",
+        f"    input, = {HIDDEN}check({HIDDEN}op, (input,))",
+        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
+        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
         f"    {HIDDEN}key = (input.layout, input.dtype, input.device, dim, keepdim)",
         f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
         f"{HIDDEN}key)",
         f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
-        f"input, = {HIDDEN}check({HIDDEN}op, (input,))",
         *(wide if casts else ()),
         f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
     ]
@@ -306,9 +308,9 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             return publish(op, function, lane(op), namespace, method, in_place)
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
-            {"op": op, "plain": PLAIN, "call": call_present if signature.optional else call, "check": expect_operands,
-             "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list,
-             "several": several, "otherwise": otherwise},
+            {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,
+             "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
+             "list": tensor_list, "several": several, "otherwise": otherwise},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)
@@ -397,9 +399,9 @@ def composed(
         passes = "out" in (*signature.params, *signature.operands)  # the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
-        names = {"op": op, "plain": PLAIN, "check": expect_operands, "list": tensor_list, "several": several,
-                 "definition": op.composed, "settings": settings, "scoped": scoped, "copy": copy_result,
-                 "float": as_float, "apart": apart}  # fmt: skip
+        names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
+                 "several": several, "definition": op.composed, "settings": settings, "scoped": scoped,
+                 "copy": copy_result, "float": as_float, "apart": apart}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         body = composed_body(op, out and not passes, floats)
         public = write_function(

@@ -17,7 +17,7 @@ from op_table import ROWS
 
 import minigrad as mg
 from minigrad.declare import names
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError, StorageError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, ShapeError, StorageError
 
 X, Y = (2, 3), (3, 2)
 POSITIONS = np.array([1, 0])
@@ -422,3 +422,14 @@ def test_several_results_pass_a_pickle(name: str) -> None:
     found = function(**{"dim": 1, **tensors(given)})
     again = pickle.loads(pickle.dumps(found))
     assert type(again) is type(found) and all(map(same, again, found))
+
+
+def test_dims_in_a_tuple_find_the_plan_that_they_mean() -> None:
+    x = mg.tensor(np.arange(6.0).reshape(2, 3), device="reference")
+    for dims, wanted in (((0,), [3.0, 5.0, 7.0]), ((-1,), [3.0, 12.0]), ((0, 1), 15.0), ((np.int64(1), 0), 15.0)):
+        assert mg.sum(x, dims).tolist() == mg.sum(x, dims).tolist() == mg.sum(x, list(dims)).tolist() == wanted
+    assert mg.sum(x, (0,), True).shape == mg.sum(x, (0,), 1).shape == (1, 3) and mg.sum(x, (0,), False).shape == (3,)
+    for dims in ((0, -2), (2,), (0.0,)):
+        for _ in range(2):
+            with pytest.raises(MinigradError, match=r"^sum: "):
+                mg.sum(x, dims)
