@@ -75,8 +75,13 @@ def new_op(
 @cache
 def results_of(name: str, outputs: tuple[str, ...]) -> Any:
     """The named tuple of several results; a pickle of one has the names, for no module holds the class."""
-    found: Any = namedtuple(name, outputs)  # type: ignore[misc]
-    found.__reduce__ = lambda self: (results_again, (name, outputs, tuple(self)))
+    make: Any = namedtuple  # a type checker wants names that are written out
+    found = make(name, outputs)
+
+    def reduce(self: Any) -> Any:
+        return results_again, (name, outputs, tuple(self))
+
+    found.__reduce__ = reduce
     return found
 
 
