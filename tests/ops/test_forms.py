@@ -433,3 +433,10 @@ def test_dims_in_a_tuple_find_the_plan_that_they_mean() -> None:
         for _ in range(2):
             with pytest.raises(MinigradError, match=r"^sum: "):
                 mg.sum(x, dims)
+
+
+def test_a_tensor_without_dims_is_one_dim() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    assert mg.sum(x, mg.tensor(1, device="reference")).tolist() == mg.sum(x, np.array(1)).tolist() == [3.0, 7.0]
+    with pytest.raises(ArgumentError, match=r"^sum: dim must be an int, not"):
+        mg.sum(x, mg.tensor(1.0, device="reference"))
