@@ -174,3 +174,9 @@ def test_a_pipe_whose_reader_has_gone_ends_a_command_quietly():
     done = subprocess.run([sys.executable, "-m", "minigrad"], stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["Tensor", "Var", "BackpropOp"])
+def test_kernel_of_a_class_is_an_error_in_words(capsys, name):
+    assert main(["kernel", name]) == 2
+    assert f"there is no op {name!r}" in capsys.readouterr().err

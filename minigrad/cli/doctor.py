@@ -182,6 +182,8 @@ def find_op(name: str) -> Op:
     # Looked at first: the ops of layers are declared when this module is imported.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
     found = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
+    if not isinstance(found, Op):  # a class has `op` as a slot
+        found = None
     if found is not None and found.kind == "composed":
         raise mg.ArgumentError(f"{name} is composed of other ops at {found.where}; ask for the kernel of one of those")
     if found is not None:

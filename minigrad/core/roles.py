@@ -103,6 +103,10 @@ def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     raise ArgumentError(f"{op}: {name}{beside(operands)} must be True or False, not {value!r}", op=op, value=value)
 
 
+def _listed(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _any(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
     return value
 
@@ -185,12 +189,14 @@ AS_IT_COMES = _any  # how a role reads that leaves a value alone
 # What views take: `Layout` checks it, and says what is wrong in the words of the view.
 ViewDim = Annotated[int, Role("Dim", "a dim of the operand; negative ones count from the end", "int", _any, _shift_dim)]
 ViewDims = Annotated[
-    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _any, _shift_dims)
+    Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _listed, _shift_dims)
 ]
-ManyDims = Annotated[Any, Role("Dims", "dims of the operand", "int | Sequence[int]", _any, _shift_dims, True)]
-Order = Annotated[Any, Role("Order", "every dim once, in a new order", "int | Sequence[int]", _any, _shift_order, True)]
-ViewShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[int]", _any, _shift_shape, True)]
-StretchedShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[int]", _any, _shift_shape)]
+ManyDims = Annotated[Any, Role("Dims", "dims of the operand", "int | Sequence[int]", _listed, _shift_dims, True)]
+Order = Annotated[
+    Any, Role("Order", "every dim once, in a new order", "int | Sequence[int]", _listed, _shift_order, True)
+]
+ViewShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[int]", _listed, _shift_shape, True)]
+StretchedShape = Annotated[Any, Role("Shape", "sizes of dims", "int | Sequence[int]", _listed, _shift_shape)]
 Index = Annotated[
     Any, Role("Index", "ints, (start, stop, step) and None, one after another", "Any", _any, _shift_index)
 ]

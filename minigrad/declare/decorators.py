@@ -52,7 +52,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, lane, run_one, run_view
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.lanes import parameter_names
-from minigrad.runtime.operands import canonical
+from minigrad.runtime.operands import NUMBERS, canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -176,7 +176,8 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
         body = reduction_body(wide)
     names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
-             "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype}  # fmt: skip
+             "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
+             "numbers": NUMBERS}  # fmt: skip
     found: Function = write_function(name, op.signature, body, names, out=True)
     return found
 
@@ -186,7 +187,7 @@ def several_body(op: Op) -> list[str]:
     operands = f"({', '.join(op.operands)})"
     return [
         f"if not ({plain_test(op.signature)}):",
-        f"    {HIDDEN}check({HIDDEN}op, {operands})",
+        f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",
         f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
     ]
 
@@ -201,13 +202,14 @@ def reduction_body(casts: bool) -> list[str]:
         f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
     ]
     return [
-        f"if input.__class__ in {HIDDEN}plain and dim.__class__ in {HIDDEN}plain_dims and keepdim.__class__ is bool "
-        f"and out is None{' and dtype is None' if casts else ''}:",
+        f"if input.__class__ not in {HIDDEN}plain:",
+        f"    input, = {HIDDEN}check({HIDDEN}op, (input,))",
+        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
+        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
         f"    {HIDDEN}key = (input.layout, input.dtype, input.device, dim, keepdim)",
         f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
         f"{HIDDEN}key)",
         f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
-        f"{HIDDEN}check({HIDDEN}op, (input,))",
         *(wide if casts else ()),
         f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
     ]
@@ -331,9 +333,9 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             return publish(op, function, lane(op), namespace, method, in_place)
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
-            {"op": op, "plain": PLAIN, "call": call_present if signature.optional else call, "check": expect_operands,
-             "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical, "list": tensor_list,
-             "several": several, "otherwise": otherwise},
+            {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,
+             "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
+             "list": tensor_list, "several": several, "otherwise": otherwise},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)
@@ -353,19 +355,19 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
     signature, lines = op.signature, []
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
-    if otherwise is not None:
-        lines += [
-            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
-            f"if {HIDDEN}found is not None:",
-            f"    return {HIDDEN}found",
-        ]
     operands = "".join(f"{x}, " for x in op.operands)
     if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if signature.many:
         operands = f"*{signature.many}, "
     elif op.operands:
-        lines += [f"if not ({plain_test(signature)}):", f"    {HIDDEN}check({HIDDEN}op, ({operands}))"]
+        lines += [f"if not ({plain_test(signature)}):", f"    {operands}= {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    if otherwise is not None:
+        lines += [
+            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
+            f"if {HIDDEN}found is not None:",
+            f"    return {HIDDEN}found",
+        ]
     first = op.operands[0] if op.operands else ""
     if floats:  # after a look at the other parameters, so that nothing is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
@@ -422,9 +424,9 @@ def composed(
         passes = "out" in (*signature.params, *signature.operands)  # the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
-        names = {"op": op, "plain": PLAIN, "check": expect_operands, "list": tensor_list, "several": several,
-                 "definition": op.composed, "settings": settings, "scoped": scoped, "copy": copy_result,
-                 "float": as_float, "apart": apart}  # fmt: skip
+        names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
+                 "several": several, "definition": op.composed, "settings": settings, "scoped": scoped,
+                 "copy": copy_result, "float": as_float, "apart": apart}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         body = composed_body(op, out and not passes, floats)
         public = write_function(
@@ -445,7 +447,8 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     if signature.many:
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if test := plain_test(signature):
-        lines += [f"if not ({test}):", f"    {HIDDEN}check({HIDDEN}op, ({operands.replace('*', '')}))"]
+        named = operands.replace("*", "")
+        lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
             lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")

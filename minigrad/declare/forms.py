@@ -18,19 +18,25 @@ from minigrad.runtime.dispatch import apply, no_way_out
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import canonical, no_tensor
+from minigrad.runtime.operands import canonical, no_tensor, weak_number
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
-def expect_operands(op: Op, operands: Sequence[Any]) -> None:
-    """Raise DTypeError unless each operand is what its annotation allows: a tensor, an array, a number or None."""
-    signature = op.signature
+def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """The operands of a call, a NumPy array next to a tensor as a tensor on its device.
+
+    Raises DTypeError unless each is what its annotation allows: a tensor, such an array, a number or None.
+    """
+    signature, found = op.signature, []
+    like = next((x for x in operands if isinstance(x, Tensor)), None)
     for name, x in zip(op.operands, operands):
-        if name == signature.many:
-            continue
         number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic))
-        if not (isinstance(x, (Tensor, np.ndarray)) or number or (x is None and name in signature.optional)):
+        array = isinstance(x, np.ndarray) and like is not None
+        absent = x is None and name in signature.optional
+        if not (isinstance(x, Tensor) or array or number or absent or name == signature.many):
             raise no_tensor(op, x, operands)
+        found.append(weak_number(op, x, like.dtype, like) if array and like is not None else x)
+    return tuple(found)
 
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import inspect
 import re
 from collections import namedtuple
 from collections.abc import Callable
+from functools import cache
 from keyword import iskeyword
 from types import FunctionType
 from typing import Any
@@ -55,8 +56,7 @@ def new_op(
     op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
     if outputs != ("y",):
         op.outputs, op.zeros = check_outputs(op, outputs), zeros
-        results: Callable[..., Any] = namedtuple(name, outputs)  # type: ignore[misc]
-        op.result = results
+        op.result = results_of(name, outputs)
     if vjp is not None:
         if len(vjp) != len(operands):
             raise DeclarationError(
@@ -69,6 +69,24 @@ def new_op(
     op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(operands)))
     op.complete = None not in op.rules
     return op
+
+
+@cache
+def results_of(name: str, outputs: tuple[str, ...]) -> Any:
+    """The named tuple of several results; a pickle of one has the names, for no module holds the class."""
+    make: Any = namedtuple  # a type checker wants names that are written out
+    found = make(name, outputs)
+
+    def reduce(self: Any) -> Any:
+        return results_again, (name, outputs, tuple(self))
+
+    found.__reduce__ = reduce
+    return found
+
+
+def results_again(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """Several results from a pickle."""
+    return results_of(name, outputs)(*values)
 
 
 def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:

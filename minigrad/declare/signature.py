@@ -207,5 +207,9 @@ def plain_test(signature: Signature) -> str:
         if name == signature.many:
             continue
         test = f"{name}.__class__ in {HIDDEN}plain"
-        tests.append(f"({name} is None or {test})" if name in signature.optional else test)
+        if name in signature.optional:
+            test = f"({name} is None or {test})"
+        elif name in signature.numbers:
+            test = f"({test} or {name}.__class__ in {HIDDEN}numbers)"
+        tests.append(test)
     return " and ".join(tests)

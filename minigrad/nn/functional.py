@@ -32,17 +32,17 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
-    return activation.relu(input, out=input if inplace else None)
+    return activation.relu(input) if not inplace else input.relu_()
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """`mg.relu6`; inplace: in input's own memory, which is returned."""
-    return activation.relu6(input, out=input if inplace else None)
+    return activation.relu6(input) if not inplace else input.relu6_()
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """`mg.silu`; inplace: in input's own memory, which is returned."""
-    return activation.silu(input, out=input if inplace else None)
+    return activation.silu(input) if not inplace else input.silu_()
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:

@@ -80,8 +80,8 @@ def slice_scatter(
         y = x.clone()
         y[(*(slice(None),) * d, slice(start, end, step))] = src
         return y
-    start = 0 if start is None else start
-    start = as_int(start, "start", "slice_scatter")
+    start = 0 if start is None else as_int(start, "start", "slice_scatter")
+    start += x.shape[d] if start < 0 else 0
     length = src.shape[d] if src.ndim == x.ndim else -1
     if src.shape != (*x.shape[:d], length, *x.shape[d + 1 :]) or not 0 <= start <= x.shape[d] - length:
         raise ShapeError(

@@ -139,6 +139,8 @@ def keyed(value: Any) -> Any:
     kind = value.__class__
     if kind is int or value is None or kind is str or kind in INTERNED:
         return value
+    if kind is bool:
+        return kind, value
     if kind is float:
         return kind, value.hex()
     if kind is tuple and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long

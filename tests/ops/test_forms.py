@@ -6,6 +6,7 @@ The calls come from the namespaces, so a new function is in this test at once, o
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from op_table import ROWS
 
 import minigrad as mg
 from minigrad.declare import names
-from minigrad.errors import DeviceError, DTypeError, ShapeError, StorageError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, ShapeError, StorageError
 
 X, Y = (2, 3), (3, 2)
 POSITIONS = np.array([1, 0])
@@ -362,3 +363,80 @@ def test_a_dim_is_any_integer_and_counts_from_the_end(name: str) -> None:
         wanted = parts(function(**tensors({**given, "dim": dim})))
         for other in (np.int64(dim), dim - rank, np.int32(dim - rank)):
             assert all(map(same, parts(function(**tensors({**given, "dim": other}))), wanted))
+
+
+@pytest.mark.parametrize("name", ["elu", "leaky_relu", "relu", "relu6", "silu"])
+def test_inplace_is_read_as_true_or_false(name: str) -> None:
+    function, x = getattr(mg.nn.functional, name), mg.tensor([-1.0, 2.0, 9.0], device="reference")
+    wanted = getattr(mg, name)(x).tolist()
+    for no in (False, 0, np.False_):
+        assert function(x, inplace=no).tolist() == wanted and x.tolist() == [-1.0, 2.0, 9.0]
+    for yes in (True, 1, np.True_):
+        y = x.clone()
+        assert function(y, inplace=yes) is y and y.tolist() == wanted
+    assert mg.func.vmap(lambda v: function(v * 1.0, inplace=True))(x.reshape(1, 3)).tolist() == [wanted]
+
+
+def test_inplace_and_another_out_are_refused() -> None:
+    x, y = mg.ones(2, device="reference"), mg.zeros(2, device="reference")
+    with pytest.raises(ArgumentError, match=r"^elu: inplace=True writes into input, and out is another tensor"):
+        mg.elu(x, 1.0, True, out=y)
+    assert y.tolist() == [0.0, 0.0] and mg.elu(x, 2.0, False, out=y) is y
+
+
+@pytest.mark.parametrize("name, key", [("permute", "dims"), ("flip", "dims"), ("expand", "shape"), ("squeeze", "dim")])
+def test_a_view_takes_a_list_by_name(name: str, key: str) -> None:
+    x = mg.tensor([[1.0, 2.0]], device="reference")
+    value = {"permute": [1, 0], "flip": [0, 1], "expand": [3, 2], "squeeze": [0]}[name]
+    listed, placed = getattr(mg, name)(x, **{key: value}), getattr(mg, name)(x, tuple(value))
+    assert same(listed, placed) and same(getattr(mg, name)(x, value), placed)
+
+
+TAKES_ARRAYS = {
+    "var": lambda x, a: mg.var(a), "contiguous": lambda x, a: mg.contiguous(a), "sum": lambda x, a: mg.sum(a),
+    "cross_entropy": lambda x, a: mg.nn.functional.cross_entropy(a, a), "cumsum": lambda x, a: mg.cumsum(a, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKES_ARRAYS)
+def test_an_array_alone_is_no_operand(name: str) -> None:
+    with pytest.raises(DTypeError, match=f"^{name}: expected a tensor, got ndarray"):
+        TAKES_ARRAYS[name](None, np.ones((2, 2)))
+
+
+def test_an_array_next_to_a_tensor_is_one_for_every_kind_of_op() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=mg.float64, device="reference")
+    a = np.array([[2.0, 1.0], [0.5, 4.0]])
+    t, f = mg.tensor(a, device="reference"), mg.nn.functional
+    for call in (
+        lambda b: mg.add(x, b), lambda b: mg.lerp(x, b, 0.5), lambda b: mg.mm(x, b), lambda b: f.linear(x, b),
+        lambda b: f.cross_entropy(x, b), lambda b: f.layer_norm(x, 2, b[0]),
+        lambda b: mg.slice_scatter(x, b[:1], 0, -1),
+    ):  # fmt: skip
+        assert same(call(a), call(t))
+
+
+@pytest.mark.parametrize("name", ["sort", "topk", "max", "min", "cummax", "cummin", "kthvalue", "median"])
+def test_several_results_pass_a_pickle(name: str) -> None:
+    function, given = call_of(name)
+    found = function(**{"dim": 1, **tensors(given)})
+    again = pickle.loads(pickle.dumps(found))
+    assert type(again) is type(found) and all(map(same, again, found))
+
+
+def test_dims_in_a_tuple_find_the_plan_that_they_mean() -> None:
+    x = mg.tensor(np.arange(6.0).reshape(2, 3), device="reference")
+    for dims, wanted in (((0,), [3.0, 5.0, 7.0]), ((-1,), [3.0, 12.0]), ((0, 1), 15.0), ((np.int64(1), 0), 15.0)):
+        assert mg.sum(x, dims).tolist() == mg.sum(x, dims).tolist() == mg.sum(x, list(dims)).tolist() == wanted
+    assert mg.sum(x, (0,), True).shape == mg.sum(x, (0,), 1).shape == (1, 3) and mg.sum(x, (0,), False).shape == (3,)
+    for dims in ((0, -2), (2,), (0.0,)):
+        for _ in range(2):
+            with pytest.raises(MinigradError, match=r"^sum: "):
+                mg.sum(x, dims)
+
+
+def test_a_tensor_without_dims_is_one_dim() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
+    assert mg.sum(x, mg.tensor(1, device="reference")).tolist() == mg.sum(x, np.array(1)).tolist() == [3.0, 7.0]
+    with pytest.raises(ArgumentError, match=r"^sum: dim must be an int, not"):
+        mg.sum(x, mg.tensor(1.0, device="reference"))

@@ -5,13 +5,13 @@ Always stable; nan counts as the greatest, the two zeros as equal.  A gradient g
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag, Front, Int, OneDim
 from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.record import results_of
 from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_places
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
@@ -61,7 +61,7 @@ def topk(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest
     return backend.prepare(requests.Ordered(dim, largest), (values, indices), input)
 
 
-RESULTS: dict[str, Any] = {name: namedtuple(name, ("values", "indices")) for name in ("kthvalue", "median")}
+RESULTS: dict[str, Any] = {name: results_of(name, ("values", "indices")) for name in ("kthvalue", "median")}
 
 
 @composed()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from minigrad.declare.decorators import elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
-from minigrad.runtime.tensor import describe
+from minigrad.runtime.tensor import describe, expect_tensors
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 FLAT = 1e4  # for squares of this size and above, tanh is 1 or -1 in float64 too
@@ -33,6 +34,17 @@ def relu6(x):
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
+def in_its_memory(function: Any, input: Any, parameter: Any, inplace: Any, out: Any) -> Any:
+    """A call with `inplace=`, as another function of PyTorch has it: by the in-place form, if it is true."""
+    if not inplace:
+        return function(input, parameter, out=out)
+    if out is not None and out is not input:
+        raise ArgumentError(f"{function.__name__}: inplace=True writes into input, and out is another tensor",
+            op=function.__name__)  # fmt: skip
+    expect_tensors(function.__name__, input)
+    return getattr(input, f"{function.__name__}_")(parameter)
+
+
 @elementwise(
     dtype=to_float,
     vjp=(
@@ -41,7 +53,9 @@ def relu6(x):
     ),
     namespace=(MG, FUNCTIONAL),
     front="inplace=False",
-    otherwise=lambda input, negative_slope, inplace, out: leaky_relu(input, negative_slope, out=input),
+    otherwise=lambda input, negative_slope, inplace, out: in_its_memory(
+        leaky_relu, input, negative_slope, inplace, out
+    ),
 )
 def leaky_relu(input, negative_slope=0.01):
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned.
@@ -59,7 +73,7 @@ def leaky_relu(input, negative_slope=0.01):
     ),
     namespace=(MG, FUNCTIONAL),
     front="inplace=False",
-    otherwise=lambda input, alpha, inplace, out: elu(input, alpha, out=input),
+    otherwise=lambda input, alpha, inplace, out: in_its_memory(elu, input, alpha, inplace, out),
 )
 def elu(input, alpha=1.0):
     """input above 0, else alpha * (exp(input) - 1).  inplace: in the memory of input, which is returned.
