@@ -128,7 +128,8 @@ ELEMENTWISE = [
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
     Row("affine", lambda x: mg.affine(x, 2.0, 0.5), lambda x: x * 2 + 0.5, ("real",), (), dtypes=FLOATS, refuses=False),
     _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", **FLOAT_RESULT, tolerance=2),
-    _row("addcmul", lambda a, b, c: a + b * c, "real", "real", "real", ops=("add_product",), tolerance=2, refuses=False),
+    _row("addcmul", lambda a, b, c: a + b * c, "real", "real", "real", ops=("add_product",), tolerance=2,
+         refuses=False),
     _row("addcdiv", lambda a, b, c: a + 0.5 * b / c, "real", "real", "above1", ops=("add_quotient",), tolerance=2,
          fn=lambda a, b, c: mg.addcdiv(a, b, c, value=0.5), dtypes=FLOATS, refuses=False),
 ]  # fmt: skip

@@ -133,13 +133,21 @@ def test_toy_device_learns_a_line():
 
 
 def test_watch_launches_shows_a_forward_and_backward_pass_and_what_a_sort_is_made_of():
-    forward, backward, sort = run("watch_launches.py").split("\n\n")[:3]
+    forward, backward, _, sort = run("watch_launches.py").split("\n\n")[:4]
     kinds = [re.findall(r"^  (\w+)\(", part, re.MULTILINE) for part in (forward, backward, sort)]
     assert kinds[0] == ["Product", "MapRows", "Reduce", "Elementwise"]
     assert kinds[1][-2:] == ["MapRows", "Product"]
     assert kinds[2] == ["Elementwise", "Reduce", "ScatterAdd", "Elementwise"]
     assert "MapRows(softmax_backward, dim=1)" in backward or "MapRows(log_softmax_backward, dim=1)" in backward
     assert re.search(r"Product\(\) +float32\(3, 2\), float32\(2, 3\) -> float32\(3, 3\)\n", forward)
+
+
+def test_watch_launches_shows_one_launch_of_each_reduction_and_two_of_a_deviation():
+    functions = run("watch_launches.py").split("\n\n")[2]
+    assert re.findall(r"^  (\w+\(\w+)", functions, re.MULTILINE) == [
+        "Reduce(length", "Reduce(log_of_sum", "Reduce(count", "Reduce(mean_of_squared_differences", "Reduce(total",
+        "Reduce(total", "Elementwise(lerp",
+    ]  # fmt: skip
 
 
 def test_newton_walks_down_the_valley():
