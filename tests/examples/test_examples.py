@@ -145,7 +145,7 @@ def test_watch_launches_shows_a_forward_and_backward_pass_and_what_a_sort_is_mad
 def test_watch_launches_shows_one_launch_of_each_reduction_and_two_of_a_deviation():
     functions = run("watch_launches.py").split("\n\n")[2]
     assert re.findall(r"^  (\w+\(\w+)", functions, re.MULTILINE) == [
-        "Reduce(length", "Reduce(log_of_sum", "Reduce(count", "Reduce(mean_of_squared_differences", "Reduce(total",
+        "Reduce(length", "LogSum(dims", "Reduce(count", "Reduce(mean_of_squared_differences", "Reduce(total",
         "Reduce(total", "Elementwise(lerp",
     ]  # fmt: skip
 
