@@ -62,7 +62,7 @@ def test_kernel_finds_the_op_of_every_public_function_that_is_one():
     ("name", "sentence"),
     [
         ("permute", "permute is a view: arithmetic on strides"),
-        ("lerp", "lerp is composed of other ops at "),
+        ("affine", "affine is composed of other ops at "),
         ("tanhh", "there is no op 'tanhh'; do you mean tanh "),
         ("sofmax", "there is no op 'sofmax'; do you mean softmax "),
         ("movedim", "movedim is composed of other ops at "),

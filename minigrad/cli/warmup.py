@@ -66,6 +66,7 @@ def folds(dtype: Any, shape: tuple[int, int]) -> None:
             fold(x, dim).backward()
         mg.argmax(x, dim)
     mg.var(x).backward()
+    mg.norm(x).backward()
 
 
 def rows(dtype: Any, shape: tuple[int, int]) -> None:

@@ -77,6 +77,13 @@ class Reduce(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class LogSum(Request):
+    """out = log(sum(exp(a))) over dims, where nothing overflows; `out` has length 1 at each of them."""
+
+    dims: Ints
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ArgReduce(Request):
     """out (int64, of length 1 at `dim`) = index along `dim` of the first element for which better(best, x) never holds
     later."""

@@ -80,7 +80,8 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
     if dims is None:
         return tuple(range(ndim))
     # An array or a tensor without dims is one number, though its class can be walked over.
-    listed = tuple(dims) if isinstance(dims, Iterable) and getattr(dims, "ndim", 1) else (dims,)
+    several: Any = dims if isinstance(dims, Iterable) and getattr(dims, "ndim", True) else (dims,)
+    listed: Shape = tuple(several)
     found = sorted(normalize_dim(dim, ndim, op, owner) for dim in listed)
     for left, right in pairwise(found):
         if left == right:

@@ -73,7 +73,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
                 otherwise: Callable[..., Any] | None = None,
-                fuse: bool | None = None) -> Callable[..., Function]:  # fmt: skip
+                fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
@@ -87,6 +87,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
     elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
     rule is called once, with symbols.  The default is True in this package and False elsewhere.
+    label: what messages call the op, where users know it by another function.
     An operand may have a number as its default.
     """
 
@@ -96,7 +97,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
         if not body.args:
             raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
         op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
-        op.scalar, op.dtype_rule = body, dtype
+        op.scalar, op.dtype_rule, op.label = body, dtype, label or op.name
         op.fuse = str(function.__module__).startswith("minigrad.") if fuse is None else fuse
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()

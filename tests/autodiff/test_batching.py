@@ -41,6 +41,7 @@ APART: list[tuple[str, dict[str, Any]]] = [
     ("argmax", {"dim": 1, "keepdim": False}), ("argmin", {"dim": 0, "keepdim": True}),
     ("argsort", {"dim": 1, "descending": True}),
     ("any", {"dims": (0,), "keepdim": False}), ("all", {"dims": (0, 1), "keepdim": True}),
+    ("count", {"dims": (1,), "keepdim": False}),
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import CHOSEN, GREATER, LESSER, SUM
+from minigrad.backends.lowering.functions import CHOSEN, GREATER, LARGEST, LESSER, SHIFTED_EXP, SHIFTED_LOG, SUM
 from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.fold import Fold
@@ -19,6 +19,7 @@ from minigrad.core.requests import (
     ArgScan,
     Extreme,
     Gather,
+    LogSum,
     Ordered,
     Request,
     RunningExtreme,
@@ -63,6 +64,24 @@ def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) ->
     steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
     search(steps, request.better, a, dim, lambda i, place: steps.copy(out.at(dim, i), place))
+    return steps.launch
+
+
+# ---- log-sums -------------------------------------------------------------------------------------------------------
+
+
+@lowers(LogSum)
+def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> Launch:
+    """The largest of each row, a sum of exponentials that are shifted by it, and the logarithm, shifted back."""
+    steps = Steps(backend, outs, operands)
+    (out,), (x,) = steps.outs, steps.operands
+    register, accumulator = as_dtype(x.dtype.compute), as_dtype(np.dtype(x.dtype.accumulator))
+    top, total = steps.work(out.shape, register), steps.work(out.shape, accumulator)
+    terms = steps.work(x.shape, register)
+    steps.fold(LARGEST, top, x, request.dims)
+    steps.each(SHIFTED_EXP, terms, x, top)
+    steps.fold(SUM, total, terms, request.dims)
+    steps.each(SHIFTED_LOG, out, total, top, compute=accumulator.compute)
     return steps.launch
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 from minigrad.core.fold import Fold
 from minigrad.kernels.scalar import parse
 
@@ -118,7 +120,19 @@ def peak(acc, x):
     return x if x > acc else acc
 
 
+def shifted_exp(x, top):
+    """exp(x), less the largest of its row if that is finite."""
+    return math.exp(x - (top if math.isfinite(top) else 0))
+
+
+def shifted_log(total, top):
+    """The logarithm of a sum of these."""
+    return math.log(total) + (top if math.isfinite(top) else 0)
+
+
 IDENTITY = parse(identity)
+SHIFTED_EXP = parse(shifted_exp)
+SHIFTED_LOG = parse(shifted_log)
 NONZERO = parse(nonzero)
 EQUAL = parse(equal)
 CHOSEN = parse(chosen)

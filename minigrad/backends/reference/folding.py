@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
@@ -38,6 +39,18 @@ class Folding(HostMemory):
 
         return quiet(launch)
 
+    @serves(requests.LogSum)
+    def logsum(self, out: Spec, a: Spec, *, dims: tuple[int, ...]) -> Loop:
+        compute = np.dtype(a.dtype.accumulator)
+
+        def launch(x: Buffer, z: Buffer) -> None:
+            rows: dict[int, list[Any]] = {place: [] for place in out.layout.offsets()}
+            for place, value in zip(targets(out.layout, a.layout), read(x, a, compute), strict=True):
+                rows[place].append(value)
+            write(z, out, [log_of_sum(np.array(row, compute)) for row in rows.values()], compute)
+
+        return quiet(launch)
+
     @serves(requests.ArgReduce)
     def argreduce(self, out: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
         compute = a.dtype.compute
@@ -62,6 +75,13 @@ def finisher(fold: Fold, compute: np.dtype[Any], count: int) -> Callable[[Any], 
         return lambda acc: acc
     f, n = python_function(fold.finish, compute), compute_type(compute)(count)
     return f if len(fold.finish.args) == 1 else lambda acc: f(acc, n)
+
+
+def log_of_sum(row: NDArray[Any]) -> Any:
+    """log(sum(exp(x))) of some elements, each less the largest of them if that is finite."""
+    top = row.max()
+    shift = top if np.isfinite(top) else row.dtype.type(0)
+    return np.log(np.exp(row - shift).sum()) + shift
 
 
 def targets(out: Layout, a: Layout) -> Iterator[int]:

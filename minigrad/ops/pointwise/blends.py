@@ -46,6 +46,7 @@ def with_value(op: Op, specs: Sequence[Spec]) -> Pair:
     ),
     namespace=(),
     method=False,
+    label="addcmul",
 )
 def add_product(input, tensor1, tensor2, value=1):
     """input + value * tensor1 * tensor2.  Gradient: g, and for each factor g times the others."""
@@ -62,6 +63,7 @@ def add_product(input, tensor1, tensor2, value=1):
     ),
     namespace=(),
     method=False,
+    label="addcdiv",
 )
 def add_quotient(input, tensor1, tensor2, value=1):
     """input + value * tensor1 / tensor2.

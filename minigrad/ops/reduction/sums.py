@@ -6,14 +6,23 @@ shape ().  Sums accumulate wider than they store and in an order that depends on
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 from minigrad.core.dtype import float32
+from minigrad.core.requests import LogSum
 from minigrad.core.roles import Dims, Flag
 from minigrad.core.strides import stretched_strides
-from minigrad.declare.decorators import composed, reduction, scalar
-from minigrad.declare.rules import accumulate, counted, logical, mean_dtype, promote, widen
+from minigrad.declare.decorators import composed, kernel, reduction
+from minigrad.declare.rules import (
+    counted,
+    floating,
+    folded_shape,
+    logical,
+    mean_dtype,
+    promote,
+    widen,
+    with_kept_dims,
+)
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import ones_like
 from minigrad.ops.shape import views
@@ -187,25 +196,17 @@ def count(acc, x):
     return acc + x
 
 
-@scalar
-def log_of_two(acc, x):
-    """log(exp(acc) + exp(x)); equal terms are told apart, since the difference of infinities is nan."""
-    top = acc if acc > x else x
-    return top + 0.6931471805599453 if acc == x else top + math.log1p(math.exp(-abs(acc - x)))
-
-
-@reduction(
-    dtype=accumulate,
-    identity="lowest",
-    combine=log_of_two,
-    vjp=(lambda g, x, y, *, in_shape, dims: restore(g, dims, in_shape) * (x - restore(y, dims, in_shape)).exp(),),
-    jvp=lambda dx, x, y, *, in_shape, dims, keepdim: sum(dx * (x - restore(y, dims, in_shape)).exp(), dims, keepdim),
+@kernel(
+    dtype=floating,
+    shape=folded_shape,
+    vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * (x - restore(y, dims, x.shape)).exp(),),
+    jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * (x - restore(y, dims, x.shape)).exp(), dims, keepdim),
+    batch="reduction",
     namespace=(),
-    method=False,
 )
-def log_of_sum(acc, x):
-    """log(sum(exp(x))) over `dim`, in one pass in which nothing overflows.  Gradient: g times the softmax."""
-    return log_of_two(acc, x)
+def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
+    """log(sum(exp(x))) over `dims`, shifted by the largest, so nothing overflows.  Gradient: g times the softmax."""
+    return backend.prepare(LogSum(dims), with_kept_dims(out, x.shape, dims), x)
 
 
 @composed(out=False, namespace=())
@@ -253,4 +254,4 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
         raise ShapeError(
             f"logsumexp: {describe(input)} has no element along dims {dim}, and the logarithm of nothing is undefined"
         )
-    return log_of_sum(input, dim, keepdim)
+    return log_of_sum(input, dims=dim, keepdim=keepdim)
