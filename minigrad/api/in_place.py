@@ -14,7 +14,8 @@ from minigrad.api.python import item
 from minigrad.errors import ShapeError
 from minigrad.ops import casting, creation
 from minigrad.ops.indexing import assignment
-from minigrad.runtime import dispatch
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.into import write
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.writing import check_writable
@@ -61,10 +62,10 @@ def fill_(x: Tensor, value: float) -> Tensor:
         assignment.copy_into(x, value, "fill_", x)
         return x
     check_writable("fill_", x)
-    number = item(value) if isinstance(value, Tensor) else value
-    creation.expect_numbers("fill_", value=number)
-    creation.expect_fit("fill_", number, x.dtype)
-    dispatch.write(FILL, (dispatch.number(number, x.dtype, x.device),), {"shape": x.shape}, x)
+    scalar = item(value) if isinstance(value, Tensor) else value
+    creation.expect_numbers("fill_", value=scalar)
+    creation.expect_fit("fill_", scalar, x.dtype)
+    write(FILL, (number(scalar, x.dtype, x.device),), {"shape": x.shape}, x)
     return x
 
 

@@ -14,9 +14,9 @@ from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.dispatch import apply, no_way_out
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.into import copy_result, read_before
-from minigrad.runtime.levels import Wrapped
+from minigrad.runtime.levels import Wrapped, no_way_out
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import canonical, no_tensor, weak_number
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors

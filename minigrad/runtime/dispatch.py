@@ -17,14 +17,13 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
-from minigrad.errors import GradientError
 from minigrad.runtime import ahead, journal, lanes  # noqa: F401  the first two attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
-from minigrad.runtime.into import run_beside, run_into
-from minigrad.runtime.levels import Level, level_of
+from minigrad.runtime.into import write_result
+from minigrad.runtime.levels import level_of, through
 from minigrad.runtime.noting import noted
 from minigrad.runtime.observers import observed
-from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, canonical, number, weak_number
+from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, number, weak_number
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
 from minigrad.runtime.rebasing import NO_GRAD, current
@@ -59,32 +58,10 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     plan = plan_of(op, operands, params)
     if plan.check is not None:
         plan.check(*operands)
-    found = run(op, plan, operands) if out is None else write_result(op, plan, operands, out)
+    found = run(op, plan, operands) if out is None else write_result(op, plan, operands, out, run)
     if began is not None:
         observed.call(op, operands, found, began)
     return found
-
-
-def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any) -> Any:
-    """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result."""
-    return run_into(op, plan, operands, out) if op.kind == "elementwise" else run_beside(op, plan, operands, out, run)
-
-
-def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:
-    """A call with a value that carries a transform, whose level says what the op gives."""
-    if out is not None:
-        raise no_way_out(op)
-    return level.call(op, operands, canonical(op, operands, params) if params else params)
-
-
-def no_way_out(op: Op) -> GradientError:
-    """The error for `out=` of a call with a value that carries a transform."""
-    return GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)
-
-
-def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
-    """Run an op with a kernel into what exists; nothing is recorded."""
-    return run_into(op, plan_of(op, operands, params, fresh=False), operands, out)
 
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:

@@ -26,6 +26,16 @@ WRITES = {"clone": "copy_", "cast": "copy_", "fill": "fill_"}  # ops that write 
 VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling for an operand that is the result
 
 
+def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:
+    """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result."""
+    return run_into(op, plan, operands, out) if op.kind == "elementwise" else run_beside(op, plan, operands, out, run)
+
+
+def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
+    """Run an op with a kernel into what exists; nothing is recorded."""
+    return run_into(op, plan_of(op, operands, params, fresh=False), operands, out)
+
+
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Run an op into `out` (the `out=` and `name_` forms, and `write`): checks, launch, version, record.
 

@@ -25,7 +25,7 @@ def call({parameters}):
     if plan is None:
         plan = plan_for(op, ({xs},), NO_PARAMS, key)
     if out is not None:
-        return write_result(op, plan, ({xs},), out)
+        return write_result(op, plan, ({xs},), out, run)
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:
@@ -108,7 +108,7 @@ NOTHING: Mapping[str, Any] = {}
 HIDDEN = "_mg_"  # of names that hold defaults
 OUT = """\
     if out is not None:
-        return write_result(op, plan, ({xs},), out)
+        return write_result(op, plan, ({xs},), out, run)
 """
 # A name of a template's own: not an attribute, and not one that stands for operands.
 OWN = re.compile(r"(?<![\w.{])[A-Za-z_]\w*(?![\w}])")

@@ -4,7 +4,6 @@ A `Wrapped` is a Tensor to a user's eyes and has no storage.  The fast lanes kno
 takes the long road, and `dispatch.apply` hands it to the innermost `Level` among the operands.  A level says what an op
 means for its values, mostly by calling ops on what they wrap; plain calls pay nothing for it.
 
-
 Levels stand on a stack, one for each thread, while their function runs.  An op asks its operands alone which level is
 to be asked; the stack is for what has no operands, such as random numbers, and for reverse mode, which is a level only
 where there are others.
@@ -23,6 +22,7 @@ from typing import Any, TypeVar
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import ids
+from minigrad.runtime.operands import canonical
 from minigrad.runtime.tensor import Tensor, describe
 
 Self = TypeVar("Self", bound="Level")
@@ -174,3 +174,15 @@ def level_of(op: Op, operands: tuple[Tensor, ...]) -> Level | None:
             if found is None or level.depth > found.depth:
                 found = level
     return found
+
+
+def through(level: Level, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None) -> Any:
+    """A call with a value that carries a transform, whose level says what the op gives."""
+    if out is not None:
+        raise no_way_out(op)
+    return level.call(op, operands, canonical(op, operands, params) if params else params)
+
+
+def no_way_out(op: Op) -> GradientError:
+    """The error for `out=` of a call with a value that carries a transform."""
+    return GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)

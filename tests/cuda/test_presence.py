@@ -110,8 +110,8 @@ def test_the_simulator_needs_no_compiler():
 # Who mentions it besides the registry, the backend, its kernels and `mg.cuda`: the doctor, what settings and devices
 # are called, names that other libraries ask a tensor for, and remarks.
 MENTIONS = {
-    "__init__.py", "__main__.py", "backends/registry.py", "cli/doctor.py", "config.py", "core/device.py",
-    "core/storage.py", "face/interop.py", "face/pytorch.py", "kernels/objects.py", "kernels/scalar.py",
+    "__init__.py", "__main__.py", "api/interop.py", "api/pytorch.py", "backends/registry.py", "cli/doctor.py",
+    "config.py", "core/device.py", "core/storage.py", "kernels/objects.py", "kernels/scalar.py",
 }  # fmt: skip
 OWN = ("backends/cuda/", "kernels/cuda/", "cuda/")
 

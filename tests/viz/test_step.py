@@ -65,7 +65,7 @@ def test_what_is_kept_and_let_go_is_said() -> None:
     assert exponential.freed == "y (64 B)"
     u = x * 2.0
     assert mg.viz.step((u * u).sum()).frames[1].freed == "input and other (64 B)", "one piece of memory"
-    assert product.operands == (("a", "exp, step 3"), ("b", "x")) and product.declared.startswith(
+    assert product.operands == (("input", "exp, step 3"), ("other", "x")) and product.declared.startswith(
         "minigrad/ops/pointwise/arithmetic.py:"
     )
     assert all(Path(file).is_file() for frame in film.frames for file in frame.kernels) and product.kernels
@@ -126,7 +126,9 @@ def test_printed_it_is_a_text() -> None:
     text = str(film).splitlines()
     assert text[0] == "backward from float32(), 4 steps" and text[-1] == "gradient of x: [11, 7, 13]"
     assert "     input (x) gets ȳ · other = [3, 1, 4]; in all [8, 6, 9], 2 of 3" in text
-    assert "     input (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     b (mul, step 3) gets ȳ = [1, 1, 1]" in text
+    assert (
+        "     input (mul, step 4) gets ȳ = [1, 1, 1]" in text and "     other (mul, step 3) gets ȳ = [1, 1, 1]" in text
+    )
     assert repr(film) == str(film) and len(film) == 4
 
 

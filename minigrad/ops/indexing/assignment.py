@@ -28,7 +28,8 @@ from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.put import put
 from minigrad.ops.shape.views import as_view, basic_index, expand, permute, reshape
 from minigrad.runtime.data import nested_shape, store
-from minigrad.runtime.dispatch import number, write
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.into import write
 from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import is_grad_enabled, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
