@@ -20,7 +20,7 @@ import minigrad as mg
 from minigrad.ops import casting
 from minigrad.ops.nn import activation
 from minigrad.ops.nn.embedding import scaled_embedding
-from minigrad.ops.pointwise import clamping
+from minigrad.ops.pointwise import blends, clamping
 from minigrad.ops.reduction.spread import centered
 from minigrad.ops.shape import put, views
 
@@ -135,10 +135,10 @@ ELEMENTWISE = [
     _row("gelu_tanh", _gelu_tanh, fn=lambda x: mg.gelu(x, "tanh"), ops=("gelu_tanh",), **FLOAT_RESULT),
     Row("affine", lambda x: mg.affine(x, 2.0, 0.5), lambda x: x * 2 + 0.5, ("real",), (), dtypes=FLOATS, refuses=False),
     _row("lerp", lambda a, b, w: a + (b - a) * w, "real", "real", "positive", **FLOAT_RESULT, tolerance=2),
-    _row("addcmul", lambda a, b, c: a + b * c, "real", "real", "real", ops=("add_product",), tolerance=2,
-         refuses=False),
-    _row("addcdiv", lambda a, b, c: a + 0.5 * b / c, "real", "real", "above1", ops=("add_quotient",), tolerance=2,
-         fn=lambda a, b, c: mg.addcdiv(a, b, c, value=0.5), dtypes=FLOATS, refuses=False),
+    _row("addcmul", lambda a, b, c, value: a + value * b * c, "real", "real", "real", "positive", ops=("add_product",),
+         fn=blends.add_product, tolerance=2, refuses=False),
+    _row("addcdiv", lambda a, b, c, value: a + value * b / c, "real", "real", "above1", "positive",
+         ops=("add_quotient",), fn=blends.add_quotient, tolerance=2, dtypes=FLOATS, refuses=False),
 ]  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def test_a_batch_is_the_stack_of_its_parts(row: Row) -> None:
                 assert_batches(call.op, call.params, call.primals, flags)
 
 
-ALONG = [name for name, op in OURS.items() if op.batch == "along" and len(op.operands) == 1 and not op.variadic]
+ALONG = [name for name, op in OURS.items() if op.batch == "along" and not op.variadic]
 
 
 @pytest.mark.parametrize("name", ALONG)
@@ -112,8 +112,10 @@ def test_a_batch_of_scalars_along_a_dim(name: str) -> None:
     params = {**(found[0] if found else dict(APART)[name]), "dim": 0}
     if "k" in params:
         params["k"] = 1
-    x = numbers(3) + 0.5
-    ys, rows = batched(op, params, [x], [True]), [apply(op, (x[k : k + 1],), params) for k in range(3)]
+    places = mg.zeros(3, dtype="int64", device="reference")
+    xs = [places if operand == "index" else numbers(3) + 0.5 + k for k, operand in enumerate(op.operands)]
+    ys = batched(op, params, xs, [True] * len(xs))
+    rows = [apply(op, tuple([x[k : k + 1] for x in xs]), params) for k in range(3)]
     for k in range(len(op.outputs)):
         pick = lambda y, k=k: y if op.result is None else y[k]
         assert pick(ys).tolist() == [pick(row).item() for row in rows], "a scalar is a row of one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -69,7 +70,7 @@ def of_rule(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
 def nothing(rule: Rule) -> bool:
     """Whether a rule gives zeros whatever comes: nothing in it can be broken."""
     try:
-        return shown(tree_of(rule.fn)).endswith(": zeros_like(g)")
+        return re.search(r": zeros_like\(\w+\)$", shown(tree_of(rule.fn))) is not None
     except LookupError:
         return False
 
