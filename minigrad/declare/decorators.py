@@ -1,4 +1,4 @@
-"""The decorators that declare an op: @elementwise, @reduction, @view, @kernel, and @scalar for helpers.
+"""The decorators that declare an op: @elementwise, @reduction, @view, @kernel, @composed, and @scalar for helpers.
 
 Each checks the declaration at import, puts one `Op` into the schema and returns the public function; `record.py` reads
 what it says.  Functions, methods, in-place forms, op tests and gradient checks are all driven from the schema.
@@ -6,9 +6,8 @@ what it says.  Functions, methods, in-place forms, op tests and gradient checks 
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, TypeVar
@@ -16,33 +15,33 @@ from typing import Any, TypeVar
 from minigrad.config import settings
 from minigrad.core.op import Linear, Op
 from minigrad.core.requests import Reduce
-from minigrad.core.roles import AS_IT_COMES, Cast, Dims, Flag, Front, role_of
+from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
+from minigrad.declare.bodies import FRONT_ROLES, composed_body, kernel_body, reduction_body, several_body, view_body
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.forms import (
     apart,
     as_float,
+    by_name,
     call,
     call_in_dtype,
     call_present,
     call_view,
+    collected,
     expect_operands,
     scoped,
     several,
     tensor_list,
     whole,
+    writing,
 )
 from minigrad.declare.names import enter
 from minigrad.declare.partials import average, declared
 from minigrad.declare.record import Function, Vjp, check_rule, new_op, publish, read_joint
 from minigrad.declare.signature import (
     EMPTY,
-    HIDDEN,
-    KEYWORD,
-    OUT,
     Signature,
     lane_signature,
-    plain_test,
     read_signature,
     where_of,
     write_function,
@@ -59,8 +58,6 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
-CAST = role_of(Cast)
-FRONT = (CAST, role_of(Front))  # of parameters that the public function reads, and not the op
 PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
 
 
@@ -183,39 +180,6 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     return found
 
 
-def several_body(op: Op) -> list[str]:
-    """The lines of the function of a reduction of several operands."""
-    operands = f"({', '.join(op.operands)})"
-    return [
-        f"if not ({plain_test(op.signature)}):",
-        f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",
-        f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
-    ]
-
-
-PARAMS = "{'dims': dim, 'keepdim': keepdim}"
-
-
-def reduction_body(casts: bool) -> list[str]:
-    """The lines of a reduction's function: its plan is found by its arguments as they are, if those are plain."""
-    wide = [
-        "if dtype is not None:",
-        f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
-    ]
-    return [
-        f"if input.__class__ not in {HIDDEN}plain:",
-        f"    input, = {HIDDEN}check({HIDDEN}op, (input,))",
-        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
-        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
-        f"    {HIDDEN}key = (input.layout, input.dtype, input.device, dim, keepdim)",
-        f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
-        f"{HIDDEN}key)",
-        f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
-        *(wide if casts else ()),
-        f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
-    ]
-
-
 def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
     namespace: Namespace = None, method: bool = True,
@@ -248,36 +212,6 @@ def view(
         return publish(op, function, public, namespace, method)
 
     return declare
-
-
-def view_body(op: Op) -> list[str]:
-    """The lines of a view's function: if its arguments are ints, or tuples of them, its plan is found by these."""
-    (x,), params = op.operands, list(op.params)
-    plain = " and ".join([f"{x}.__class__ in {HIDDEN}plain", *[f"{HIDDEN}whole({name})" for name in params]])
-    return [
-        f"if {plain}:",
-        f"    {HIDDEN}plan = {HIDDEN}plans.get(({', '.join([f'{x}.layout, {x}.dtype, {x}.device', *params])}))",
-        f"    if {HIDDEN}plan is not None:",
-        f"        return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, {x})",
-        f"return {HIDDEN}view({HIDDEN}op, {x}, {dict_text(params)})",
-    ]
-
-
-def dict_text(names: Sequence[str]) -> str:
-    """The text of a dict that holds variables by their names."""
-    return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"
-
-
-def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
-    """A call with parameters that a rule has of a recorded op: ints and tuples of them, where equal ones are the same.
-
-    So they are looked up as they are, which `apply` may not do.
-    """
-    if x.__class__ not in PLAIN:
-        result: Tensor = apply(op, (x,), params)
-        return result
-    key = (x.layout, x.dtype, x.device, *params.values())
-    return run_one(op, op.plans.get(key) or plan_for(op, (x,), params, key), x)
 
 
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
@@ -319,7 +253,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
                 f"{where_of(function)}: {function.__name__} has the operand {signature.many!r}, any number of tensors, "
                 f"and others beside it ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
             )  # fmt: skip
-        params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT}
+        params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT_ROLES}
         op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name)
         op.signature = signature
         op.variadic = bool(signature.many)
@@ -349,63 +283,6 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
     return simple and op.result is None and op.check is None and out and not floats and otherwise is None
-
-
-def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
-    """The lines of the function of an op with a kernel."""
-    signature, lines = op.signature, []
-    given = [p.name for p in signature.parameters]
-    casts = [key for key in given if signature.role(key) is CAST]
-    operands = "".join(f"{x}, " for x in op.operands)
-    if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
-        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
-    if signature.many:
-        operands = f"*{signature.many}, "
-    elif op.operands:
-        lines += [f"if not ({plain_test(signature)}):", f"    {operands}= {HIDDEN}check({HIDDEN}op, ({operands}))"]
-    if otherwise is not None:
-        lines += [
-            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
-            f"if {HIDDEN}found is not None:",
-            f"    return {HIDDEN}found",
-        ]
-    first = op.operands[0] if op.operands else ""
-    if floats:  # after a look at the other parameters, so that nothing is made before an error
-        tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
-        lines += [
-            f"if {' or '.join(tests)}:",
-            f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {dict_text(list(op.params))})",
-            f"    {first} = {HIDDEN}float({HIDDEN}op, {first}{''.join(f', {key}' for key in casts)})",
-        ]
-    params, target = dict_text(list(op.params)), ", out" if out else ""
-    for key in () if floats else casts:
-        cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
-        lines += [f"if {key} is not None:", f"    return {cast}"]
-    return [*lines, f"return {HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"]
-
-
-def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
-    """The body of a declaration, called with the Specs of results and then of operands, and parameters by name."""
-    parameters, operands = signature.parameters, signature.operands
-    first = tuple(p.name for p in parameters[: len(operands)]) == operands and not signature.many
-    if first or any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return function
-    if signature.many:
-        return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
-    return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
-
-
-def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:
-    """A definition that has `*tensors`, with one sequence in their place."""
-    names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
-    if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
-        return function
-
-    def definition(*given: Any, **named: Any) -> Any:
-        first = [*given, *[named.pop(name) for name in names[len(given) :]]]
-        return function(*first[:-1], *first[-1], **named)  # nothing else is given by position behind `*tensors`
-
-    return definition
 
 
 def composed(
@@ -441,40 +318,6 @@ def composed(
     return declare
 
 
-def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
-    """The lines of a composed op's function."""
-    signature, lines = op.signature, []
-    operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
-    if signature.many:
-        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
-    if test := plain_test(signature):
-        named = operands.replace("*", "")
-        lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
-    for key, role in op.roles.items():
-        if role.read is not AS_IT_COMES:
-            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
-    casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
-    if floats:
-        x, dtype = op.operands[0], casts[0] if casts else "None"
-        test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
-        lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
-    if out and op.operands:
-        lines += ["if out is not None:", f"    {operands}= {HIDDEN}apart({HIDDEN}op, ({operands}), out)"]
-    y = f"{HIDDEN}y"
-    named = dict_text([p.name for p in signature.parameters])
-    given = ", ".join(f"{p.name}={p.name}" if p.kind is KEYWORD else p.name for p in signature.parameters)
-    lines += [
-        f"if {HIDDEN}settings.noting:",
-        f"    {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",
-        "else:",
-        f"    {y} = {HIDDEN}definition({given})",
-    ]
-    return [
-        *lines,
-        f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out)" if out else f"return {y}",
-    ]
-
-
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
 ) -> Callable[[F], F]:
@@ -489,21 +332,3 @@ def public(
         return found
 
     return declare
-
-
-def writing(function: Any) -> Any:
-    """A function that makes a tensor, with `out=` for one that exists; its dtype and device are then the default."""
-    given = inspect.signature(function)
-
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **named: Any) -> Any:
-        if out is None:
-            return function(*args, **named)
-        for name in ("dtype", "device"):
-            if named.get(name) is None:
-                named[name] = getattr(out, name, None)
-        return copy_result(function.__name__, function(*args, **named), out)
-
-    parameters = list(given.parameters.values())
-    call.__signature__ = given.replace(parameters=[*parameters, OUT])  # type: ignore[attr-defined]
-    return call

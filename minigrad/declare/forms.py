@@ -5,20 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op
+from minigrad.declare.signature import KEYWORD, OUT, Signature
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.runtime.dispatch import apply
+from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.levels import Wrapped, no_way_out
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import canonical, no_tensor, weak_number
+from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
@@ -157,3 +162,57 @@ def scoped(op: Op, definition: Any, arguments: dict[str, Any]) -> Any:
     """Run the definition of a composed op in a scope of its name, so that pictures draw its parts together."""
     with scope(op.label):
         return definition(**arguments)
+
+
+def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
+    """A call with parameters that a rule has of a recorded op: ints and tuples of them, where equal ones are the same.
+
+    So they are looked up as they are, which `apply` may not do.
+    """
+    if x.__class__ not in PLAIN:
+        result: Tensor = apply(op, (x,), params)
+        return result
+    key = (x.layout, x.dtype, x.device, *params.values())
+    return run_one(op, op.plans.get(key) or plan_for(op, (x,), params, key), x)
+
+
+def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
+    """The body of a declaration, called with the Specs of results and then of operands, and parameters by name."""
+    parameters, operands = signature.parameters, signature.operands
+    first = tuple(p.name for p in parameters[: len(operands)]) == operands and not signature.many
+    if first or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return function
+    if signature.many:
+        return lambda *specs, **params: function(*specs[:head], **{signature.many: specs[head:]}, **params)
+    return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
+
+
+def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:
+    """A definition that has `*tensors`, with one sequence in their place."""
+    names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
+    if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+        return function
+
+    def definition(*given: Any, **named: Any) -> Any:
+        first = [*given, *[named.pop(name) for name in names[len(given) :]]]
+        return function(*first[:-1], *first[-1], **named)  # nothing else is given by position behind `*tensors`
+
+    return definition
+
+
+def writing(function: Any) -> Any:
+    """A function that makes a tensor, with `out=` for one that exists; its dtype and device are then the default."""
+    given = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        if out is None:
+            return function(*args, **named)
+        for name in ("dtype", "device"):
+            if named.get(name) is None:
+                named[name] = getattr(out, name, None)
+        return copy_result(function.__name__, function(*args, **named), out)
+
+    parameters = list(given.parameters.values())
+    call.__signature__ = given.replace(parameters=[*parameters, OUT])  # type: ignore[attr-defined]
+    return call

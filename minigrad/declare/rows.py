@@ -18,8 +18,9 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.roles import role_of
 from minigrad.core.rows import RowFn
+from minigrad.declare.bodies import FRONT_ROLES
 from minigrad.declare.claims import BatchRule
-from minigrad.declare.decorators import FRONT, kernel
+from minigrad.declare.decorators import kernel
 from minigrad.declare.record import Function, Vjp
 from minigrad.declare.rules import floating, joint, same_shape
 from minigrad.declare.signature import EITHER, KEYWORD, annotations_of, read_signature, where_of
@@ -140,7 +141,7 @@ def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
     return {
         p.name: p
         for p in signature.parameters
-        if p.name not in signature.operands and role_of(p.annotation) not in FRONT
+        if p.name not in signature.operands and role_of(p.annotation) not in FRONT_ROLES
     }
 
 

@@ -14,7 +14,8 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
 from minigrad.core.roles import WHOLE, Along, Dim, Index, ManyDims, Order, StretchedShape, ViewDim, ViewDims, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
-from minigrad.declare.decorators import composed, handed_on, kernel, public, view
+from minigrad.declare.decorators import composed, kernel, public, view
+from minigrad.declare.forms import handed_on
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.runtime.dispatch import apply, run_view

@@ -1,0 +1,132 @@
+"""The lines of the functions that users call: what they check and read, and which way a call takes.
+
+`signature.write_function` makes the functions; the names that begin with HIDDEN stand for what the decorators give it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.core.op import Op
+from minigrad.core.roles import AS_IT_COMES, Cast, Front, role_of
+from minigrad.declare.signature import HIDDEN, KEYWORD, plain_test
+
+CAST = role_of(Cast)
+FRONT_ROLES = (CAST, role_of(Front))  # of parameters that the public function reads, and not the op
+PARAMS = "{'dims': dim, 'keepdim': keepdim}"
+
+
+def reduction_body(casts: bool) -> list[str]:
+    """The lines of a reduction's function: its plan is found by its arguments as they are, if those are plain."""
+    wide = [
+        "if dtype is not None:",
+        f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
+    ]
+    return [
+        f"if input.__class__ not in {HIDDEN}plain:",
+        f"    input, = {HIDDEN}check({HIDDEN}op, (input,))",
+        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
+        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
+        f"    {HIDDEN}key = (input.layout, input.dtype, input.device, dim, keepdim)",
+        f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
+        f"{HIDDEN}key)",
+        f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
+        *(wide if casts else ()),
+        f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
+    ]
+
+
+def several_body(op: Op) -> list[str]:
+    """The lines of the function of a reduction of several operands."""
+    operands = f"({', '.join(op.operands)})"
+    return [
+        f"if not ({plain_test(op.signature)}):",
+        f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",
+        f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
+    ]
+
+
+def view_body(op: Op) -> list[str]:
+    """The lines of a view's function: if its arguments are ints, or tuples of them, its plan is found by these."""
+    (x,), params = op.operands, list(op.params)
+    plain = " and ".join([f"{x}.__class__ in {HIDDEN}plain", *[f"{HIDDEN}whole({name})" for name in params]])
+    return [
+        f"if {plain}:",
+        f"    {HIDDEN}plan = {HIDDEN}plans.get(({', '.join([f'{x}.layout, {x}.dtype, {x}.device', *params])}))",
+        f"    if {HIDDEN}plan is not None:",
+        f"        return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, {x})",
+        f"return {HIDDEN}view({HIDDEN}op, {x}, {dict_text(params)})",
+    ]
+
+
+def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
+    """The lines of the function of an op with a kernel."""
+    signature, lines = op.signature, []
+    given = [p.name for p in signature.parameters]
+    casts = [key for key in given if signature.role(key) is CAST]
+    operands = "".join(f"{x}, " for x in op.operands)
+    if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+    if signature.many:
+        operands = f"*{signature.many}, "
+    elif op.operands:
+        lines += [f"if not ({plain_test(signature)}):", f"    {operands}= {HIDDEN}check({HIDDEN}op, ({operands}))"]
+    if otherwise is not None:
+        lines += [
+            f"{HIDDEN}found = {HIDDEN}otherwise({', '.join([*given, *(['out'] if out else ())])})",
+            f"if {HIDDEN}found is not None:",
+            f"    return {HIDDEN}found",
+        ]
+    first = op.operands[0] if op.operands else ""
+    if floats:  # after a look at the other parameters, so that nothing is made before an error
+        tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
+        lines += [
+            f"if {' or '.join(tests)}:",
+            f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {dict_text(list(op.params))})",
+            f"    {first} = {HIDDEN}float({HIDDEN}op, {first}{''.join(f', {key}' for key in casts)})",
+        ]
+    params, target = dict_text(list(op.params)), ", out" if out else ""
+    for key in () if floats else casts:
+        cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
+        lines += [f"if {key} is not None:", f"    return {cast}"]
+    return [*lines, f"return {HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"]
+
+
+def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
+    """The lines of a composed op's function."""
+    signature, lines = op.signature, []
+    operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
+    if signature.many:
+        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+    if test := plain_test(signature):
+        named = operands.replace("*", "")
+        lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
+    for key, role in op.roles.items():
+        if role.read is not AS_IT_COMES:
+            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
+    casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
+    if floats:
+        x, dtype = op.operands[0], casts[0] if casts else "None"
+        test = f"not {x}.dtype.is_float" + (f" or {dtype} is not None" if casts else "")
+        lines += [f"if {test}:", f"    {x} = {HIDDEN}float({HIDDEN}op, {x}, {dtype})"]
+    if out and op.operands:
+        lines += ["if out is not None:", f"    {operands}= {HIDDEN}apart({HIDDEN}op, ({operands}), out)"]
+    y = f"{HIDDEN}y"
+    named = dict_text([p.name for p in signature.parameters])
+    given = ", ".join(f"{p.name}={p.name}" if p.kind is KEYWORD else p.name for p in signature.parameters)
+    lines += [
+        f"if {HIDDEN}settings.noting:",
+        f"    {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",
+        "else:",
+        f"    {y} = {HIDDEN}definition({given})",
+    ]
+    return [
+        *lines,
+        f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out)" if out else f"return {y}",
+    ]
+
+
+def dict_text(names: Sequence[str]) -> str:
+    """The text of a dict that holds variables by their names."""
+    return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"
