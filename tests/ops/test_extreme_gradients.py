@@ -36,9 +36,11 @@ def test_a_derivative_that_float32_can_hold_is_that_of_float64(name: str) -> Non
     op = mg.schema[name]
     values = SIGNED if len(op.operands) < 3 else SIGNED[::4]
     columns = [np.array(column, np.float32) for column in zip(*itertools.product(values, repeat=len(op.operands)))]
+    # Where float32 has no value, such as 0 times a quotient that overflows, it has no derivative.
+    there = ~np.isnan(op.public(*[mg.tensor(x, device="reference") for x in columns]).numpy())
     for narrow, wide in zip(slopes(op.public, columns, "float32"), slopes(op.public, columns, "float64"), strict=True):
         size = np.abs(wide)
-        held = (wide == 0) | ((size > 1.2e-38) & (size < 3e38))
+        held = there & ((wide == 0) | ((size > 1.2e-38) & (size < 3e38)))
         np.testing.assert_allclose(narrow[held], wide[held], rtol=1e-3, atol=1e-38)
 
 
