@@ -58,7 +58,7 @@ class BatchLevel(ReplacingLevel):
         return behind(x.value.layout)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        # What programs are full of takes the fast lanes; all else is in `batching.py`.
+        # What programs are full of takes the fast paths; all else is in `batching.py`.
         if op.kind == "elementwise" and op.batch is None:
             return self.elementwise(op, operands)
         if op.kind == "view":

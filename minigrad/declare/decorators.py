@@ -41,16 +41,16 @@ from minigrad.declare.record import Function, Vjp, check_rule, new_op, publish, 
 from minigrad.declare.signature import (
     EMPTY,
     Signature,
-    lane_signature,
+    fast_signature,
     read_signature,
     where_of,
     write_function,
 )
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import parse
-from minigrad.runtime.dispatch import apply, lane, run_one, run_view
+from minigrad.runtime.dispatch import apply, fast_path, run_one, run_view
+from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.lanes import parameter_names
 from minigrad.runtime.operands import NUMBERS, canonical
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.promises import within
@@ -106,8 +106,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
 
 def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: Any) -> Function:
     """The function that calls an elementwise op, with the types of its parameters."""
-    function = lane(op, defaults, front, otherwise)
-    shown = lane_signature(inspect.signature(function), defaults, parameter_names(op))
+    function = fast_path(op, defaults, front, otherwise)
+    shown = fast_signature(inspect.signature(function), defaults, parameter_names(op))
     function.__signature__ = shown  # type: ignore[attr-defined]
     return function
 
@@ -265,7 +265,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
         takes_out = out and "out" not in (*op.params, *op.operands)
         if has_fast_path(op, floats, takes_out, otherwise):
-            return publish(op, function, lane(op), namespace, method, in_place)
+            return publish(op, function, fast_path(op), namespace, method, in_place)
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,

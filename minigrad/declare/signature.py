@@ -171,7 +171,7 @@ def type_of(default: Any) -> str:
     return "Any" if default is None else "float" if type(default) is int else type(default).__name__
 
 
-def lane_signature(given: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]) -> inspect.Signature:
+def fast_signature(given: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]) -> inspect.Signature:
     """The signature of an elementwise op as an editor shows it.
 
     Of several operands without a default one must be a tensor, which no annotation can express.

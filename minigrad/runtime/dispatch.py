@@ -3,9 +3,8 @@
 The first call with such operands has a plan made: `planning` runs the op's rules and asks the backend to prepare a
 launch; nothing is allocated before every check has held.  Later calls find the plan (`plans.py`): each is one look-up,
 one allocation, one launch, and one record if an operand tracks, that is if it is a Var or has a record of its own.
-`apply` is that road; `lane` gives elementwise ops a function in which its steps are written out for their number of
-operands (`lanes.py`), and `run_view` is its end for calls that launch nothing.  docs/decisions/007 says where each
-microsecond goes.
+`apply` is that road, `fast_path` writes its steps out for an elementwise op (`fast_paths.py`), `run_view` is its end
+for calls that launch nothing.  docs/decisions/007 says where each microsecond goes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
-from minigrad.runtime import ahead, journal, lanes  # noqa: F401  the first two attach observers
+from minigrad.runtime import ahead, fast_paths, journal  # noqa: F401  the first two attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import write_result
 from minigrad.runtime.levels import level_of, through
@@ -30,7 +29,7 @@ from minigrad.runtime.rebasing import NO_GRAD, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 
-__all__ = ["SCALAR", "apply", "lane", "number", "run_view"]
+__all__ = ["SCALAR", "apply", "fast_path", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
@@ -180,6 +179,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-def lane(op: Op, *front: Any) -> Callable[..., Any]:
-    """The public function of an elementwise op, its steps written out for its number of operands: see `lanes.lane`."""
-    return lanes.lane(op, {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}, *front)
+def fast_path(op: Op, *front: Any) -> Callable[..., Any]:
+    """The public function of an elementwise op, its steps written out for its number of operands."""
+    names = {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}
+    return fast_paths.fast_path(op, names, *front)

@@ -1,6 +1,6 @@
 """Values that carry a transform: the door in the road for forward mode, batching, tracing and whatever comes.
 
-A `Wrapped` is a Tensor to a user's eyes and has no storage.  The fast lanes know plain tensors only, so a call with one
+A `Wrapped` is a Tensor to a user's eyes and has no storage.  The fast paths know plain tensors only, so a call with one
 takes the long road, and `dispatch.apply` hands it to the innermost `Level` among the operands.  A level says what an op
 means for its values, mostly by calling ops on what they wrap; plain calls pay nothing for it.
 

@@ -113,7 +113,7 @@ class Tensor(Attached):
         return id(self)
 
 
-# What the fast lanes take as it is: a value that carries a transform, of another class, goes the long road.
+# What the fast paths take as it is: a value that carries a transform, of another class, goes the long road.
 PLAIN: set[type] = {Tensor}
 
 

@@ -18,11 +18,11 @@ from minigrad.errors import GradientError
 from minigrad.runtime.tensor import Tensor
 
 CALLS = {
-    "a lane of one": (lambda x: x.exp(), ["exp"]),
-    "a lane of two": (lambda x: x * 2.0, ["mul"]),
+    "a fast path of one": (lambda x: x.exp(), ["exp"]),
+    "a fast path of two": (lambda x: x * 2.0, ["mul"]),
     "a number on the left": (lambda x: 2.0 - x, ["sub"]),
     "a plain tensor on the left": (lambda x: mg.ones(2, 3, device="reference") + x, ["add"]),
-    "a lane of three": (lambda x: mg.where(x > 0.0, x, 0.0), ["gt", "where"]),
+    "a fast path of three": (lambda x: mg.where(x > 0.0, x, 0.0), ["gt", "where"]),
     "a fold": (lambda x: x.sum(1), ["sum"]),
     "a view": (lambda x: x.narrow(1, 0, 2), ["narrow"]),
     "an index": (lambda x: x[0, 1:], ["index"]),

@@ -15,10 +15,12 @@ import minigrad as mg
 from minigrad.core.roles import Along
 from minigrad.declare.decorators import composed, view
 from minigrad.errors import DeclarationError, DTypeError
-from minigrad.runtime import lanes
+from minigrad.runtime import fast_paths
 
 numbered = itertools.count()
-TEMPLATE = sorted(word for word in {*lanes.OWN.findall(lanes.CALL + lanes.READ_TWO)} if not keyword.iskeyword(word))
+TEMPLATE = sorted(
+    word for word in {*fast_paths.OWN.findall(fast_paths.CALL + fast_paths.READ_TWO)} if not keyword.iskeyword(word)
+)
 # The names of both operands, in pairs that once met names of a template, of Python or of each other.
 ODD = [
     ("b", "a"), ("y", "c"), ("out", "y"), ("x", "out"), ("min", "max"), ("x", "i"), ("T", "N"), ("RANGE", "F"),

@@ -206,7 +206,7 @@ def build(
     return function
 
 
-def lane(
+def fast_path(
     op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None
 ) -> Callable[..., Any]:
     """The public function of an elementwise op; `names` are those of `dispatch.py`.
