@@ -118,6 +118,8 @@ def apart(gradients: list[Tensor | None], create: bool) -> list[Tensor | None]:
 
 def copied(g: Tensor, create: bool) -> Tensor:
     """A contiguous copy."""
+    if g.__class__ is Tensor and not g.storage.tracked:  # nothing to record, so the switch would cost for nothing
+        return clone(g)
     with set_grad_enabled(create):
         return clone(g)
 
