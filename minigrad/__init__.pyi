@@ -368,7 +368,7 @@ def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is nan."""
 
-def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., otherwise: Any = ...) -> Any:
+def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -566,7 +566,7 @@ def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device:
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/x.  Gradient: -g/x**2."""
 
-def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ...) -> Any:
+def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
 
 def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:

@@ -21,7 +21,7 @@ from minigrad.ops import casting
 from minigrad.ops.nn import activation
 from minigrad.ops.nn.embedding import scaled_embedding
 from minigrad.ops.pointwise import blends, clamping
-from minigrad.ops.reduction.spread import centered
+from minigrad.ops.reduction.variance import centered
 from minigrad.ops.shape import put, views
 
 
@@ -171,13 +171,13 @@ FOLDS = [
         dtypes=FLOATS, refuses=False, tolerance=2),
     Row("sum_to", lambda x: x.sum_to((3, 1)), lambda x: x.sum((0, 2))[:, None], ("real",), (), ((2, 3, 4),),
         dtypes=FLOATS, refuses=False),
-    Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), ("spread",), ((2, 3, 4),),
+    Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), ("variance",), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4),
     Row("centered", lambda x: centered(x, dims=(0, 2)), lambda x: x - x.mean((0, 2), keepdims=True), ("real",),
         ("centered",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
     Row("count_nonzero", lambda x: mg.count_nonzero(x, (0, 2)), lambda x: np.count_nonzero(x, (0, 2)), ("bool",),
         ("count",), ((2, 3, 4),), dtypes=ALL, result="int64", smooth=False),
-    Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), ("spread",), ((2, 3, 4),),
+    Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), ("deviation",), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4, constant=False),
     Row("logsumexp", lambda x: mg.logsumexp(x, (0, 1)), lambda x: np.log(np.exp(x).sum((0, 1))), ("real",),
         ("log_of_sum",), ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),

@@ -184,13 +184,13 @@ def find_op(name: str) -> Op:
     found = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
     if not isinstance(found, Op):  # a class has `op` as a slot
         found = None
-    if found is not None and found.kind == "composed":
-        raise mg.ArgumentError(f"{name} is composed of other ops at {found.where}; ask for the kernel of one of those")
-    if found is not None:
+    if found is not None and found.kind != "composed":
         return found
     for op in schema.values():
-        if op.label == name:
+        if op.label == name and op.kind != "composed":
             return op
+    if found is not None:
+        raise mg.ArgumentError(f"{name} is composed of other ops at {found.where}; ask for the kernel of one of those")
     if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
         where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         raise mg.ArgumentError(f"{name} is composed of other ops at {where}; ask for the kernel of one of those")

@@ -84,7 +84,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
     elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
     rule is called once, with symbols.  The default is True in this package and False elsewhere.
-    label: what messages call the op, where users know it by another function.
+    label: what messages and pictures call the op, where users call it by another function.
     An operand may have a number as its default.
     """
 
@@ -93,8 +93,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
         body = parse(function, defaults=True)
         if not body.args:
             raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
-        op = new_op(function, "elementwise", body.args, {}, vjp, name=name)
-        op.scalar, op.dtype_rule, op.label = body, dtype, label or op.name
+        op = new_op(function, "elementwise", body.args, {}, vjp, name=name, label=label)
+        op.scalar, op.dtype_rule = body, dtype
         op.fuse = str(function.__module__).startswith("minigrad.") if fuse is None else fuse
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()
@@ -116,7 +116,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
               combine: Callable[..., Any] | None = None, map: Callable[..., Any] | None = None,
               finish: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
               linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
-              namespace: Namespace = None, method: bool = True) -> Callable[..., Function]:  # fmt: skip
+              namespace: Namespace = None, method: bool = True,
+              label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x).
 
     identity: the first accumulator, "zero", "one", "lowest" or "highest".  How partial results become one is said once:
@@ -137,7 +138,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
         last = average if mean else finish
         fold = declared(body, identity, order=order, combine=combine, map=map, finish=last, linear=linear is not False)
         operands = ("x",) if fold.map is None else fold.map.args
-        op = new_op(function, "reduction", operands, {"dims": None, "keepdim": False}, vjp)
+        op = new_op(function, "reduction", operands, {"dims": None, "keepdim": False}, vjp, label=label)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
         op.scalar, op.fold = body, fold
         claim(op, linear, jvp, batch)
@@ -217,7 +218,8 @@ def view(
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
            linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
            joint: Callable[..., Any] | None = None, check: Callable[..., Any] | None = None,
-           outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", namespace: Namespace = None,
+           outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", label: str = "",
+           namespace: Namespace = None,
            method: bool = False, in_place: bool = False, out: bool = True, floats: bool = False,
            otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own.
@@ -232,7 +234,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     outputs: names of several results; then dtype and shape give a tuple, the body is given an `out` for each, calls
     return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.  A result that nothing
     used has gradient None, with zeros=True zeros.
-    name: of the op in the schema, where the function has another.
+    name: of the op in the schema, where the function has another.  label: as for `elementwise`.
     namespace, method, in_place, out: where users find it, whether Tensor has it as a method, and as `name_`, and
     whether it takes `out=`.
     floats: integers are converted to the default float dtype first.
@@ -254,7 +256,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
                 f"and others beside it ({', '.join(signature.operands)}); only a composed op may", op=function.__name__,
             )  # fmt: skip
         params = {key: value for key, value in signature.params.items() if signature.role(key) not in FRONT_ROLES}
-        op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name)
+        op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
         op.signature = signature
         op.variadic = bool(signature.many)
         if joint is not None:

@@ -32,11 +32,12 @@ Function = Callable[..., Any]
 
 def new_op(
     function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
-    outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", listed: bool = True,
+    outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", label: str = "", listed: bool = True,
 ) -> Op:  # fmt: skip
     """An Op for `function`, checked; `publish` enters it into the schema.
 
-    name: of the op in the schema, where it is not that of the function.  listed: whether it is to be there.
+    name: of the op in the schema, where it is not that of the function.  label: of the function that users call, where
+    that is another.  listed: whether it is to be in the schema.
     """
     where = where_of(function)
     name = name or function.__name__.strip("_")
@@ -51,7 +52,7 @@ def new_op(
             f"{where}: {name} has an operand and a parameter {both[0]!r}; rename the parameter", op=name
         )
     op = Op(name, kind, operands, params, where)
-    op.doc = function.__doc__
+    op.doc, op.label = function.__doc__, label or name
     op.roles = roles_of(function, params)
     op.target = next((p for p, role in op.roles.items() if role.name == "Target"), None)
     if outputs != ("y",):

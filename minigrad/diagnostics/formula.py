@@ -60,9 +60,9 @@ class Writing(Level):
         terms = tuple(x.term if isinstance(x, Written) and x.level is self else constant(x) for x in operands)
         found = apply(op, plain, params)
         if op.result is None:
-            return Written(self, found, Term(op.name, terms, params))
+            return Written(self, found, Term(op.label, terms, params))
         named = zip(found, op.outputs, strict=True)
-        return op.result(*[Written(self, y, Term(op.name, terms, params, name)) for y, name in named])
+        return op.result(*[Written(self, y, Term(op.label, terms, params, name)) for y, name in named])
 
     def value_of(self, x: Tensor) -> Tensor:
         """What a value of this level stands for; another tensor as it is."""
@@ -167,7 +167,7 @@ def forward_of(node: BackpropOp) -> Term:
     op = node.op
     names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
     given = {name: value for name, value in node.params.items() if value != op.params.get(name)}
-    return Term(op.name, tuple(map(Term, names)), given)
+    return Term(op.label, tuple(map(Term, names)), given)
 
 
 def vertex_of(edge: Any) -> Any:

@@ -94,7 +94,7 @@ def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> Non
         return
     source, parents = user_line(), tuple([known(x) for x in operands])
     for y in (result,) if op.result is None else tuple(result):
-        entry = keep(y, Entry(y, op.name, parents, source))
+        entry = keep(y, Entry(y, op.label, parents, source))
         node: Any = y.op
         if node is not None:
             node = node.node if isinstance(node, Output) else node

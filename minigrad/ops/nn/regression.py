@@ -25,6 +25,7 @@ Ints = tuple[int, ...]
     vjp=(lambda g, input, target: g * 2.0 * (input - target), lambda g, input, target: g * 2.0 * (target - input)),
     namespace=(),
     method=False,
+    label="mse_loss",
 )
 def squared_difference(input, target):
     """(input - target)**2.  Gradient: 2*g*(input - target), and minus that."""
@@ -46,6 +47,7 @@ def _length(shape: Ints, dims: Ints) -> int:
 
 @reduction(
     dtype=accumulate, identity="zero", order="sum", map=squared_difference, namespace=(), method=False,
+    label="mse_loss",
     vjp=(lambda g, input, target, *, dims: _slope(g, input, target, dims, 1),
          lambda g, input, target, *, dims: _slope(g, target, input, dims, 1)),
 )  # fmt: skip
@@ -56,6 +58,7 @@ def sum_of_squared_differences(acc, x):
 
 @reduction(
     dtype=accumulate, identity="zero", order="sum", map=squared_difference, mean=True, namespace=(), method=False,
+    label="mse_loss",
     vjp=(lambda g, input, target, *, dims: _slope(g, input, target, dims, _length(input.shape, dims)),
          lambda g, input, target, *, dims: _slope(g, target, input, dims, _length(input.shape, dims))),
 )  # fmt: skip

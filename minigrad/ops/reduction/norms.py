@@ -90,6 +90,7 @@ def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 @reduction(
     dtype=accumulate, identity="zero", order="sum", map=squared, finish=square_root, namespace=(), method=False,
+    label="norm",
     vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * direction(x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
 )  # fmt: skip
@@ -99,7 +100,7 @@ def length(acc, x):
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=magnitude, namespace=(), method=False,
+    dtype=accumulate, identity="zero", order="sum", map=magnitude, namespace=(), method=False, label="norm",
     vjp=(lambda g, x, *, dims: restore(g, dims, x.shape) * x.sign(),),
     jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
 )  # fmt: skip
@@ -109,7 +110,7 @@ def sum_of_magnitudes(acc, x):
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=present, namespace=(), method=False,
+    dtype=accumulate, identity="zero", order="sum", map=present, namespace=(), method=False, label="norm",
     vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
 )  # fmt: skip
 def number_present(acc, x):

@@ -190,7 +190,7 @@ def present(x):
     return x != 0
 
 
-@reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False)
+@reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False, label="count_nonzero")
 def count(acc, x):
     """How many elements over `dim` are not zero, in int64.  Gradient: none."""
     return acc + x
@@ -203,6 +203,7 @@ def count(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * (x - restore(y, dims, x.shape)).exp(), dims, keepdim),
     batch="reduction",
     namespace=(),
+    label="logsumexp",
 )
 def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
     """log(sum(exp(x))) over `dims`, shifted by the largest, so nothing overflows.  Gradient: g times the softmax."""

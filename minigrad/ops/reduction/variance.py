@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import as_dtype
 from minigrad.core.fold import Fold
-from minigrad.core.op import Spec
+from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.requests import Elementwise, Reduce
 from minigrad.core.roles import Dims, Flag, Scalar
 from minigrad.declare.decorators import composed, kernel
@@ -48,25 +49,24 @@ def squared_deviation(x, center):
     return (x - center) * (x - center)
 
 
-def variance(acc, n, correction):
+def mean_of_squares(acc, n, correction):
     """The mean of squares, over fewer than there are."""
     return acc / (n - correction if n > correction else 0)
 
 
-def deviation(acc, n, correction):
+def root_mean_of_squares(acc, n, correction):
     """Its root, taken before it is rounded."""
     return math.sqrt(acc / (n - correction if n > correction else 0))
 
 
 MEAN = declared(total, "zero", order="sum", finish=average, linear=True)
-DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(variance), parse(deviation)
+DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(mean_of_squares), parse(root_mean_of_squares)
 
 
 @lru_cache(maxsize=64)
-def squares_of(correction: float, rooted: bool) -> Fold:
-    """The fold of elements and their mean to a variance or to its root."""
-    finish = bound(DEVIATION if rooted else VARIANCE, correction)
-    return declared(total, "zero", order="sum", map=squared_deviation, finish=finish)
+def squares_of(correction: float, last: ScalarFn) -> Fold:
+    """The reduction of elements and their mean to a variance, or to its root."""
+    return declared(total, "zero", order="sum", map=squared_deviation, finish=bound(last, correction))
 
 
 def center(backend: Any, out: Spec, x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:
@@ -100,35 +100,46 @@ def share(x: Tensor, dims: Ints, correction: float) -> float:
     return 1.0 / (n - correction) if n > correction else math.inf
 
 
-def spread_slope(x: Tensor, y: Tensor, dims: Ints, correction: float, rooted: bool) -> Tensor:
-    """The derivative of a variance by each element; of its root 0 where that is 0."""
-    scale, away = share(x, dims, correction), centered(x, dims=dims)
-    if not rooted:
-        return away * (2.0 * scale)
+def variance_slope(x: Tensor, dims: Ints, correction: float) -> Tensor:
+    """The derivative of a variance by each element."""
+    return centered(x, dims=dims) * (2.0 * share(x, dims, correction))
+
+
+def deviation_slope(x: Tensor, y: Tensor, dims: Ints, correction: float) -> Tensor:
+    """The derivative of a standard deviation by each element; 0 where that is 0."""
     size = restore(y, dims, x.shape)
     nothing = size == 0.0
-    return nothing.where_cond(0.0, away * scale / nothing.where_cond(1.0, size))
+    scaled = centered(x, dims=dims) * share(x, dims, correction)
+    return nothing.where_cond(0.0, scaled / nothing.where_cond(1.0, size))
+
+
+def from_mean(backend: Any, out: Spec, x: Any, dims: Ints, correction: float, last: ScalarFn) -> Launch:
+    """Both passes: the mean, and the sum of squared deviations from it, of which `last` makes the result."""
+    steps, mean, compute = center(backend, with_kept_dims(out, x.shape, dims), x, dims)
+    steps.ask(Reduce(squares_of(float(correction), last), compute, dims), steps.outs[0], steps.operands[0], mean)
+    return steps.launch
 
 
 @kernel(
-    dtype=floating,
-    shape=folded_shape,
-    vjp=(
-        lambda g, x, y, *, dims, correction, rooted: (
-            restore(g, dims, x.shape) * spread_slope(x, y, dims, correction, rooted)
-        ),
+    dtype=floating, shape=folded_shape, batch="reduction", namespace=(), label="var",
+    vjp=(lambda g, x, *, dims, correction: restore(g, dims, x.shape) * variance_slope(x, dims, correction),),
+    jvp=lambda dx, x, *, dims, keepdim, correction: sum(dx * variance_slope(x, dims, correction), dims, keepdim),
+)  # fmt: skip
+def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
+    """The variance over `dims`.  Gradient: 2*g*(x - mean)/(n - correction)."""
+    return from_mean(backend, out, x, dims, correction, VARIANCE)
+
+
+@kernel(
+    dtype=floating, shape=folded_shape, batch="reduction", namespace=(), label="std",
+    vjp=(lambda g, x, y, *, dims, correction: restore(g, dims, x.shape) * deviation_slope(x, y, dims, correction),),
+    jvp=lambda dx, x, y, *, dims, keepdim, correction: sum(
+        dx * deviation_slope(x, y, dims, correction), dims, keepdim
     ),
-    jvp=lambda dx, x, y, *, dims, keepdim, correction, rooted: sum(
-        dx * spread_slope(x, y, dims, correction, rooted), dims, keepdim
-    ),
-    batch="reduction",
-    namespace=(),
-)
-def spread(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar, rooted: bool):
-    """The variance over `dims`, or its root.  Gradient: 2*g*(x - mean)/(n - correction), g/y of half of that."""
-    steps, mean, compute = center(backend, with_kept_dims(out, x.shape, dims), x, dims)
-    steps.ask(Reduce(squares_of(float(correction), rooted), compute, dims), steps.outs[0], steps.operands[0], mean)
-    return steps.launch
+)  # fmt: skip
+def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
+    """The standard deviation over `dims`.  Gradient: g*(x - mean)/((n - correction)*y), 0 where y is 0."""
+    return from_mean(backend, out, x, dims, correction, DEVIATION)
 
 
 def expect_float(name: str, x: Tensor) -> None:
@@ -141,11 +152,11 @@ def expect_float(name: str, x: Tensor) -> None:
 def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
     """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
     expect_float("var", input)
-    return spread(input, dims=dim, keepdim=keepdim, correction=correction, rooted=False)
+    return variance(input, dims=dim, keepdim=keepdim, correction=correction)
 
 
 @composed()
 def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
     expect_float("std", input)
-    return spread(input, dims=dim, keepdim=keepdim, correction=correction, rooted=True)
+    return deviation(input, dims=dim, keepdim=keepdim, correction=correction)
