@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,17 @@ def test_the_first_argument_is_called_input_as_in_pytorch() -> None:
     for name in ("softmax", "log_softmax", "softmin"):
         assert getattr(functional, name)(input=x, dim=1).tolist() == getattr(functional, name)(x, 1).tolist()
     assert mg.exp(input=x).tolist() == x.exp().tolist()
+
+
+@pytest.mark.parametrize(
+    "name", "autograd cuda func nn nn.functional rules testing viz autograd.functional autograd.graph".split()
+)
+def test_completion_shows_the_public_names_of_a_module_only(name: str) -> None:
+    module = operator.attrgetter(name)(mg)
+    shown = dir(module)
+    assert "annotations" not in shown and not [each for each in shown if each.startswith("_")]
+    for each in shown:
+        value = getattr(module, each)
+        assert getattr(value, "__module__", "minigrad").startswith("minigrad"), f"mg.{name}.{each} is not of minigrad"
+        if inspect.ismodule(value):
+            assert each in module.__all__

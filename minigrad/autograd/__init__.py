@@ -16,6 +16,7 @@ from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import collected
 from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import function, functional, graph
+from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.shape.joining import stack
@@ -30,6 +31,7 @@ __all__ = [
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
+__dir__ = listed(__all__)
 
 Tensors = Tensor | Sequence[Tensor]
 

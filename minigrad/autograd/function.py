@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from minigrad.autodiff.context import Context as FunctionCtx
 from minigrad.autodiff.function import Function, once_differentiable
+from minigrad.declare.names import listed
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__dir__ = listed(__all__)

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import func as transforms
+from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import ones_like
 from minigrad.runtime.recording import mode, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__dir__ = listed(__all__)
 
 Inputs = Tensor | tuple[Tensor, ...]
 Fn = Callable[..., Any]

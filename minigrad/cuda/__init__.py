@@ -22,6 +22,7 @@ from minigrad.cuda.facts import (
 )
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
+from minigrad.declare.names import listed
 
 __all__ = [
     "Event", "Kernel", "Stream", "current_stream", "default_stream", "deterministic", "device_count",
@@ -29,3 +30,4 @@ __all__ = [
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
     "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
 ]  # fmt: skip
+__dir__ = listed(__all__)

@@ -6,7 +6,7 @@ folder of a declaration is its default namespace: `ops/nn` is `mg.nn.functional`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 MG, FUNCTIONAL = "mg", "nn.functional"
@@ -32,3 +32,8 @@ def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None,
         methods[name] = function
         if writes:
             in_place[name] = function
+
+
+def listed(names: Sequence[str]) -> Callable[[], list[str]]:
+    """Return the `__dir__` of a module that shows its public names only."""
+    return lambda: list(names)

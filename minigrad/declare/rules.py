@@ -16,6 +16,7 @@ from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.declare.names import listed
 from minigrad.errors import DTypeError, ShapeError
 
 Pair = tuple[np.dtype[Any], DType]
@@ -174,3 +175,7 @@ def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, .
         if other.shape != x.shape:
             raise ShapeError(f"{op.label}: {x!r} and {other!r} must have one shape", op=op.label)
     return x.shape
+
+
+OWN = (__name__, each.__module__)
+__dir__ = listed(sorted(name for name, value in globals().items() if getattr(value, "__module__", None) in OWN))

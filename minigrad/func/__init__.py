@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from minigrad.api.absent import absent
+from minigrad.declare.names import listed
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from minigrad.func.linear import linearize
 from minigrad.func.mapping import vmap
@@ -13,6 +14,7 @@ __all__ = [
     "grad", "grad_and_value", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "linearize", "tree_map",
     "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
+__dir__ = listed(__all__)
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 

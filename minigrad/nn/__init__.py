@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from minigrad.api.absent import absent
+from minigrad.declare.names import listed
 from minigrad.nn import functional
 
 __all__ = ["functional"]
+__dir__ = listed(__all__)
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 

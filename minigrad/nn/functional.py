@@ -12,16 +12,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from minigrad.api.absent import absent
-from minigrad.declare.names import FUNCTIONAL, namespaces
+from minigrad.declare.decorators import public
+from minigrad.declare.names import FUNCTIONAL, listed, namespaces
 from minigrad.ops.nn import activation
 from minigrad.ops.nn import softmax as normalized
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
-
-logsigmoid = activation.log_sigmoid
-
-# As their declarations entered them; the functions below read arguments that exist here only.
-globals().update(namespaces[FUNCTIONAL])
-__all__ = sorted({*namespaces[FUNCTIONAL], "log_softmax", "logsigmoid", "relu", "relu6", "silu", "softmax", "softmin"})
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 
@@ -30,31 +25,37 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
         raise absent(__name__, name)
 
 
+@public(namespace=FUNCTIONAL)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """`mg.relu`; inplace: in input's own memory, which is returned."""
     return activation.relu(input) if not inplace else input.relu_()
 
 
+@public(namespace=FUNCTIONAL)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """`mg.relu6`; inplace: in input's own memory, which is returned."""
     return activation.relu6(input) if not inplace else input.relu6_()
 
 
+@public(namespace=FUNCTIONAL)
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """`mg.silu`; inplace: in input's own memory, which is returned."""
     return activation.silu(input) if not inplace else input.silu_()
 
 
+@public(namespace=FUNCTIONAL)
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""
     return _along(normalized.softmax, input, dim, dtype, _stacklevel)
 
 
+@public(namespace=FUNCTIONAL)
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """`mg.log_softmax`; for a dim that is left out, see `softmax`."""
     return _along(normalized.log_softmax, input, dim, dtype, _stacklevel)
 
 
+@public(namespace=FUNCTIONAL)
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """softmax(-input); for a dim that is left out, see `softmax`."""
     return _along(normalized.softmin, input, dim, dtype, _stacklevel)
@@ -71,3 +72,9 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
             stacklevel=level,
         )
     return function(input, dim, dtype)
+
+
+namespaces[FUNCTIONAL]["logsigmoid"] = activation.log_sigmoid
+globals().update(namespaces[FUNCTIONAL])
+__all__ = sorted(namespaces[FUNCTIONAL])
+__dir__ = listed(__all__)

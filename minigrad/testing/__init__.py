@@ -1,7 +1,9 @@
 """Proofs for gradients, for our ops and for users' own: checks against differences, comparisons."""
 
+from minigrad.declare.names import listed
 from minigrad.testing.compare import CompareError, compare
 from minigrad.testing.gradcheck import gradcheck, gradgradcheck
 from minigrad.testing.report import GradcheckError, Report
 
 __all__ = ["CompareError", "GradcheckError", "Report", "compare", "gradcheck", "gradgradcheck"]
+__dir__ = listed(__all__)

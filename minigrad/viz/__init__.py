@@ -1,5 +1,6 @@
 """Pictures and texts that show what was computed: the op graph, and the road of one value."""
 
+from minigrad.declare.names import listed
 from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves
 from minigrad.viz.explain import explain, explanation, kernels
@@ -30,3 +31,4 @@ __all__ = [
     "scope",
     "step",
 ]
+__dir__ = listed(__all__)
