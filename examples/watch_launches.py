@@ -1,9 +1,9 @@
-"""What does a device have to do?  One that writes down all it is asked for, while somebody else does it.
+"""Which launches does an op need?  A device that writes down each request, and runs it on the reference backend.
 
     python examples/watch_launches.py
 
-Ops ask with requests: small records, of which there are thirty.  A request that a device does not serve is made of
-simpler ones.  First passes and some functions on a device that serves all, then a sort on one that serves four.
+A request is a small record; there are thirty kinds.  A request that a device does not serve is made of simpler ones.
+First come ops on a device that serves every kind, then a sort on a device that serves four.
 """
 
 import minigrad as mg
@@ -15,18 +15,19 @@ from minigrad.core.rows import RowFn
 
 
 class Watch(ReferenceBackend):
-    """The reference backend, which says what it runs.  only: the kinds of requests that it serves, if not all."""
+    """The reference backend with a list of the requests it ran.  only: the kinds that it serves, if not all."""
 
     def __init__(self, only=None):
         self.only, self.lines = only, []
 
     def prepare(self, request, outs, *operands):
-        """Called once for layouts and dtypes; what it gives runs at each call of an op, and writes a line."""
+        """Prepare a launch, once for layouts and dtypes; each run of it appends a line."""
         results = outs if isinstance(outs, tuple) else (outs,)
         if self.only and type(request) not in self.only:
             return self.lower(request, results, operands)
+        line = f"{summary(request):48} {', '.join(map(repr, operands))} -> {', '.join(map(repr, results))}"
+
         launch = super().prepare(request, outs, *operands)
-        line = f"{told(request):36} {', '.join(map(repr, operands))} -> {', '.join(map(repr, results))}"
 
         def run(*buffers):
             self.lines.append(line)
@@ -34,17 +35,18 @@ class Watch(ReferenceBackend):
 
         return run
 
-    def read(self):
-        """The lines since the last time."""
-        lines, self.lines = self.lines, []
-        return lines
+    def show(self, title, result=None):
+        """Print a title and the lines since the last time, which making the result has written."""
+        print(title, *self.lines, sep="\n  ")
+        self.lines.clear()
+        return result
 
 
-def told(request):
-    """A request in a few words: its kind, its functions by name, and its numbers."""
+def summary(request):
+    """Return a request in a few words: its kind, its functions by name, and its dims."""
     words = []
     for name, value in request.fields().items():
-        value = getattr(value, "scalar", value)  # a fold's function
+        value = getattr(value, "scalar", value)  # of a reduction
         if isinstance(value, (ScalarFn, RowFn)):
             words.append(value.name)
         elif name.startswith("dim"):
@@ -53,27 +55,25 @@ def told(request):
 
 
 def main():
-    """The two devices, and what they were asked for."""
+    """Register both devices, and show what each was asked for."""
     whole, small = Watch(), Watch(only=(Elementwise, Reduce, Gather, ScatterAdd))
     for kind, backend in (("watch", whole), ("watch_small", small)):
         mg.register_backend(kind, lambda backend=backend: backend)
         set_allocator(kind, get_allocator("cpu"))
-
     x = mg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], device="watch")
     w = mg.Var([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], device="watch", name="w")
-    whole.read()
-    loss = -mg.log_softmax(x @ w, 1).mean()
-    print("forward:", *whole.read(), sep="\n  ")
-    loss.backward()
-    print("\nbackward:", *whole.read(), sep="\n  ")
-
-    mg.norm(x), mg.logsumexp(x, 1), mg.count_nonzero(x), mg.nn.functional.mse_loss(x, x), mg.std(x), mg.lerp(x, x, 0.5)
-    print("\none launch each, and std two:", *whole.read(), sep="\n  ")
+    whole.lines.clear()
+    loss = whole.show("forward:", -mg.log_softmax(x @ w, 1).mean())
+    whole.show("\nbackward:", loss.backward())
+    print("\none launch each, and var two:")
+    whole.show("norm(x)", mg.norm(x))
+    whole.show("logsumexp(x, 1)", mg.logsumexp(x, 1))
+    whole.show("count_nonzero(x)", mg.count_nonzero(x))
+    whole.show("mse_loss(x, x)", mg.nn.functional.mse_loss(x, x))
+    whole.show("lerp(x, x, 0.5)", mg.lerp(x, x, 0.5))
+    whole.show("var(x)", mg.var(x))
     y = mg.tensor([3.0, 1.0, 2.0], device="watch_small")
-    small.read()
-    order = mg.argsort(y)
-    print("\na sort on a device that has none:", *small.read(), sep="\n  ")
-    print(f"\nthe order is {order.tolist()}")
+    print("\nthe order is", small.show("\na sort on a device that has none:", mg.argsort(y)).tolist())
 
 
 if __name__ == "__main__":

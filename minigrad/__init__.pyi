@@ -53,7 +53,7 @@ def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of `output_size` windows of one size, as even as can be, along the last dim: see `adaptive_avg_pool2d`."""
 
-def add(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
@@ -110,7 +110,7 @@ def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-def atan2(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def atan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The angle of the point (other, input), in (-pi, pi]."""
 
 def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -127,13 +127,13 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.flo
 bf16: DType
 bfloat16: DType
 
-def bitwise_and(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in both; for bool `and`."""
 
-def bitwise_or(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in either; for bool `or`."""
 
-def bitwise_xor(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Bits in exactly one; for bool `!=`."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -225,7 +225,7 @@ def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ...
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """The n-th difference along `dim`: each element minus the one before it, n times."""
 
-def div(input: Any, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -249,7 +249,7 @@ def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_g
 def enable_grad() -> Any:
     """Record again inside a `no_grad` block."""
 
-def eq(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input == other."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -297,7 +297,7 @@ float64: DType
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The largest whole number not above x.  Gradient: 0."""
 
-def floor_divide(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
@@ -315,7 +315,7 @@ def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., de
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 
-def ge(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input >= other."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -330,10 +330,10 @@ def get_num_threads() -> builtins.int:
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
     """Gradients of outputs with respect to inputs, which may be Vars or values in between; `.grad` is not touched."""
 
-def gt(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input > other."""
 
-def hypot(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 i16: DType
 i32: DType
@@ -374,13 +374,13 @@ def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: An
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
-def le(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input <= other."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input above 0, else negative_slope * input.  inplace: in the memory of input, which is returned."""
 
-def lerp(input: Any, end: Any, weight: Any, *, out: Tensor | None = ...) -> Tensor:
+def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input + weight * (end - input), exactly `end` for the weight 1."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
@@ -404,31 +404,31 @@ def log_sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
 
-def logaddexp(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def logaddexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
-def logaddexp2(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def logaddexp2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
-def logical_and(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def logical_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Whether both are not zero."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is zero."""
 
-def logical_or(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def logical_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Whether one is not zero."""
 
-def logical_xor(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Whether exactly one is not zero."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
-def lt(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input < other."""
 
 def manual_seed(seed: builtins.int) -> Any:
@@ -443,7 +443,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
 
-def matmul(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
 def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -458,7 +458,7 @@ def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of each window of the last three dims: see `max_pool2d`."""
 
-def maximum(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def maximum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -473,7 +473,7 @@ def memory_stats(device: builtins.str = ...) -> Any:
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Smallest of all elements; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
 
-def minimum(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -485,7 +485,7 @@ def movedim(input: Tensor, source: builtins.int, destination: builtins.int) -> T
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The elements along the first dim in order."""
 
-def mul(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -500,7 +500,7 @@ def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builti
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The normal distribution function, with its negative tail to full relative accuracy."""
 
-def ne(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input != other."""
 
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -533,7 +533,7 @@ def override(**values: Any) -> Any:
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The dims in another order.  Gradient: the inverse order."""
 
-def pow(input: Any, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
+def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.int | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ...) -> Iterator[None]:
@@ -578,7 +578,7 @@ def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """relu, not above 6; nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
 
-def remainder(input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
 def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -590,7 +590,7 @@ def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Ten
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
-def round(input: Tensor, *, decimals: Any = ..., out: Tensor | None = ...) -> Tensor:
+def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -670,10 +670,10 @@ def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Tensors of one shape joined along a new dim.  Gradient: each gets its part of g."""
 
-def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
-def sub(input: Any, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -722,13 +722,13 @@ def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, h
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """With a dim of length 1 at position `dim`."""
 
-def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
+    """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
 
-def where(condition: Any, input: Any, other: Any, *, out: Tensor | None = ...) -> Tensor:
+def where(condition: Tensor | builtins.float, input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """input where the condition holds, else other; the condition must be bool; all three broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:

@@ -39,11 +39,13 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def as_int(value: Any, what: str, op: str) -> int:
-    """`value` as an int, or an error that says what it was meant to be."""
+    """Return `value` as an int.  Raises ArgumentError for what is no int, True and False included."""
     try:
-        return operator.index(value)
+        if not isinstance(value, bool):
+            return operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{op}: {what} must be an int, not {value!r}", op=op, value=value) from None
+        pass
+    raise ArgumentError(f"{op}: {what} must be an int, not {value!r}", op=op, value=value)
 
 
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
@@ -116,7 +118,7 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
     sizes = []
     for dim, (a, b) in enumerate(zip(left, right)):
         if a != b and a != 1 and b != 1:
-            listed = " and ".join(map(str, shapes))
+            listed = " and ".join(str(shape) for shape in shapes if shape)  # a number fits every shape
             raise ShapeError(
                 f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, "
                 f"and only equal sizes or 1 stretch",

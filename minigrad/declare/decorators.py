@@ -43,6 +43,7 @@ from minigrad.declare.signature import (
     Signature,
     fast_signature,
     read_signature,
+    shown,
     where_of,
     write_function,
 )
@@ -107,8 +108,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
 def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: Any) -> Function:
     """The function that calls an elementwise op, with the types of its parameters."""
     function = fast_path(op, defaults, front, otherwise)
-    shown = fast_signature(inspect.signature(function), defaults, parameter_names(op))
-    function.__signature__ = shown  # type: ignore[attr-defined]
+    given = inspect.signature(function)
+    function.__signature__ = fast_signature(given, defaults, parameter_names(op))  # type: ignore[attr-defined]
     return function
 
 
@@ -267,7 +268,9 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
         takes_out = out and "out" not in (*op.params, *op.operands)
         if has_fast_path(op, floats, takes_out, otherwise):
-            return publish(op, function, fast_path(op), namespace, method, in_place)
+            quick: Any = fast_path(op)
+            quick.__signature__ = shown(signature, out=True)
+            return publish(op, function, quick, namespace, method, in_place)
         public = write_function(
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,

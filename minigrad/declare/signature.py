@@ -174,12 +174,13 @@ def type_of(default: Any) -> str:
 def fast_signature(given: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]) -> inspect.Signature:
     """The signature of an elementwise op as an editor shows it.
 
-    Of several operands without a default one must be a tensor, which no annotation can express.
+    Of several operands without a default one must be a tensor; no annotation can express which.
     """
     bare = [name for name in operands if name not in defaults]
-    shown = dict.fromkeys(defaults, "Tensor | float") | {OUT.name: OUT.annotation}
+    shown = dict.fromkeys(operands, "Tensor | float") | {OUT.name: OUT.annotation}
     shown |= {bare[0]: "Tensor"} if len(bare) == 1 else {}
-    shown |= {p.name: type_of(p.default) for p in given.parameters.values() if isinstance(p.default, (bool, str))}
+    behind = [p for p in given.parameters.values() if p.name not in shown]
+    shown |= {p.name: type_of(p.default) for p in behind}
     return given.replace(parameters=[p.replace(annotation=shown.get(p.name, EMPTY)) for p in given.parameters.values()])
 
 

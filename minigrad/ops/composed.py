@@ -5,8 +5,6 @@ Also the public forms of ops that take Python parameters: bounds, slopes and exp
 
 from __future__ import annotations
 
-from typing import Any
-
 from minigrad.core.roles import Along, Int, Ints, Scalar
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.declare.decorators import composed
@@ -19,7 +17,7 @@ from minigrad.ops.shape.views import narrow
 from minigrad.runtime.tensor import Tensor, describe
 
 
-def power(x: Tensor, exponent: Any) -> Tensor:
+def power(x: Tensor, exponent: Tensor | float) -> Tensor:
     """x ** exponent, by the square, the root or the reciprocal where it is one.
 
     For the exponents 2, 0.5 and -1 of floats these cost a tenth of a true power and have the same values (but for the

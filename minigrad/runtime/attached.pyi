@@ -15,10 +15,10 @@ class Attached:
     def __abs__(self) -> Tensor:
         """|x|.  Gradient: g*sign(x), 0 at 0."""
 
-    def __add__(self, other: Any) -> Tensor:
+    def __add__(self, other: Tensor | builtins.float) -> Tensor:
         """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
-    def __and__(self, other: Any) -> Tensor:
+    def __and__(self, other: Tensor | builtins.float) -> Tensor:
         """Bits in both; for bool `and`."""
 
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
@@ -52,34 +52,34 @@ class Attached:
     def __float__(self) -> builtins.float:
         """float(x) for one element."""
 
-    def __floordiv__(self, other: Any) -> Tensor:
+    def __floordiv__(self, other: Tensor | builtins.float) -> Tensor:
         """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
         """f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
 
-    def __ge__(self, other: Any) -> Tensor:
+    def __ge__(self, other: Tensor | builtins.float) -> Tensor:
         """input >= other."""
 
     def __getitem__(self, index: Any) -> Tensor:
         """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
 
-    def __gt__(self, other: Any) -> Tensor:
+    def __gt__(self, other: Tensor | builtins.float) -> Tensor:
         """input > other."""
 
-    def __iadd__(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def __iadd__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __iand__(self, other: Any) -> Tensor:
+    def __iand__(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __ifloordiv__(self, other: Any) -> Tensor:
+    def __ifloordiv__(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __imod__(self, other: Any) -> Tensor:
+    def __imod__(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __imul__(self, other: Any) -> Tensor:
+    def __imul__(self, other: Tensor | builtins.float) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __index__(self) -> builtins.int:
@@ -91,40 +91,40 @@ class Attached:
     def __invert__(self) -> Tensor:
         """~x: `not` for bool, all bits for integers."""
 
-    def __ior__(self, other: Any) -> Tensor:
+    def __ior__(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __ipow__(self, exponent: Any) -> Tensor:
+    def __ipow__(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __isub__(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def __isub__(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def __iter__(self) -> Iterator[Tensor]:
         """The slices along the first dim.  Raises TypeError for a scalar: whoever asks whether it has any expects that."""
 
-    def __itruediv__(self, other: Any, *, rounding_mode: Any = ...) -> Tensor:
+    def __itruediv__(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __ixor__(self, other: Any) -> Tensor:
+    def __ixor__(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def __le__(self, other: Any) -> Tensor:
+    def __le__(self, other: Tensor | builtins.float) -> Tensor:
         """input <= other."""
 
     def __len__(self) -> builtins.int:
         """The length of the first dim.  Raises TypeError for a scalar, as Python does for what has none."""
 
-    def __lt__(self, other: Any) -> Tensor:
+    def __lt__(self, other: Tensor | builtins.float) -> Tensor:
         """input < other."""
 
-    def __matmul__(self, other: Any) -> Tensor:
+    def __matmul__(self, other: Tensor) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def __mod__(self, other: Any) -> Tensor:
+    def __mod__(self, other: Tensor | builtins.float) -> Tensor:
         """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
-    def __mul__(self, other: Any) -> Tensor:
+    def __mul__(self, other: Tensor | builtins.float) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def __ne__(self, other: Any) -> Any:
@@ -133,10 +133,10 @@ class Attached:
     def __neg__(self) -> Tensor:
         """-x; unsigned integers wrap."""
 
-    def __or__(self, other: Any) -> Tensor:
+    def __or__(self, other: Tensor | builtins.float) -> Tensor:
         """Bits in either; for bool `or`."""
 
-    def __pow__(self, exponent: Any) -> Tensor:
+    def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
         """x ** exponent, by the square, the root or the reciprocal where it is one."""
 
     def __radd__(self, other: Any) -> Tensor:
@@ -184,16 +184,16 @@ class Attached:
     def __setitem__(self, index: Any, value: Any) -> None:
         """x[index] = value, through the view that basic indices make, where index tensors name it, or a mask holds."""
 
-    def __sub__(self, other: Any) -> Tensor:
+    def __sub__(self, other: Tensor | builtins.float) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
-    def __truediv__(self, other: Any) -> Tensor:
+    def __truediv__(self, other: Tensor | builtins.float) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def __trunc__(self) -> builtins.int:
         """int(x) for one element, towards zero."""
 
-    def __xor__(self, other: Any) -> Tensor:
+    def __xor__(self, other: Tensor | builtins.float) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
     def _repr_html_(self) -> builtins.str:
@@ -220,10 +220,10 @@ class Attached:
     def acosh_(self) -> Tensor:
         """`acosh` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def add(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
-    def add_(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
@@ -280,7 +280,7 @@ class Attached:
     def arctan(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-    def arctan2(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def arctan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The angle of the point (other, input), in (-pi, pi]."""
 
     def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
@@ -322,10 +322,10 @@ class Attached:
     def atan(self, *, out: Tensor | None = ...) -> Tensor:
         """Arc tangent.  Gradient: g/(1 + x**2)."""
 
-    def atan2(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def atan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The angle of the point (other, input), in (-pi, pi]."""
 
-    def atan2_(self, other: Any) -> Tensor:
+    def atan2_(self, other: Tensor | builtins.float) -> Tensor:
         """`atan2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def atan_(self) -> Tensor:
@@ -349,22 +349,22 @@ class Attached:
     def bfloat16(self) -> Tensor:
         """x as bfloat16."""
 
-    def bitwise_and(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def bitwise_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Bits in both; for bool `and`."""
 
-    def bitwise_and_(self, other: Any) -> Tensor:
+    def bitwise_and_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bitwise_or(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def bitwise_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Bits in either; for bool `or`."""
 
-    def bitwise_or_(self, other: Any) -> Tensor:
+    def bitwise_or_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def bitwise_xor(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def bitwise_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Bits in exactly one; for bool `!=`."""
 
-    def bitwise_xor_(self, other: Any) -> Tensor:
+    def bitwise_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """`bitwise_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -373,49 +373,49 @@ class Attached:
     def bool(self) -> Tensor:
         """x as bool."""
 
-    def broadcast_add(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """Dims of length 1 stretched, new ones in front, by strides of 0.  Gradient: summed over what was stretched."""
 
-    def broadcast_div(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def broadcast_div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def broadcast_eq(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input == other."""
 
-    def broadcast_ge(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
-    def broadcast_gt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
-    def broadcast_le(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
-    def broadcast_lt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
-    def broadcast_matmul(self, other: Any, *, out: Any = ...) -> Tensor:
+    def broadcast_matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
-    def broadcast_maximum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
-    def broadcast_minimum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
-    def broadcast_mul(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def broadcast_ne(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
-    def broadcast_pow(self, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
+    def broadcast_pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
-    def broadcast_sub(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -519,13 +519,13 @@ class Attached:
     def dims(self) -> builtins.tuple[builtins.int, ...]:
         """Lengths of the dims; `()` for a scalar."""
 
-    def div(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
-    def div_(self, other: Any, *, rounding_mode: Any = ...) -> Tensor:
+    def div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """`div` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def divide(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -546,10 +546,10 @@ class Attached:
     def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """`elu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def eq(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def eq(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input == other."""
 
-    def eq_(self, other: Any) -> Tensor:
+    def eq_(self, other: Tensor | builtins.float) -> Tensor:
         """`eq` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def erf(self, *, out: Tensor | None = ...) -> Tensor:
@@ -621,10 +621,10 @@ class Attached:
     def floor_(self) -> Tensor:
         """`floor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def floor_divide(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def floor_divide(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
 
-    def floor_divide_(self, other: Any) -> Tensor:
+    def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
         """`floor_divide` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def force_contiguous(self) -> Tensor:
@@ -633,10 +633,10 @@ class Attached:
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
         """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 
-    def ge(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def ge(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
-    def ge_(self, other: Any) -> Tensor:
+    def ge_(self, other: Tensor | builtins.float) -> Tensor:
         """`ge` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -662,16 +662,16 @@ class Attached:
     def grad_fn(self) -> Any:
         """The node that recorded how its values were made; None for a leaf."""
 
-    def greater(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
-    def greater_equal(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def greater_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input >= other."""
 
-    def gt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def gt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input > other."""
 
-    def gt_(self, other: Any) -> Tensor:
+    def gt_(self, other: Tensor | builtins.float) -> Tensor:
         """`gt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def half(self) -> Tensor:
@@ -683,10 +683,10 @@ class Attached:
     def hardswish_(self) -> Tensor:
         """`hardswish` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def hypot(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def hypot(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
 
-    def hypot_(self, other: Any) -> Tensor:
+    def hypot_(self, other: Tensor | builtins.float) -> Tensor:
         """`hypot` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def i(self, index: Any) -> Tensor:
@@ -747,10 +747,10 @@ class Attached:
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
 
-    def le(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def le(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
-    def le_(self, other: Any) -> Tensor:
+    def le_(self, other: Tensor | builtins.float) -> Tensor:
         """`le` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -759,16 +759,16 @@ class Attached:
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """`leaky_relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def lerp(self, end: Any, weight: Any, *, out: Tensor | None = ...) -> Tensor:
+    def lerp(self, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input + weight * (end - input), exactly `end` for the weight 1."""
 
-    def lerp_(self, end: Any, weight: Any) -> Tensor:
+    def lerp_(self, end: Tensor | builtins.float, weight: Tensor | builtins.float) -> Tensor:
         """`lerp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def less(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def less(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
-    def less_equal(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def less_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input <= other."""
 
     def log(self, *, out: Tensor | None = ...) -> Tensor:
@@ -807,25 +807,25 @@ class Attached:
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
 
-    def logaddexp(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def logaddexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
 
-    def logaddexp2(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def logaddexp2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
 
-    def logaddexp2_(self, other: Any) -> Tensor:
+    def logaddexp2_(self, other: Tensor | builtins.float) -> Tensor:
         """`logaddexp2` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logaddexp_(self, other: Any) -> Tensor:
+    def logaddexp_(self, other: Tensor | builtins.float) -> Tensor:
         """`logaddexp` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
 
-    def logical_and(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def logical_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Whether both are not zero."""
 
-    def logical_and_(self, other: Any) -> Tensor:
+    def logical_and_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_and` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logical_not(self, *, out: Tensor | None = ...) -> Tensor:
@@ -834,16 +834,16 @@ class Attached:
     def logical_not_(self) -> Tensor:
         """`logical_not` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_or(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def logical_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Whether one is not zero."""
 
-    def logical_or_(self, other: Any) -> Tensor:
+    def logical_or_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_or` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def logical_xor(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def logical_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Whether exactly one is not zero."""
 
-    def logical_xor_(self, other: Any) -> Tensor:
+    def logical_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """`logical_xor` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -852,10 +852,10 @@ class Attached:
     def long(self) -> Tensor:
         """x as int64."""
 
-    def lt(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def lt(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input < other."""
 
-    def lt_(self, other: Any) -> Tensor:
+    def lt_(self, other: Tensor | builtins.float) -> Tensor:
         """`lt` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     @property
@@ -874,7 +874,7 @@ class Attached:
     def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """The elements where `mask` holds, 1-d and row-major; the two broadcast.  Gradient: g to where each was read."""
 
-    def matmul(self, other: Any, *, out: Any = ...) -> Tensor:
+    def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
         """Matrix product; a 1-d operand is a row on the left, a column on the right, and its dim goes from the result."""
 
     def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
@@ -886,10 +886,10 @@ class Attached:
     def max_keepdim(self, dim: Any = ...) -> Any:
         """`max` with the folded dims kept as length 1."""
 
-    def maximum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
 
-    def maximum_(self, other: Any) -> Tensor:
+    def maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """`maximum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -913,10 +913,10 @@ class Attached:
     def min_keepdim(self, dim: Any = ...) -> Any:
         """`min` with the folded dims kept as length 1."""
 
-    def minimum(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
 
-    def minimum_(self, other: Any) -> Tensor:
+    def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """`minimum` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -931,16 +931,16 @@ class Attached:
     def msort(self, *, out: Tensor | None = ...) -> Tensor:
         """The elements along the first dim in order."""
 
-    def mul(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def mul_(self, other: Any) -> Tensor:
+    def mul_(self, other: Tensor | builtins.float) -> Tensor:
         """`mul` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def mul_scalar(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
-    def multiply(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Product, element by element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -965,10 +965,10 @@ class Attached:
     def ndtr_(self) -> Tensor:
         """`ndtr` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def ne(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def ne(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
-    def ne_(self, other: Any) -> Tensor:
+    def ne_(self, other: Tensor | builtins.float) -> Tensor:
         """`ne` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def neg(self, *, out: Tensor | None = ...) -> Tensor:
@@ -1004,7 +1004,7 @@ class Attached:
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
         """Return the norm of order `p` over `dim`: see `mg.norm`."""
 
-    def not_equal(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def not_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input != other."""
 
     def numpy(self) -> Any:
@@ -1022,13 +1022,13 @@ class Attached:
     def pin_memory(self, device: Any = ...) -> Tensor:
         """A copy in pinned memory of the host, which the device reads by itself: `to` with non_blocking does not wait then."""
 
-    def pow(self, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
+    def pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
-    def pow_(self, exponent: Any) -> Tensor:
+    def pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """`pow` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def powf(self, exponent: Any, *, out: Tensor | None = ...) -> Tensor:
+    def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input to the exponent, a true power: negative bases with whole exponents work; integers stay integers and wrap."""
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -1068,10 +1068,10 @@ class Attached:
     def relu_(self) -> Tensor:
         """`relu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def remainder(self, other: Any, *, out: Tensor | None = ...) -> Tensor:
+    def remainder(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """input - other*floor(input/other), with the sign of other, as Python's `%`; an integer by 0 gives 0."""
 
-    def remainder_(self, other: Any) -> Tensor:
+    def remainder_(self, other: Tensor | builtins.float) -> Tensor:
         """`remainder` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -1096,10 +1096,10 @@ class Attached:
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
         """The tensor moved by `shifts` along `dims`; what falls off one end comes in at the other."""
 
-    def round(self, *, decimals: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def round(self, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """The nearest integer, halves to even: round(0.5) = 0, round(1.5) = 2; or the nearest multiple of 10**-decimals."""
 
-    def round_(self, *, decimals: Any = ...) -> Tensor:
+    def round_(self, *, decimals: builtins.float = ...) -> Tensor:
         """`round` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Tensor | None = ...) -> Tensor:
@@ -1192,7 +1192,7 @@ class Attached:
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Without dims of length 1: all of them, or those named that have it."""
 
-    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
+    def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
     def storage_offset(self) -> builtins.int:
@@ -1201,13 +1201,13 @@ class Attached:
     def stride(self, dim: builtins.int | None = ...) -> Any:
         """The steps of all dims in elements, or that of one."""
 
-    def sub(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
-    def sub_(self, other: Any, *, alpha: Any = ...) -> Tensor:
+    def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """`sub` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
-    def subtract(self, other: Any, *, alpha: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
         """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
@@ -1276,7 +1276,7 @@ class Attached:
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
-    def true_divide(self, other: Any, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
+    def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 
     def trunc(self, *, out: Tensor | None = ...) -> Tensor:
@@ -1300,8 +1300,8 @@ class Attached:
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dim of length 1 at position `dim`."""
 
-    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
+    def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
+        """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
         """`var` with the folded dims kept as length 1."""

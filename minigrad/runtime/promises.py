@@ -7,7 +7,7 @@ gave it; further on it would be an AttributeError of the engine, or memory that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,11 +78,12 @@ def broken(op: Op, what: str, given: Any, expected: str) -> DeclarationError:
     return DeclarationError(text, op=op.label)
 
 
-def with_dtypes(error: MinigradError, specs: tuple[Spec, ...]) -> MinigradError:
+def with_dtypes(error: MinigradError, specs: Sequence[Spec]) -> MinigradError:
     """An error of `core`, which knows shapes only, with the operands named in full: `float32(2, 3)`."""
     text = str(error)
     if len(specs) > 1:
-        text = text.replace("shapes " + " and ".join(str(s.shape) for s in specs), " and ".join(map(repr, specs)))
+        listed = [s for s in specs if s.shape]
+        text = text.replace("shapes " + " and ".join(str(s.shape) for s in listed), " and ".join(map(repr, listed)))
     else:
         shape = re.escape(str(specs[0].shape))
         text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)

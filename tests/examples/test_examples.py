@@ -142,12 +142,14 @@ def test_watch_launches_shows_a_forward_and_backward_pass_and_what_a_sort_is_mad
     assert re.search(r"Product\(\) +float32\(3, 2\), float32\(2, 3\) -> float32\(3, 3\)\n", forward)
 
 
-def test_watch_launches_shows_one_launch_of_each_reduction_and_two_of_a_deviation():
-    functions = run("watch_launches.py").split("\n\n")[2]
-    assert re.findall(r"^  (\w+\(\w+)", functions, re.MULTILINE) == [
-        "Reduce(length", "LogSum(dims", "Reduce(count", "Reduce(mean_of_squared_differences", "Reduce(total",
-        "Reduce(total", "Elementwise(lerp",
-    ]  # fmt: skip
+def test_watch_launches_shows_one_launch_of_each_function_and_two_of_a_variance():
+    shown = run("watch_launches.py").split("\n\n")[2]
+    calls = re.findall(r"^(\w+)\(.*\n((?:  .*\n?)+)", shown, re.MULTILINE)
+    assert {name: re.findall(r"^  (\w+\(\w+)", lines, re.MULTILINE) for name, lines in calls} == {
+        "norm": ["Reduce(length"], "logsumexp": ["LogSum(dims"], "count_nonzero": ["Reduce(count"],
+        "mse_loss": ["Reduce(mean_of_squared_differences"], "lerp": ["Elementwise(lerp"],
+        "var": ["Reduce(total", "Reduce(total"],
+    }  # fmt: skip
 
 
 def test_newton_walks_down_the_valley():

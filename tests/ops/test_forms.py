@@ -57,8 +57,9 @@ DRAWS = {"rand", "randn", "normal", "randint", "randperm", "uniform"}
 
 def functions() -> dict[str, Callable[..., Any]]:
     """The public functions that have `out=`, by name."""
-    found = {name: f for space in names.namespaces.values() for name, f in space.items()}
-    return {name: f for name, f in sorted(found.items()) if "out" in inspect.signature(f).parameters}
+    entered = [entry for space in names.namespaces.values() for entry in space.items()]
+    found = {name: f for name, f in entered if "out" in inspect.signature(f).parameters}
+    return dict(sorted(found.items()))
 
 
 OURS = {name: f for name, f in functions().items() if name not in MAKERS and name not in DRAWS}

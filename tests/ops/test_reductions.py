@@ -71,7 +71,7 @@ def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():
     assert loss(x, t).item() == pytest.approx(13 / 3) and loss(x, t, reduction="sum").item() == 13.0
     assert loss(x, t, reduction="none").tolist() == [0.0, 4.0, 9.0]
     assert loss(x, t, weight=reference([1.0, 2.0, 1.0])).item() == 17 / 4
-    with pytest.warns(UserWarning, match="out of use; write reduction='sum'"):
+    with pytest.warns(UserWarning, match="deprecated; write reduction='sum'"):
         assert loss(x, t, size_average=False).item() == 13.0
     with pytest.warns(UserWarning, match="differ in shape and are stretched to"):
         assert loss(reference([[1.0], [2.0]]), reference([1.0, 2.0])).item() == 0.5
@@ -93,3 +93,11 @@ def test_lengths_neither_overflow_nor_vanish_on_the_way():
     assert mg.norm(reference([3e30, 4e30])).item() == pytest.approx(5e30)
     assert mg.norm(reference([3e-30, 4e-30])).item() == pytest.approx(5e-30)
     assert mg.norm(reference([300.0, 400.0], dtype="float16")).item() == 500.0
+
+
+def test_the_older_name_of_correction_is_that_of_pytorch() -> None:
+    x = mg.tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 9.0]], device="reference")
+    for name in ("var", "std"):
+        function = getattr(mg, name)
+        assert function(x, 1, unbiased=False).tolist() == function(x, 1, correction=0).tolist()
+        assert getattr(x, name)(unbiased=True).item() == function(x).item()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
@@ -226,9 +228,8 @@ def conv_transpose3d(
 def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
     """An int, or one for each dim, as a tuple.  Raises ArgumentError for anything else, and for less than `least`."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if len(values) == 1:
-        values *= dims
-    whole = all(hasattr(v, "__index__") and not isinstance(v, (bool, Tensor)) for v in values)
+    values = values * dims if len(values) == 1 else values
+    whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
     if len(values) != dims or not whole or any(int(v) < least for v in values):
         raise ArgumentError(
             f"{name}: {what} must be an int of at least {least}, or {dims} of them, got {describe(value)}", op=name

@@ -180,8 +180,8 @@ def cross_entropy(
     label_smoothing: this share of the target is spread evenly over all classes.
     Gradient: softmax(x) minus the target.  Raises IndexOutOfRange for a class that is not there.
     """
-    reduction = _named("cross_entropy", size_average, reduce, reduction)
-    x, dim = _expect_loss("cross_entropy", input, target, weight, reduction)
+    reduction = named_reduction("cross_entropy", reduction, size_average, reduce)
+    x, dim = _expect_loss("cross_entropy", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
@@ -215,8 +215,8 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
-    reduction = _named("nll_loss", size_average, reduce, reduction)
-    x, dim = _expect_loss("nll_loss", input, target, weight, reduction)
+    reduction = named_reduction("nll_loss", reduction, size_average, reduce)
+    x, dim = _expect_loss("nll_loss", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
 
@@ -232,26 +232,28 @@ def huber_loss(
 
 
 def summarized(name: str, loss: Tensor, reduction: str) -> Tensor:
-    """Losses of elements as they are, or their sum or mean.  Raises ArgumentError for another reduction."""
-    if reduction not in REDUCTIONS:
-        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
+    """Return losses of elements as they are, or their sum or mean."""
+    reduction = named_reduction(name, reduction)
     return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
 
 
-def _named(name: str, size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """The reduction, also where it is said by the two flags that PyTorch had before it."""
+def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """Return the reduction of a loss, also where the two flags that PyTorch had before it state it.
+
+    Raises ArgumentError for a reduction that is not one of REDUCTIONS.
+    """
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
     if size_average is None and reduce is None:
         return reduction
     mean = size_average is None or size_average
     chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
-    warnings.warn(f"{name}: size_average and reduce are out of use; write reduction={chosen!r}", stacklevel=4)
+    warnings.warn(f"{name}: size_average and reduce are deprecated; write reduction={chosen!r}", stacklevel=4)
     return chosen
 
 
-def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None, reduction: str) -> tuple[Tensor, int]:
+def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """Checks that both losses share; x as a float, and its class dim."""
-    if reduction not in REDUCTIONS:
-        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
     if x.ndim == 0:
         raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)
     if not x.dtype.is_float:

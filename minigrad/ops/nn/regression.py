@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import accumulate, to_float
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.nn.losses import REDUCTIONS, _named
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.nn.losses import named_reduction
 from minigrad.ops.reduction.sums import restore, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.tensor import Tensor, describe
@@ -38,11 +39,8 @@ def _slope(g: Tensor, a: Tensor, b: Tensor, dims: Ints, n: int) -> Tensor:
 
 
 def _length(shape: Ints, dims: Ints) -> int:
-    """How many elements are added to one."""
-    n = 1
-    for d in dims:
-        n *= shape[d]
-    return n
+    """Return how many elements are added to one."""
+    return math.prod(shape[d] for d in dims)
 
 
 @reduction(
@@ -81,11 +79,7 @@ def mse_loss(
     A weighted mean is divided by the sum of the weights.  Shapes broadcast, with a warning: that is seldom meant.
     Gradient: 2*g*(input - target) over what the mean is divided by, minus that for the target.
     """
-    reduction = _named("mse_loss", size_average, reduce, reduction)
-    if reduction not in REDUCTIONS:
-        raise ArgumentError(
-            f"mse_loss: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op="mse_loss"
-        )
+    reduction = named_reduction("mse_loss", reduction, size_average, reduce)
     if not (input.dtype.is_float or target.dtype.is_float):
         raise DTypeError(
             f"mse_loss: {describe(input)} and {describe(target)} must have a floating dtype; convert with "

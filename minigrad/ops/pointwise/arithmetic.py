@@ -14,7 +14,7 @@ from __future__ import annotations
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import each, joint, number, promote, to_float
 from minigrad.ops.creation import zeros_like
-from minigrad.ops.pointwise.rounding import rounded_div
+from minigrad.ops.pointwise.rounding import rounded_div, scaled
 
 
 @elementwise(
@@ -22,7 +22,7 @@ from minigrad.ops.pointwise.rounding import rounded_div
     vjp=(lambda g: g, lambda g: g),
     linear=joint("input", "other"),
     front="*, alpha=1",
-    otherwise=lambda input, other, alpha, out: add(input, other * alpha, out=out),
+    otherwise=lambda input, other, alpha, out: add(input, scaled("add", other, alpha), out=out),
 )
 def add(input, other):
     """Sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
@@ -37,7 +37,7 @@ def add(input, other):
     vjp=(lambda g: g, lambda g: -g),
     linear=joint("input", "other"),
     front="*, alpha=1",
-    otherwise=lambda input, other, alpha, out: sub(input, other * alpha, out=out),
+    otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", other, alpha), out=out),
 )
 def sub(input, other):
     """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""

@@ -1,5 +1,6 @@
-"""Rounding to whole numbers.  The derivative is 0 wherever there is one, so the gradient is 0 everywhere.
+"""Rounding to integers, and the second parameters of `add`, `sub` and `div`.
 
+The derivative of rounding is 0 wherever there is one, so the gradient is 0 everywhere.
 Integers pass through unchanged.
 """
 
@@ -7,13 +8,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import number
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
@@ -53,6 +56,13 @@ def rounded(x, decimals, out):
     power = 10.0 ** abs(as_int(decimals, "decimals", "round"))
     found = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
     return found if out is None else copy_result("round", found, out)
+
+
+def scaled(name, other, alpha):
+    """Return other * alpha, where alpha is a parameter of the op `name`."""
+    if isinstance(alpha, (bool, int, float, np.generic, Tensor)):
+        return other * alpha
+    raise ArgumentError(f"{name}: alpha must be a number, got {describe(alpha)}", op=name)
 
 
 def rounded_div(input, other, mode, out):

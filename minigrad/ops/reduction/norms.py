@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minigrad.core.dtype import DTypeLike
 from minigrad.core.roles import Dims, Flag
 from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float
@@ -27,7 +26,7 @@ from minigrad.runtime.tensor import Tensor, describe
 @composed(method=False)
 def norm(
     input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: Flag = False, out: Tensor | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
 ) -> Tensor:  # fmt: skip
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`.
 

@@ -26,7 +26,7 @@ from minigrad.core.roles import Dims, Flag, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
 from minigrad.declare.rules import floating, folded_shape, joint, same_shape, with_kept_dims
-from minigrad.errors import DTypeError
+from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels.scalar import bound, parse
 from minigrad.ops.reduction.sums import restore, sum
 from minigrad.runtime.tensor import Tensor, describe
@@ -142,21 +142,33 @@ def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, 
     return from_mean(backend, out, x, dims, correction, DEVIATION)
 
 
-def expect_float(name: str, x: Tensor) -> None:
-    """Raise DTypeError for a dtype without fractions."""
+def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
+    """The correction of n, which PyTorch also calls unbiased.  Raises DTypeError for a dtype without fractions."""
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op=name)
+    if unbiased is None:
+        return correction
+    if correction != 1:
+        raise ArgumentError(f"{name}: correction and unbiased mean the same; write correction={correction}", op=name)
+    return 1.0 if unbiased else 0.0
 
 
 @composed()
-def var(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
-    """Variance over `dim`, in two passes: mean of squared deviations times n / (n - correction)."""
-    expect_float("var", input)
+def var(
+    input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False, *, unbiased: bool | None = None
+) -> Tensor:
+    """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction).
+
+    unbiased: PyTorch's older name of correction, True for 1 and False for 0.
+    """
+    correction = divisor("var", input, correction, unbiased)
     return variance(input, dims=dim, keepdim=keepdim, correction=correction)
 
 
 @composed()
-def std(input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False) -> Tensor:
+def std(
+    input: Tensor, dim: Dims = None, correction: Scalar = 1, keepdim: Flag = False, *, unbiased: bool | None = None
+) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
-    expect_float("std", input)
+    correction = divisor("std", input, correction, unbiased)
     return deviation(input, dims=dim, keepdim=keepdim, correction=correction)
