@@ -38,16 +38,16 @@ class Switched:
     __slots__ = ("before", "below")
 
     def __init__(self, enabled: bool) -> None:
-        self.before, self.below = mode.enabled, _innermost.get()
+        self.before, self.below = _enabled.get(mode), _innermost.get()
         _innermost.set(self)
-        mode.enabled = enabled
+        _enabled.set(enabled)
 
     def end(self, name: str) -> None:
         """Switch back.  Raises GradientError in another thread or task than that of the beginning."""
         block = _innermost.get()
         if block is self:
             _innermost.set(self.below)
-            mode.enabled = self.before
+            _enabled.set(self.before)
             return
         while block is not None and block.below is not self:
             block = block.below
@@ -58,14 +58,16 @@ class Switched:
 
 def end_one(begun: list[Switched], name: str) -> None:
     """End the newest of some blocks that began in this thread or task; threads may share the object that opens them."""
-    inside, block = set(), _innermost.get()
-    if begun[-1] is not block:
+    block = _innermost.get()
+    newest = begun[-1]
+    if newest is not block:
+        inside = set()
         while block is not None:
             inside.add(block)
             block = block.below
-    found = next((each for each in reversed(begun) if each in inside), begun[-1])
-    found.end(name)
-    begun.remove(found)
+        newest = next((each for each in reversed(begun) if each in inside), newest)
+    newest.end(name)
+    begun.remove(newest)
 
 
 _innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
