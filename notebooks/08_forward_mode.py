@@ -185,7 +185,7 @@ print(derivative(lambda x: derivative(lambda y: y * y * y, x), 2.0), "is 6x at 2
 #
 # minigrad has to get this right for every nesting, of forward mode, reverse mode and batches. Its answer has the same
 # form: a transform that is at work is a *level* with a depth, a number that grows, and the deepest level among the
-# operands is asked first. It is in `Level` and `level_of` of [levels.py](../minigrad/runtime/levels.py).
+# operands is asked first. It is in `Transform` and `transform_of` of [tracers.py](../minigrad/runtime/tracers.py).
 
 # %%
 one = mg.tensor(1.0, dtype="float64")
@@ -323,8 +323,8 @@ print("with all H  ", (mg.func.hessian(valley)(x) @ v).tolist())
 
 # %% [markdown]
 # `mg.func.hvp` gives the same, and goes another way: it takes the gradient of $\langle\nabla f, v\rangle$, reverse over
-# reverse. (It was measured to be the faster of the two: [decision 025](../docs/decisions/025-levels.md).) How much does
-# the matrix cost that nobody needs?
+# reverse. (It was measured to be the faster of the two: [decision 025](../docs/decisions/025-transforms.md).) How much
+# does the matrix cost that nobody needs?
 
 # %%
 sizes, products, matrices = [10, 50, 200, 400], [], []

@@ -1,4 +1,4 @@
-"""A level that writes down the calls of ops on its values: what a transform looks like from the door."""
+"""A transform that writes down the calls of ops on its values: what a transform looks like from the door."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, Transform
 
 
-class Counted(Wrapped):
+class Counted(Tracer):
     """A tensor whose ops are written down."""
 
     __slots__ = ("inner",)
 
-    def __init__(self, level: Level, inner: Tensor) -> None:
-        super().__init__(level, inner.layout, inner.dtype, inner.device)
+    def __init__(self, transform: Transform, inner: Tensor) -> None:
+        super().__init__(transform, inner.layout, inner.dtype, inner.device)
         self.inner = inner
 
 
-class Counting(Level):
+class Counting(Transform):
     """calls: (op, parameters, what went in, what came out), one after another."""
 
     def __init__(self, depth: int = 0) -> None:
@@ -33,7 +33,7 @@ class Counting(Level):
         return [op.label for op, *_ in self.calls]
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        given = tuple(x.inner if isinstance(x, Counted) and x.level is self else x for x in operands)
+        given = tuple(x.inner if isinstance(x, Counted) and x.transform is self else x for x in operands)
         found = apply(op, given, params)
         results = (found,) if op.result is None else tuple(found)
         self.calls.append((op, params, given, results))
@@ -45,6 +45,6 @@ class Counting(Level):
 
 
 def both(x: Tensor) -> tuple[Counting, Counted]:
-    """A level, and x in it."""
-    level = Counting()
-    return level, Counted(level, x)
+    """A transform, and x in it."""
+    transform = Counting()
+    return transform, Counted(transform, x)

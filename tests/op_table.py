@@ -177,7 +177,7 @@ FOLDS = [
         ("centered",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
     Row("count_nonzero", lambda x: mg.count_nonzero(x, (0, 2)), lambda x: np.count_nonzero(x, (0, 2)), ("bool",),
         ("count",), ((2, 3, 4),), dtypes=ALL, result="int64", smooth=False),
-    Row("std", lambda x: mg.std(x, 1, correction=0), lambda x: np.std(x, 1), ("real",), ("deviation",), ((2, 3, 4),),
+    Row("std", lambda x: mg.std(x, 1), lambda x: np.std(x, 1, ddof=1), ("real",), ("deviation",), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4, constant=False),
     Row("logsumexp", lambda x: mg.logsumexp(x, (0, 1)), lambda x: np.log(np.exp(x).sum((0, 1))), ("real",),
         ("log_of_sum",), ((2, 3, 4),), dtypes=ALL, result="float", tolerance=2),

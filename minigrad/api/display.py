@@ -11,8 +11,8 @@ import numpy as np
 from minigrad.autodiff.grads import GradStore
 from minigrad.config import OfContext
 from minigrad.core.dtype import bool_, default_float, int64
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tracers import Tracer
 
 _options: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
 _blocks = OfContext({})
@@ -61,7 +61,7 @@ def hides_digits(array: Any) -> bool:
 
 def represent(x: Tensor) -> str:
     """`tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the usual ones."""
-    if isinstance(x, Wrapped):
+    if isinstance(x, Tracer):
         return f"{type(x).__name__}({x.dtype}, shape={x.shape}, in a transform)"
     kind = "Var" if x.is_variable else "tensor"
     array = host_array(x)

@@ -10,9 +10,9 @@ from typing import Any
 from minigrad.errors import GradientError
 from minigrad.runtime.hooks import Hook, HookHandle, add_hook, add_leaf_hook, late_hooks, leaf_hooks, retain, retained
 from minigrad.runtime.inference import InferenceStorage
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 
 def register_hook(x: Tensor, hook: Hook) -> HookHandle:
@@ -25,7 +25,7 @@ def register_hook(x: Tensor, hook: Hook) -> HookHandle:
         raise GradientError(f"register_hook: {describe(x)} does not require a gradient; make it a mg.Var")
     if x.is_variable:
         return add_leaf_hook(leaf_hooks, "register_hook", x, hook)
-    node: Any = x.op if isinstance(x, Wrapped) else current(x)
+    node: Any = x.op if isinstance(x, Tracer) else current(x)
     return add_hook(node, 0, hook) if node.ids is None else add_hook(node.node, node.index, hook)
 
 

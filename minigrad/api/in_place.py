@@ -16,8 +16,8 @@ from minigrad.ops import casting, creation
 from minigrad.ops.indexing import assignment
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_writable
 
 FILL = creation.fill.op  # type: ignore[attr-defined]
@@ -28,7 +28,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     name = function.__name__ + "_"
 
     def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
-        if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+        if x.__class__ not in PLAIN and isinstance(x, Tracer):
             assignment.begin_write(name, x)
             return replaced(name, x, function(x, *others, **more))
         given = (*others, *more.values()) if more else others
@@ -49,7 +49,7 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
         raise ShapeError(
             f"{name}: the result is {describe(y)}, x is {describe(x)}; shapes, dtypes and devices must agree", op=name
         )
-    x.level.end_write(name, x, y)
+    x.transform.end_write(name, x, y)
     return x
 
 
@@ -58,7 +58,7 @@ def fill_(x: Tensor, value: float) -> Tensor:
     if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
         assignment.copy_into(x, value, "fill_", x)
         return x
-    if isinstance(x, Wrapped):
+    if isinstance(x, Tracer):
         assignment.copy_into(x, value, "fill_", x)
         return x
     check_writable("fill_", x)

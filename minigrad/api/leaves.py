@@ -12,9 +12,9 @@ from minigrad.core.storage import ConstantStorage
 from minigrad.errors import DTypeError, GradientError, StorageError
 from minigrad.ops.indexing.assignment import set_value
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
 
@@ -26,7 +26,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
     """
     if bool(requires_grad) == x.requires_grad:
         return x
-    if isinstance(x, Wrapped):
+    if isinstance(x, Tracer):
         raise GradientError(
             f"requires_grad_: {describe(x)} belongs to a transform, which says itself what is differentiated",
             op="requires_grad_",

@@ -15,8 +15,8 @@ from minigrad.ops.pointwise import compare
 from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
 from minigrad.runtime.journal import note_left
-from minigrad.runtime.levels import with_elements
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, host_array
+from minigrad.runtime.tracers import with_elements
 
 
 def only(x: Tensor, name: str) -> Any:

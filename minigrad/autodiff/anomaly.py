@@ -18,11 +18,11 @@ from minigrad.autodiff.watching import operand_name, place
 from minigrad.config import Block, OfProcess
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.noting import anomaly
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import F, decorated, user_line
 from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tracers import Tracer
 
 
 class Inspected(Around):
@@ -55,7 +55,7 @@ class Inspected(Around):
 
 def how_many(g: Tensor) -> int:
     """How many elements are nan or infinite."""
-    return 0 if isinstance(g, Wrapped) else int(np.count_nonzero(~np.isfinite(host_array(g))))
+    return 0 if isinstance(g, Tracer) else int(np.count_nonzero(~np.isfinite(host_array(g))))
 
 
 class Lines(Observer):

@@ -14,9 +14,9 @@ from minigrad.autodiff.replacing import alike
 from minigrad.backends.registry import backend_of
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.planning import CallPlan, make_plan
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer
 
 
 def refusal(name: str, reason: str) -> Op:
@@ -29,7 +29,7 @@ def refusal(name: str, reason: str) -> Op:
 
 def barred(x: Tensor, parents: Iterable[Any], name: str, reason: str) -> Tensor:
     """The same values, as if computed from `parents` by something that has no derivative."""
-    if isinstance(x, Wrapped):
+    if isinstance(x, Tracer):
         twin: Tensor = rewrapped(x, lambda inner: barred(inner, parents, name, reason))
         return twin
     edges = tuple([parent for parent in parents if parent is not None])
@@ -49,24 +49,24 @@ ALIAS.prepare = lambda layout: layout
 
 def beneath(x: Any) -> Any:
     """The plain tensor that a value of transforms wraps in the end."""
-    while isinstance(x, Wrapped) and x.level.inside is not None:
-        x = getattr(x, x.level.inside)
+    while isinstance(x, Tracer) and x.transform.inside is not None:
+        x = getattr(x, x.transform.inside)
     return x
 
 
 def rewrapped(x: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """A value of transforms that wraps `change` of what x wraps in the end."""
-    if not isinstance(x, Wrapped):
+    if not isinstance(x, Tracer):
         return change(x)
     twin: Any = alike(x)
-    if x.level.inside is not None:
-        setattr(twin, x.level.inside, rewrapped(getattr(x, x.level.inside), change))
+    if x.transform.inside is not None:
+        setattr(twin, x.transform.inside, rewrapped(getattr(x, x.transform.inside), change))
     return twin
 
 
 def alias(x: Tensor) -> Tensor:
     """The same values under a new node, also where x has none: then the new one leads nowhere."""
-    if isinstance(x, Wrapped):
+    if isinstance(x, Tracer):
         twin: Tensor = rewrapped(x, alias)
         return twin
     parent: Any = x.op if x.op is not None else x if x.is_variable else None

@@ -1,4 +1,4 @@
-"""Batching as a level: a value that is many at once, each call on all of them by `batching.py`."""
+"""Batching as a transform: a value that is many at once, each call on all of them by `batching.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.autodiff.batching import Batch, batch_kind, batched
-from minigrad.autodiff.replacing import ReplacingLevel
+from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.errors import GradientError
@@ -14,10 +14,10 @@ from minigrad.ops.batch_rules import promoted, ranked
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.graph import ids
-from minigrad.runtime.levels import Wrapped, derives
 from minigrad.runtime.operands import keyed
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tracers import Tracer, derives
 
 BATCH = object()  # in the key of a plan: its parameters are those of one of a batch
 
@@ -28,20 +28,20 @@ def behind(layout: Layout) -> Layout:
     return layout.select(0, 0) if layout.shape[0] else Layout.contiguous(layout.shape[1:])
 
 
-class Batched(Wrapped):
-    """One of a batch, to the eyes of the function.  value: all of them, outside of the level, batch dim first."""
+class Batched(Tracer):
+    """One of a batch, to the eyes of the function.  value: all of them, outside of the transform, batch dim first."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Tensor, level: BatchLevel) -> None:
+    def __init__(self, value: Tensor, transform: BatchTransform) -> None:
         # Field by field, as many are made.
         self.id = next(ids)
-        self.level, self.value = level, value
+        self.transform, self.value = transform, value
         self.layout, self.dtype, self.device = behind(value.layout), value.dtype, value.device
         self.op = self.base = None
 
 
-class BatchLevel(ReplacingLevel):
+class BatchTransform(ReplacingTransform):
     """`vmap` at work.  size: of the batch.  randomness: what random functions do, "error", "same" or "different"."""
 
     differentiates = False
@@ -76,7 +76,7 @@ class BatchLevel(ReplacingLevel):
         inner: list[Tensor] = []
         flags: list[bool] = []
         for x in operands:
-            mine = x.__class__ is Batched and x.level is self
+            mine = x.__class__ is Batched and x.transform is self
             inner.append(x.value if mine else x)  # type: ignore[attr-defined]
             flags.append(mine)
         found = batched(op, params, inner, flags)
@@ -90,7 +90,7 @@ class BatchLevel(ReplacingLevel):
         rank, alike, mixed, dtype = operands[0].layout.ndim, True, False, operands[0].dtype
         for x in operands:
             mixed = mixed or x.dtype is not dtype
-            inner.append(x.value if x.__class__ is Batched and x.level is self else x)
+            inner.append(x.value if x.__class__ is Batched and x.transform is self else x)
             if x.layout.ndim != rank:
                 rank, alike = max(rank, x.layout.ndim), False
         if mixed:
@@ -101,7 +101,7 @@ class BatchLevel(ReplacingLevel):
 
     def whole(self, y: Any) -> Tensor | None:
         """All of a result, batch dim first; None for one that is the same for all."""
-        return y.value if isinstance(y, Batched) and y.level is self else None
+        return y.value if isinstance(y, Batched) and y.transform is self else None
 
     def detached(self, x: Any) -> Tensor:
         return Batched(x.value.detach(), self)

@@ -22,10 +22,10 @@ from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, StorageError
 from minigrad.ops.random import Generator, Streams
 from minigrad.runtime.graph import BackpropOp, ids
-from minigrad.runtime.levels import Wrapped, among_levels, stack
 from minigrad.runtime.noting import savers, saving
 from minigrad.runtime.recording import mode, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer, among_transforms, stack
 
 
 def checkpoint(
@@ -47,7 +47,7 @@ def checkpoint(
         >>> round(mg.grad(y, x).item(), 4)
         1.4174
     """
-    if not mode.enabled or any(isinstance(x, Wrapped) for x in (*args, *kwargs.values())):
+    if not mode.enabled or any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
         return fn(*args, **kwargs)
     frame = Frame(fn, args, kwargs, preserve_rng_state)
     with saving(frame), frame.streams.recorded():
@@ -115,7 +115,7 @@ class Frame:
         self.first = next(ids)
         self.caught: weakref.WeakKeyDictionary[Storage, tuple[int, str, str]] = weakref.WeakKeyDictionary()
         self.streams = Streams()
-        self.levels = list(stack.levels)
+        self.transforms = list(stack.transforms)
         outer: Any = savers.stack[-1] if savers.stack else None
         self.args = tuple([kept(x, outer) for x in args])
         self.kwargs = {name: kept(x, outer) for name, x in kwargs.items()}
@@ -169,7 +169,7 @@ class Frame:
             args = [given(x) for x in self.args]
             kwargs = {name: given(x) for name, x in self.kwargs.items()}
         try:
-            with saving(None), saving(again), set_grad_enabled(True), numbers, among_levels(self.levels):
+            with saving(None), saving(again), set_grad_enabled(True), numbers, among_transforms(self.transforms):
                 self.fn(*args, **kwargs)
         except Filled:
             return

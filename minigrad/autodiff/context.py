@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from minigrad.autodiff.watching import fits
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.ops.shape.views import expand, permute
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tracers import Tracer
 
 
 class Context:
@@ -184,4 +184,4 @@ def check_gradient(whose: str, name: str, g: Any, like: Any) -> None:
 
 def nonzero(g: Tensor) -> bool:
     """Whether there is anything in a gradient."""
-    return isinstance(g, Wrapped) or bool(host_array(g).any())
+    return isinstance(g, Tracer) or bool(host_array(g).any())

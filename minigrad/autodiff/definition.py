@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.tracked import TrackedLevel
+from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.ops.casting import cast
@@ -20,12 +20,12 @@ from minigrad.runtime.tensor import Tensor
 def by_definition_over(
     op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
 ) -> list[Tensor | None]:
-    """`by_definition` for values of transforms: reverse mode is a level over them."""
-    with TrackedLevel() as level, set_grad_enabled(True):
-        seats = [level.leaf(x) if ask else x for x, ask in zip(operands, asked)]
+    """`by_definition` for values of transforms: reverse mode is a transform over them."""
+    with TrackedTransform() as transform, set_grad_enabled(True):
+        seats = [transform.leaf(x) if ask else x for x, ask in zip(operands, asked)]
         y = defined(op, params, out, seats)
     leaves: Any = [x for x, ask in zip(seats, asked) if ask]
-    found = iter(level.pull([y], [head], leaves, op.label, True))
+    found = iter(transform.pull([y], [head], leaves, op.label, True))
     return [next(found) if ask else None for ask in asked]
 
 

@@ -1,34 +1,34 @@
-"""Forward mode as a level: a value with its tangent, pushed through each call by `forward.py`."""
+"""Forward mode as a transform: a value with its tangent, pushed through each call by `forward.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from minigrad.autodiff.forward import pushed
-from minigrad.autodiff.replacing import ReplacingLevel
+from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.autodiff.tangents import Call
 from minigrad.core.op import Op
 from minigrad.ops.creation import zeros_like
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import ids
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, Transform
 
 
-class Dual(Wrapped):
-    """A primal and its tangent, of one shape and dtype; both are values outside of the level."""
+class Dual(Tracer):
+    """A primal and its tangent, of one shape and dtype; both are values outside of the transform."""
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, primal: Tensor, tangent: Tensor, level: Level) -> None:
+    def __init__(self, primal: Tensor, tangent: Tensor, transform: Transform) -> None:
         # Field by field, as many are made.
         self.id = next(ids)
-        self.level, self.primal, self.tangent = level, primal, tangent
+        self.transform, self.primal, self.tangent = transform, primal, tangent
         self.layout, self.dtype, self.device = primal.layout, primal.dtype, primal.device
         self.op = self.base = None
 
 
-class DualLevel(ReplacingLevel):
+class DualTransform(ReplacingTransform):
     """Forward mode at work.  What has no tangent is not wrapped: a constant, and a result that is no float."""
 
     inside = "primal"
@@ -41,7 +41,7 @@ class DualLevel(ReplacingLevel):
         primals: list[Tensor] = []
         tangents: list[Tensor | None] = []
         for x in operands:
-            if x.__class__ is Dual and x.level is self:
+            if x.__class__ is Dual and x.transform is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
             else:
@@ -57,7 +57,7 @@ class DualLevel(ReplacingLevel):
 
     def parts(self, y: Any) -> tuple[Tensor, Tensor | None]:
         """A result of the function as it is outside, and its tangent, None where that is zero."""
-        return (y.primal, y.tangent) if isinstance(y, Dual) and y.level is self else (y, None)
+        return (y.primal, y.tangent) if isinstance(y, Dual) and y.transform is self else (y, None)
 
     def detached(self, x: Any) -> Tensor:
         found: Tensor = x.primal.detach()

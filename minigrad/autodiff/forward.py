@@ -25,17 +25,17 @@ from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
-from minigrad.autodiff.tracked import TrackedLevel
+from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.autodiff.watching import check_unwritten, place, versions
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Wrapped, derives
 from minigrad.runtime.operands import canonical
 from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tracers import Tracer, derives
 
 Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]
 
@@ -127,7 +127,7 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The derivative of <rule(u), tangent> in u, for all operands at once: right for every op, at about three times
     the cost of its rules."""
     given = (*call.primals, *call.results, *[call.tangents[k] for k in left])
-    if any(isinstance(x, Wrapped) for x in given):
+    if any(isinstance(x, Tracer) for x in given):
         return set(left), transposed_over(call, left)
     create = is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
     held = call if create else call.without_history()
@@ -142,16 +142,16 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 
 
 def transposed_over(call: Call, left: set[int]) -> Tangents:
-    """What `by_transposing` contributes where something is a value of a transform: reverse mode is a level over it."""
-    with TrackedLevel() as level, set_grad_enabled(True):
+    """What `by_transposing` contributes where a tracer takes part: reverse mode is then a transform over it."""
+    with TrackedTransform() as transform, set_grad_enabled(True):
         heads: list[Any] = [
-            level.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_float else None
+            transform.leaf(ones(y.shape, dtype=y.dtype, device=y.device)) if y.dtype.is_float else None
             for y in call.results
         ]
         pulled = [(pulled_back(call, k, heads), call.tangent(k)) for k in sorted(left)]
     pairs = [(partial, t) for partial, t in pulled if partial is not None]
     seats = [u for u in heads if u is not None]
-    found = iter(level.pull([p for p, _ in pairs], [t for _, t in pairs], seats, call.op.label, True))
+    found = iter(transform.pull([p for p, _ in pairs], [t for _, t in pairs], seats, call.op.label, True))
     return [None if u is None else next(found) for u in heads]
 
 

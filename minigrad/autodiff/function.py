@@ -16,10 +16,10 @@ from minigrad.autodiff.calling import Call
 from minigrad.autodiff.context import Context, tensors_in
 from minigrad.errors import GradientError
 from minigrad.runtime.dispatch import through
-from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer, transform_of
 
 
 class Function:
@@ -94,10 +94,10 @@ class Function:
                 check_nothing_tracks(cls.__name__, x)
         call = Call(cls, inputs)
         operands = call.tensors
-        level = level_of(call, operands)
-        if level is not None:
-            call.enter_level()
-            return call.given_back(through(level, call, operands, {}, None))
+        transform = transform_of(call, operands)
+        if transform is not None:
+            call.enter_transform()
+            return call.given_back(through(transform, call, operands, {}, None))
         began = perf_counter() if observed.called else 0.0
         found = call.run(operands)
         if observed.called:
@@ -108,7 +108,7 @@ class Function:
 def check_nothing_tracks(name: str, value: Any) -> None:
     """Raise GradientError for a tensor that tracks and is hidden in a container."""
     for x in tensors_in(value):
-        if isinstance(x, Wrapped) or (mode.enabled and x.requires_grad):
+        if isinstance(x, Tracer) or (mode.enabled and x.requires_grad):
             raise GradientError(
                 f"{name}: {describe(x)} tracks and is inside of a {type(value).__name__}, where no gradient would "
                 f"reach it; pass it as an argument of its own, as in apply(*xs)",

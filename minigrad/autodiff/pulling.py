@@ -19,9 +19,9 @@ from minigrad.core.op import Op, Rule, Spec
 from minigrad.ops.creation import zeros
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
 
@@ -124,7 +124,7 @@ def by_definition(
     It ends at views that stand in for the operands: so it goes no further, and one tensor may be several operands.
     Floats are computed in as the op's own kernel would.
     """
-    if any(isinstance(x, Wrapped) for x in operands):
+    if any(isinstance(x, Tracer) for x in operands):
         return by_definition_over(op, params, out, operands, head, asked)
     with set_grad_enabled(True):
         seats = [
@@ -151,7 +151,7 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
     """What a node saved, as parts of the graph again: for higher orders."""
-    if node.__class__ is Record:  # those are an outer level's affair, which wraps what was saved
+    if node.__class__ is Record:  # those are an outer transform's affair, which wraps what was saved
         return node.saved or ()
     return tuple(
         value

@@ -15,14 +15,14 @@ from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import ids
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer, Transform
 
 
-class ReplacingLevel(Level):
-    """A level whose values may be written."""
+class ReplacingTransform(Transform):
+    """A transform whose values may be written."""
 
     inside: str = "value"
 
@@ -34,7 +34,7 @@ class ReplacingLevel(Level):
 
     def end_write(self, name: str, x: Any, y: Tensor) -> None:
         """x is what y is from now on.  Raises GradientError for a y that belongs to a transform inside of x's."""
-        if isinstance(y, Wrapped) and y.level.depth > self.depth:
+        if isinstance(y, Tracer) and y.transform.depth > self.depth:
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform around the one that the value written into it belongs "
                 f"to; return the value instead",
@@ -54,9 +54,9 @@ class ReplacingLevel(Level):
         return layout
 
 
-def refused(level: ReplacingLevel, x: Any) -> str:
+def refused(transform: ReplacingTransform, x: Any) -> str:
     """Why a value may not be written, or nothing."""
-    if not level.alive:
+    if not transform.alive:
         return "belongs to a transform that has ended; return it from the function that is transformed"
     if x.base is INPUT:
         return INPUT.why
@@ -74,8 +74,8 @@ def refused(level: ReplacingLevel, x: Any) -> str:
 
 def only_seen_here(x: Any) -> bool:
     """Whether what x wraps, all the way down, is held by nobody else."""
-    while isinstance(x, Wrapped):
-        name = x.level.inside
+    while isinstance(x, Tracer):
+        name = x.transform.inside
         if name is None or held(x, name) != HELD:
             return False
         x = getattr(x, name)
@@ -105,7 +105,7 @@ STORED = stored(Tensor(Storage.of(0.0), Layout.contiguous(())))
 
 def alike(x: Any) -> Any:
     """Another object for the same value, so that a write into one of them is refused, or not seen by the other."""
-    if not isinstance(x, Wrapped):
+    if not isinstance(x, Tracer):
         return x
     found = x.__class__.__new__(x.__class__)
     for kind in x.__class__.__mro__:

@@ -17,8 +17,8 @@ from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.shape.views import expand
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 Tangents = Sequence[Tensor | None]
 
@@ -129,9 +129,7 @@ class KeptCall(Call):
         """A value.  Raises StorageError if it was written since the call."""
         (now,), then = versions([x]), self.versions[at]
         if now != then:
-            before, after = (
-                ("", "") if isinstance(x, Wrapped) else (f", at version {then}", f" and is at version {now}")
-            )
+            before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
             raise StorageError(
                 f"{self.name}: {self.op.label} kept its {named()}, {describe(x)}{before}, but it was changed in place "
                 f"since{after}; clone() it before the change",

@@ -1,8 +1,8 @@
-"""Reverse mode as a level: what records calls over values that carry another transform.
+"""Reverse mode as a transform: what records calls over values that carry another transform.
 
 Plain tensors are recorded by the road itself, which is fast.  Under `vmap` or forward mode there are no plain tensors,
-so a `Tracked` notes the call and hands it on to what it wraps.  Its nodes are walked by the engine like any other: what
-they saved are values of the levels outside, so each rule runs there, and higher orders are those levels' affair.
+so a `Tracked` notes the call and hands it on to the value inside it.  The engine traverses its nodes like any other:
+the saved values belong to the outer transforms, so each rule runs there, and the outer transforms record higher orders.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 
 from minigrad.autodiff.checks import check_rules, describe_node, node_of
 from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
-from minigrad.autodiff.replacing import ReplacingLevel
+from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.errors import StorageError
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output, ids
-from minigrad.runtime.levels import Level, Wrapped, derives
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer, Transform, derives
 
 
-class Tracked(Wrapped):
-    """A value that a gradient of this level may be asked of.  value: what it is outside of the level."""
+class Tracked(Tracer):
+    """A value that a gradient of this transform may be asked of.  value: what it is outside of the transform."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Tensor, level: TrackedLevel, node: Any = None) -> None:
-        super().__init__(level, value.layout, value.dtype, value.device)
+    def __init__(self, value: Tensor, transform: TrackedTransform, node: Any = None) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
         self.value, self.op = value, node
 
     @property
@@ -62,7 +62,7 @@ class Facts:
 
 
 class Record(BackpropOp):
-    """A call on tracked values.  saved: what they are outside of the level, where rules run."""
+    """A call on tracked values.  saved: what they are outside of the transform, where rules run."""
 
     __slots__ = ()
 
@@ -77,12 +77,12 @@ class Record(BackpropOp):
         self.mask = 0 if op.variadic or op.kind == "function" else mask
         self.plan = Facts(inner, results)
         self.saved = tuple([inner[k] if k >= 0 else results[-1 - k] for k in op.saves[self.mask]])
-        self.versions = tuple([x.id if isinstance(x, Wrapped) else x.storage.version for x in self.saved])
+        self.versions = tuple([x.id if isinstance(x, Tracer) else x.storage.version for x in self.saved])
         self.source = user_line() if settings.debugging and settings.debug else None
 
 
-class NotingLevel(Level):
-    """A level that notes calls, and whose values are what they wrap, `value`, but for that."""
+class NotingTransform(Transform):
+    """A transform that notes calls, and whose values are what they wrap, `value`, but for that."""
 
     inside: str = "value"
 
@@ -95,10 +95,10 @@ class NotingLevel(Level):
         return found
 
 
-class TrackedLevel(NotingLevel, ReplacingLevel):
+class TrackedTransform(NotingTransform, ReplacingTransform):
     """Reverse mode at work over other transforms.
 
-    below: whether calls are recorded outside of the level as well: not where it was entered under `no_grad`.
+    below: whether calls are recorded outside of the transform as well: not where it was entered under `no_grad`.
     higher: whether a derivative may be asked of the gradients, because something that was computed with carries one.
     """
 
@@ -122,7 +122,7 @@ class TrackedLevel(NotingLevel, ReplacingLevel):
         parents: list[Any] = []
         mask, bit = 0, 1
         for x in operands:
-            if x.__class__ is Tracked and x.level is self:
+            if x.__class__ is Tracked and x.transform is self:
                 inner.append(x.value)
                 parents.append(x if x.op is None else x.op)
                 mask |= bit
@@ -145,7 +145,7 @@ class TrackedLevel(NotingLevel, ReplacingLevel):
         )  # fmt: skip
 
     def outside(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        """The call without this level."""
+        """The call without this transform."""
         if self.below:
             return apply(op, operands, params)
         mode.enabled = False
@@ -155,14 +155,14 @@ class TrackedLevel(NotingLevel, ReplacingLevel):
             mode.enabled = True
 
     def owns(self, x: Any) -> bool:
-        """Whether x is a value of this level."""
-        return x.__class__ is Tracked and x.level is self
+        """Whether x is a value of this transform."""
+        return x.__class__ is Tracked and x.transform is self
 
     def pull(
         self, ys: Sequence[Any], cotangents: Sequence[Tensor | None], leaves: Sequence[Tracked], name: str,
         create: bool | None = None,
     ) -> list[Tensor | None]:  # fmt: skip
-        """The gradients of the leaves, from cotangents of results of this level; None for one that was not reached.
+        """The gradients of the leaves, from cotangents of results of this transform; None for one that was not reached.
 
         create: whether a derivative may be asked of them; by default, whether anything says so.
         """
@@ -183,9 +183,9 @@ class TrackedLevel(NotingLevel, ReplacingLevel):
 def check_unchanged(node: BackpropOp, name: str) -> None:
     """Raise StorageError for a saved tensor that was written since."""
     for x, version in zip(node.saved or (), node.versions):
-        if version != (x.id if isinstance(x, Wrapped) else x.storage.version):
-            when = "" if isinstance(x, Wrapped) else f" at version {version}"
-            now = "" if isinstance(x, Wrapped) else f" and is at version {x.storage.version}"
+        if version != (x.id if isinstance(x, Tracer) else x.storage.version):
+            when = "" if isinstance(x, Tracer) else f" at version {version}"
+            now = "" if isinstance(x, Tracer) else f" and is at version {x.storage.version}"
             raise StorageError(
                 f"{name}: {describe_node(node)} saved {describe(x)}{when}, but it was changed in place since{now}; "
                 f"clone() it before the change"

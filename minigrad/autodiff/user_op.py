@@ -28,8 +28,8 @@ from minigrad.autodiff.watching import check_unwritten, versions
 from minigrad.core.forward import Jvp
 from minigrad.core.op import Op, Rule
 from minigrad.errors import GradientError
-from minigrad.runtime.levels import derivatives_on
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import derivatives_on
 
 
 class UserOp(Op):
@@ -51,7 +51,7 @@ class UserOp(Op):
         self.over = False
         self.complete, self.batch = True, "function"
 
-    def enter_level(self) -> None:
+    def enter_transform(self) -> None:
         """Note that operands are values of transforms.  Raises what `needs_setup` raises."""
         self.needs_setup()
         self.over, self.tensors = True, ()

@@ -14,8 +14,8 @@ from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 
 def watched(
@@ -79,7 +79,7 @@ def without_writing(
 
 def versions(values: Iterable[Tensor | None]) -> list[int | None]:
     """How often each value's memory was written; a value of a transform has another id then, a zero has no number."""
-    return [None if x is None else x.id if isinstance(x, Wrapped) else x.storage.version for x in values]
+    return [None if x is None else x.id if isinstance(x, Tracer) else x.storage.version for x in values]
 
 
 def check_unwritten(

@@ -8,11 +8,11 @@ from typing import Any
 from minigrad.backends.cuda import own
 from minigrad.cuda.facts import current_runtime
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError, check
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.observers import observed
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_writable
 
 
@@ -41,7 +41,7 @@ class Kernel:
         for n in numbers:
             check(-(1 << 63) <= n < 1 << 63, ArgumentError, f"{name}: {n} needs more than 64 bits")
         for x in tensors:
-            if isinstance(x, Wrapped):
+            if isinstance(x, Tracer):
                 raise GradientError(f"{name}: {describe(x)} belongs to a transform, which kernels do not pass", op=name)
         runtime = current_runtime(tensors[0].device)
         for x in tensors:

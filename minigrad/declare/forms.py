@@ -20,11 +20,11 @@ from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
-from minigrad.runtime.levels import Wrapped, no_way_out
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import canonical, no_tensor, weak_number
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import Tracer, no_way_out
 
 
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
     """The operands of a definition whose result is copied into `out`: see `read_before`."""
-    if any(isinstance(x, Wrapped) for x in operands):
+    if any(isinstance(x, Tracer) for x in operands):
         raise no_way_out(op)
     places = out if isinstance(out, (tuple, list)) else (out,)
     return read_before(operands, [place.storage for place in places if isinstance(place, Tensor)])

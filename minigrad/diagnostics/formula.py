@@ -17,9 +17,9 @@ from minigrad.diagnostics.flow import Step, values
 from minigrad.errors import MinigradError
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, Transform
 
 BAR = "\u0304"  # a line above the letter before it: the gradient of what the letter stands for
 
@@ -37,17 +37,17 @@ class Term:
     result: str = ""
 
 
-class Written(Wrapped):
+class Written(Tracer):
     """A tensor and the term that it is."""
 
     __slots__ = ("term", "value")
 
-    def __init__(self, level: Level, value: Tensor, term: Term) -> None:
-        super().__init__(level, value.layout, value.dtype, value.device)
+    def __init__(self, transform: Transform, value: Tensor, term: Term) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
         self.value, self.term = value, term
 
 
-class Writing(Level):
+class Writing(Transform):
     """Calls of ops on written values compute as ever and give written values.  calls: op, operands, parameters."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Writing(Level):
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         plain = tuple(self.value_of(x) for x in operands)
         self.calls.append((op, plain, params))
-        terms = tuple(x.term if isinstance(x, Written) and x.level is self else constant(x) for x in operands)
+        terms = tuple(x.term if isinstance(x, Written) and x.transform is self else constant(x) for x in operands)
         found = apply(op, plain, params)
         if op.result is None:
             return Written(self, found, Term(op.label, terms, params))
@@ -65,8 +65,8 @@ class Writing(Level):
         return op.result(*[Written(self, y, Term(op.label, terms, params, name)) for y, name in named])
 
     def value_of(self, x: Tensor) -> Tensor:
-        """What a value of this level stands for; another tensor as it is."""
-        return x.value if isinstance(x, Written) and x.level is self else x
+        """What a value of this transform stands for; another tensor as it is."""
+        return x.value if isinstance(x, Written) and x.transform is self else x
 
     def detached(self, x: Any) -> Tensor:
         return Written(self, x.value.detach(), x.term)
@@ -149,15 +149,15 @@ def rule_of(node: BackpropOp, operand: int) -> Any:
     return None if node.op.kind == "function" else node.op.rules[0 if node.op.variadic else operand]
 
 
-def followed(level: Writing, step: Step, operand: int, pick: Sequence[int], fn: Callable[..., Any]) -> Any:
-    """What a rule, or its fused form, gives for written values of the level."""
+def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], fn: Callable[..., Any]) -> Any:
+    """What a rule, or its fused form, gives for written values of the transform."""
     node, op = step.node, step.node.op
     rule = rule_of(node, operand)
     names = [op.value_name(k) for k in op.saves[node.mask]]
-    with level, no_grad():
-        heads = [None if g is None else Written(level, g, Term(barred(name)))
+    with transform, no_grad():
+        heads = [None if g is None else Written(transform, g, Term(barred(name)))
                  for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
-        saved = [Written(level, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
+        saved = [Written(transform, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
         given = [heads[i] for i in rule.gradients]
         return fn(*given, *[saved[i] for i in pick], **facts(node, rule, operand))
 

@@ -1,10 +1,10 @@
 """Where does a computation lose its digits: each of its values beside the same value in float64.
 
-A function is run in float64 first, and then in other dtypes, op by op, by levels of their own.  A value of such a run
-has two errors.  What it is off from the value of the first run is all that went wrong so far.  What it is off from the
-same op in float64 on the same rounded operands arose in this op.  Where the first is large and the second is small,
-the op has brought to light what came in: a difference of nearly equal numbers is exact, and what is left of them is
-mostly their errors.  A cast from float to float is a part of the op before it.
+A function is run in float64 first, and then in other dtypes, op by op, by transforms of their own.  A value of such a
+run has two errors.  Its distance from the value of the first run is the total error so far.  Its distance from the same
+op in float64 on the same rounded operands is the error that this op added.  If the first is large and the second is
+small, the op has amplified errors of its operands: a difference of nearly equal numbers is exact, but it consists
+mostly of their errors.  A cast from float to float is a part of the op before it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.ops.casting import cast
 from minigrad.ops.random import Streams
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.recording import no_grad, user_line
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, Transform
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,17 @@ class Vertex:
         return f"{self.name}{self.right.shape}" + (f" at {self.source}" if self.source else "")
 
 
-class Watched(Wrapped):
+class Watched(Tracer):
     """A value of a run.  number: of its vertex."""
 
     __slots__ = ("number", "value")
 
-    def __init__(self, level: Level, value: Tensor, number: int) -> None:
-        super().__init__(level, value.layout, value.dtype, value.device)
+    def __init__(self, transform: Transform, value: Tensor, number: int) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
         self.value, self.number = value, number
 
 
-class Run(Level):
+class Run(Transform):
     """A run of a function, whose values are noted.  count: how many there are so far."""
 
     def __init__(self, dtype: DType) -> None:
@@ -142,7 +142,7 @@ class Run(Level):
 
     def number_of(self, x: Tensor) -> int:
         """The number of an operand; a constant is written down here."""
-        return x.number if isinstance(x, Watched) and x.level is self else self.noted("constant", "constant", x, x)
+        return x.number if isinstance(x, Watched) and x.transform is self else self.noted("constant", "constant", x, x)
 
     def detached(self, x: Any) -> Tensor:
         return Watched(self, x.value.detach(), x.number)
@@ -151,7 +151,7 @@ class Run(Level):
         return False
 
     def elements(self, x: Any) -> Tensor:
-        return x.value if isinstance(x, Watched) and x.level is self else x
+        return x.value if isinstance(x, Watched) and x.transform is self else x
 
 
 class Exact(Run):

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.diagnostics.flow import values
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer
 
 NUMBERS = 12  # elements that are shown as numbers
 SIDE = 48  # pixels of an image
@@ -52,7 +52,7 @@ def image_html(value: Mapping[str, Any]) -> str:
 def tensor_html(x: Tensor, text: str) -> str:
     """A tensor in a notebook: its text, and where there are many numbers an image of them before it."""
     body = f"<pre>{escape(text)}</pre>"
-    if isinstance(x, Wrapped) or x.numel() <= NUMBERS:
+    if isinstance(x, Tracer) or x.numel() <= NUMBERS:
         return body
     value = shown(x)
     name = getattr(x, "name", None) or ("Var" if x.is_variable else "tensor")

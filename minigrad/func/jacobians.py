@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autodiff.batches import Batched, BatchLevel
-from minigrad.autodiff.duals import Dual, DualLevel
+from minigrad.autodiff.batches import Batched, BatchTransform
+from minigrad.autodiff.duals import Dual, DualTransform
 from minigrad.core.shape import numel
 from minigrad.errors import ArgumentError
 from minigrad.func.inputs import Argnums, Inputs, with_aux
@@ -79,15 +79,15 @@ def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) 
     if count == 1:  # a scalar needs no batch
         alone = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
         return [reshape(g, (1, *g.shape)) for g in alone]
-    with BatchLevel(count) as level:
-        found = pullback.pull([Batched(g, level) for g in cotangents])
-    return [whole(level, g) for g in found]
+    with BatchTransform(count) as transform:
+        found = pullback.pull([Batched(g, transform) for g in cotangents])
+    return [whole(transform, g) for g in found]
 
 
-def whole(level: BatchLevel, g: Tensor) -> Tensor:
+def whole(transform: BatchTransform, g: Tensor) -> Tensor:
     """All of a batch of results, stretched over it where they are the same for all."""
-    found = level.whole(g)
-    return expand(g, shape=(level.size, *g.shape)) if found is None else found
+    found = transform.whole(g)
+    return expand(g, shape=(transform.size, *g.shape)) if found is None else found
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
@@ -104,18 +104,18 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         inputs = Inputs("jacfwd", args, argnums)
         total = sum(numel(x.shape) for x in inputs.floats)
-        with BatchLevel(total, randomness) as batch:
+        with BatchTransform(total, randomness) as batch:
             tangents = [Batched(t, batch) for t in units(inputs.floats, 0, total)]
-            with DualLevel() as level:
-                duals = [Dual(x, t, level) for x, t in zip(inputs.floats, tangents)]
+            with DualTransform() as transform:
+                duals = [Dual(x, t, transform) for x, t in zip(inputs.floats, tangents)]
                 y, aux = func(*inputs.replaced(duals), **kwargs), None
                 if has_aux:
                     y, aux = with_aux("jacfwd", func, y)
-            _, moved = split("jacfwd", level, func, y, False)
+            _, moved = split("jacfwd", transform, func, y, False)
         found = tree_map(lambda t: columns(inputs, whole(batch, t)), moved)
         if not has_aux:
             return found
-        return found, tree_map(lambda x: level.parts(x)[0], aux)
+        return found, tree_map(lambda x: transform.parts(x)[0], aux)
 
     return jacobian
 

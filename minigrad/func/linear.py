@@ -7,27 +7,27 @@ from typing import Any
 from minigrad.autodiff.forward import checked
 from minigrad.autodiff.replacing import alike as apart
 from minigrad.autodiff.tangents import Call, KeptCall
-from minigrad.autodiff.tracked import NotingLevel
+from minigrad.autodiff.tracked import NotingTransform
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError
 from minigrad.func.inputs import Function, Inputs, alike, called, shown, tangents_for
 from minigrad.func.trees import flatten, unflatten
 from minigrad.runtime.dispatch import apply
-from minigrad.runtime.levels import Level, Wrapped
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, Transform
 
 
-class Noted(Wrapped):
+class Noted(Tracer):
     """A value that depends on the primals.  spot: where its tangent will stand."""
 
     __slots__ = ("spot", "value")
 
-    def __init__(self, value: Tensor, spot: int, level: Level) -> None:
-        super().__init__(level, value.layout, value.dtype, value.device)
+    def __init__(self, value: Tensor, spot: int, transform: Transform) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
         self.value, self.spot = value, spot
 
 
-class Noting(NotingLevel):
+class Noting(NotingTransform):
     """A function at work whose calls are written down.
 
     calls: (the call with its operands and results, the spots of its tangents or None, the spot of the first result's).
@@ -44,7 +44,7 @@ class Noting(NotingLevel):
         return Noted(x, self.spots - 1, self)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        spots = [x.spot if isinstance(x, Noted) and x.level is self else None for x in operands]
+        spots = [x.spot if isinstance(x, Noted) and x.transform is self else None for x in operands]
         inner = [apart(x) if at is None else x.value for x, at in zip(operands, spots)]  # type: ignore[attr-defined]
         found = apply(op, tuple(inner), params)
         results = (found,) if op.result is None else tuple(found)
@@ -62,17 +62,17 @@ class Linearized:
 
     def __init__(self, func: Function, inputs: Inputs) -> None:
         self.inputs = inputs
-        with Noting() as level:
-            y = func(*inputs.replaced([level.note(x) for x in inputs.floats]))
+        with Noting() as transform:
+            y = func(*inputs.replaced([transform.note(x) for x in inputs.floats]))
         leaves, self.tree = flatten(y)
         wrong = next((x for x in leaves if not isinstance(x, Tensor)), None)
         if wrong is not None or not leaves:
             raise ArgumentError(f"linearize: {called(func)} must give tensors, and gave {shown(y)}", op="linearize")
-        mine = [isinstance(x, Noted) and x.level is level for x in leaves]
+        mine = [isinstance(x, Noted) and x.transform is transform for x in leaves]
         self.values = [x.value if own else x for x, own in zip(leaves, mine)]
         self.ends = [x.spot if own else None for x, own in zip(leaves, mine)]
         self.output = unflatten(self.tree, self.values)
-        self.calls, self.spots = level.calls, level.spots
+        self.calls, self.spots = transform.calls, transform.spots
 
     def __call__(self, *tangents: Any) -> Any:
         known: list[Tensor | None] = [None] * self.spots

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autodiff.batches import Batched, BatchLevel
+from minigrad.autodiff.batches import Batched, BatchTransform
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
 from minigrad.func.inputs import called, shown
 from minigrad.func.trees import Tree, flatten, spread, unflatten
@@ -115,8 +115,8 @@ def once(
     size: int, out_dims: Any, randomness: str,
 ) -> Any:  # fmt: skip
     """The function on a whole batch."""
-    with BatchLevel(size, randomness) as level:
-        args = [x if d is None else Batched(moved(x, d, 0), level) for x, d in zip(leaves, dims)]
+    with BatchTransform(size, randomness) as transform:
+        args = [x if d is None else Batched(moved(x, d, 0), transform) for x, d in zip(leaves, dims)]
         for x, d in zip(args, dims):
             if d is not None:
                 x.base = INPUT
@@ -126,12 +126,12 @@ def once(
     if wrong is not None or not outputs:
         raise ArgumentError(f"vmap: {called(func)} must give tensors, and gave {shown(found)}", op="vmap")
     places = spread(out_dims, nested, "vmap: out_dims", "the output")
-    return unflatten(nested, [placed(level, y, place) for y, place in zip(outputs, places)])
+    return unflatten(nested, [placed(transform, y, place) for y, place in zip(outputs, places)])
 
 
-def placed(level: BatchLevel, y: Tensor, place: Any) -> Tensor:
+def placed(transform: BatchTransform, y: Tensor, place: Any) -> Tensor:
     """An output with the batch at a dim."""
-    whole = level.whole(y)
+    whole = transform.whole(y)
     if place is None:
         if whole is not None:
             raise ArgumentError(
@@ -142,7 +142,7 @@ def placed(level: BatchLevel, y: Tensor, place: Any) -> Tensor:
         raise IndexOutOfRange(
             f"vmap: out_dims={place!r} is no place for the batch among the {y.ndim} dims of {describe(y)}", op="vmap"
         )
-    full = expand(y, shape=(level.size, *y.shape)) if whole is None else whole
+    full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
     return moved(full, 0, place % full.ndim)
 
 

@@ -1,4 +1,4 @@
-"""One run of a function that gradients may be asked of: on plain tensors by the engine, else by a level.
+"""One run of a function that gradients may be asked of: on plain tensors by the engine, else by a transform.
 
 The inputs are replaced by seats: leaves of the run alone, so what another transform or the program around it asks for
 is never confused with it, and no `.grad` is touched.  Where an input or anything that the function caught on its way
@@ -14,14 +14,14 @@ from minigrad.autodiff.checks import check, end_of, node_of
 from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
 from minigrad.autodiff.owning import handed_out
 from minigrad.autodiff.replacing import alike
-from minigrad.autodiff.tracked import Shared, TrackedLevel
+from minigrad.autodiff.tracked import Shared, TrackedTransform
 from minigrad.func.trees import tree_map
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
-from minigrad.runtime.levels import Wrapped, derives, stack
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, derives, stack
 from minigrad.runtime.var import Var
 
 
@@ -64,7 +64,7 @@ class PlainRun:
         nodes, beyond = self.graph(ys)
         nodes, wanted = leading_to(nodes, self.targets)
         check(nodes, wanted, self.name)
-        over = [g for g in cotangents if isinstance(g, Wrapped)]
+        over = [g for g in cotangents if isinstance(g, Tracer)]
         plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
         create = plain or any(derives(g) for g in over)
         owned = Shared() if over or create else None
@@ -80,14 +80,14 @@ class PlainRun:
         """What arrived at the seats, each in memory of its own."""
         keys = [node_of(x).id for x in self.seats]
         found = [(key, table.pop(key)) for key in keys if key in table]
-        if not any(isinstance(g, Wrapped) for _, g in found):
+        if not any(isinstance(g, Tracer) for _, g in found):
             found = handed_out(found, False, create)
         known = dict(found)
         return [alike(known.get(key)) for key in keys]
 
     def reached(self, y: Any) -> bool:
         """Whether a result was computed from something that tracks."""
-        return isinstance(y, Tensor) and not isinstance(y, Wrapped) and y.requires_grad
+        return isinstance(y, Tensor) and not isinstance(y, Tracer) and y.requires_grad
 
     def release(self, tree: Any) -> Any:
         """Results without what this run recorded; what the program around it recorded stays."""
@@ -101,15 +101,15 @@ class PlainRun:
         return y
 
 
-class LevelRun(TrackedLevel):
-    """A run among other transforms, where reverse mode is a level."""
+class TransformRun(TrackedTransform):
+    """A run among other transforms, where reverse mode is a transform."""
 
     def __init__(self, xs: Sequence[Tensor], name: str) -> None:
         super().__init__()
         self.name, self.recording = name, mode.enabled
         self.seats: list[Any] = [self.leaf(x) for x in xs]
 
-    def __enter__(self) -> LevelRun:
+    def __enter__(self) -> TransformRun:
         mode.enabled = True
         return super().__enter__()
 
@@ -118,7 +118,7 @@ class LevelRun(TrackedLevel):
         mode.enabled = self.recording
 
     def reached(self, y: Any) -> bool:
-        """Whether a result is a value of this level."""
+        """Whether a result is a value of this transform."""
         return self.owns(y)
 
     def pull(  # type: ignore[override]
@@ -128,12 +128,12 @@ class LevelRun(TrackedLevel):
         return [alike(g) for g in super().pull(ys, cotangents, self.seats, self.name)]
 
     def release(self, tree: Any) -> Any:
-        """Results as they are outside of the level."""
+        """Results as they are outside of the transform."""
         return tree_map(lambda y: y.value if self.owns(y) else y, tree)
 
 
-def run_of(xs: Sequence[Tensor], name: str) -> PlainRun | LevelRun:
+def run_of(xs: Sequence[Tensor], name: str) -> PlainRun | TransformRun:
     """A run for these inputs."""
-    if stack.levels or any(isinstance(x, Wrapped) for x in xs):
-        return LevelRun(xs, name)
+    if stack.transforms or any(isinstance(x, Tracer) for x in xs):
+        return TransformRun(xs, name)
     return PlainRun(xs, name)

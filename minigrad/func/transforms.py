@@ -1,8 +1,8 @@
 """Derivatives of functions: grad, value_and_grad, vjp, jvp, hvp.
 
 Each takes a function of tensors, or of nested tuples, lists and dicts of them, and gives one of its derivatives; all of
-them nest, with each other and with `vmap`.  No `.grad` is touched.  A level, or a run of reverse mode on plain tensors,
-tells what belongs to which of them: see docs/decisions/025-levels.md.
+them nest, with each other and with `vmap`.  No `.grad` is touched.  Each value belongs to one `Transform`, or to a run
+of reverse mode on plain tensors: see docs/decisions/025-transforms.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.duals import Dual, DualLevel
+from minigrad.autodiff.duals import Dual, DualTransform
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.func.inputs import (
     Argnums,
@@ -24,13 +24,13 @@ from minigrad.func.inputs import (
     tangents_for,
     with_aux,
 )
-from minigrad.func.reverse import LevelRun, PlainRun, run_of
+from minigrad.func.reverse import PlainRun, TransformRun, run_of
 from minigrad.func.trees import Tree, flatten, leaves_as, unflatten
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
 
-Run = PlainRun | LevelRun
+Run = PlainRun | TransformRun
 
 
 # ---- reverse mode ---------------------------------------------------------------------------------------------------
@@ -177,27 +177,27 @@ def jvp(
         )
     inputs = Inputs("jvp", tuple(primals), tuple(range(len(primals))))
     given = tangents_for("jvp", inputs, tuple(tangents))
-    with DualLevel() as level:
-        duals = [Dual(x, t, level) for x, t in zip(inputs.floats, given)]
+    with DualTransform() as transform:
+        duals = [Dual(x, t, transform) for x, t in zip(inputs.floats, given)]
         for x in duals:
             x.base = INPUT
         y, aux = func(*inputs.replaced(duals)), None
         if has_aux:
             y, aux = with_aux("jvp", func, y)
-    value, tangent = split("jvp", level, func, y, strict)
+    value, tangent = split("jvp", transform, func, y, strict)
     if not has_aux:
         return value, tangent
     leaves, tree = flatten(aux)
-    return value, tangent, unflatten(tree, [level.parts(x)[0] for x in leaves])
+    return value, tangent, unflatten(tree, [transform.parts(x)[0] for x in leaves])
 
 
-def split(name: str, level: DualLevel, func: Function, y: Any, strict: bool) -> tuple[Any, Any]:
+def split(name: str, transform: DualTransform, func: Function, y: Any, strict: bool) -> tuple[Any, Any]:
     """What a function gave of duals: values, and tangents nested alike."""
     leaves, tree = flatten(y)
     wrong = next((x for x in leaves if not isinstance(x, Tensor)), None)
     if wrong is not None or not leaves:
         raise ArgumentError(f"{name}: {called(func)} must give tensors, and gave {shown(y)}", op=name)
-    parts = [level.parts(x) for x in leaves]
+    parts = [transform.parts(x) for x in leaves]
     if strict and any(t is None for _, t in parts):
         raise GradientError(f"{name}: an output of {called(func)} does not depend on the primals, with strict=True")
     tangents = [alike(x) if t is None else t for x, t in parts]

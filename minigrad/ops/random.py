@@ -31,8 +31,8 @@ from minigrad.kernels import philox
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, leaf
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.runtime.levels import stack
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import stack
 
 NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # for messages
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
@@ -167,15 +167,15 @@ def _drawn(
     """The next numbers of a generator."""
     source = (default_generator if generator is None else generator).in_use()
     where = default_device() if device is None else as_device(device)
-    for level in reversed(stack.levels):
-        shape = level.drawn_shape(NAMES[kind], shape)
+    for transform in reversed(stack.transforms):
+        shape = transform.drawn_shape(NAMES[kind], shape)
     words = np.array([source.seed, source.take((numel(shape) + 1) // 2) % 2**64], np.uint64).view(np.int64)
     state = Tensor(backend_of(where).from_host(words, int64, where), STATE)
     number = int if kind == "integer" else float
     between = limits(kind, dtype, where, repr(number(low)), repr(number(high)))
     drawn = draw(state, between, kind=kind, shape=shape, dtype=dtype)
-    for level in stack.levels:
-        drawn = level.drawn(drawn)
+    for transform in stack.transforms:
+        drawn = transform.drawn(drawn)
     return leaf(drawn, requires_grad)
 
 

@@ -19,7 +19,6 @@ from minigrad.core.storage import Storage
 from minigrad.runtime import ahead, fast_paths, journal  # noqa: F401  the first two attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import write_result
-from minigrad.runtime.levels import level_of, through
 from minigrad.runtime.noting import noted
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, number, weak_number
@@ -28,6 +27,7 @@ from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
 from minigrad.runtime.rebasing import NO_GRAD, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tracers import through, transform_of
 
 __all__ = ["SCALAR", "apply", "fast_path", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
@@ -46,9 +46,9 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     for x in operands:
         if x.__class__ not in PLAIN:
             operands = as_operands(op, operands)
-            level = level_of(op, operands)
-            if level is not None:
-                return through(level, op, operands, params, out)
+            transform = transform_of(op, operands)
+            if transform is not None:
+                return through(transform, op, operands, params, out)
             if observed.called:
                 began = perf_counter()
             break

@@ -11,17 +11,17 @@ import numpy as np
 from minigrad.core.layout import Layout
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import GradientError, StorageError
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.rebasing import Sealed, check_dense, current, root_of
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tracers import Tracer
 
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
     """Raise unless `out` is memory that a write may change, here and now."""
     tracked: int = False
     for x in (out, *operands):
-        if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+        if x.__class__ not in PLAIN and isinstance(x, Tracer):
             raise GradientError(
                 f"{name}: {describe(x)} belongs to a transform, which writes in place do not pass; compute a new "
                 f"tensor, as in mg.where or mg.stack",

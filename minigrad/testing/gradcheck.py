@@ -21,9 +21,9 @@ from minigrad.core.dtype import float64
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.func import vjp
 from minigrad.ops.indexing.gathering import zeros_of
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 from minigrad.testing.check import CHOSEN, Bounds, Check, coarser
 from minigrad.testing.quotients import CALLS, Function, outputs_of
@@ -111,7 +111,7 @@ def gradgradcheck(
 
     def gradients(*arguments: Any, create: bool = True) -> tuple[Tensor, ...]:
         xs, vs = arguments[: len(given)], arguments[len(given) :]
-        if any(isinstance(x, Wrapped) for x in arguments):
+        if any(isinstance(x, Tracer) for x in arguments):
             return pulled_back(function, xs, vs, checked)
         pairs = [(y, v) for y, v in zip(outputs_of(function(*xs), "gradgradcheck"), vs, strict=True) if y.requires_grad]
         wanted = [xs[k] for k in checked]

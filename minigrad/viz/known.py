@@ -17,8 +17,8 @@ from typing import Any
 from minigrad.autodiff.holding import Holder
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer
 
 DEEP = 3  # steps from a variable to a tensor: model.layers[0].weight
 LOOKED_AT = 20_000  # things at most
@@ -37,7 +37,7 @@ class Known:
             self.names.setdefault(id(t), name)
             if t.op is not None:
                 self.results.setdefault(getattr(t.op, "node", t.op).id, (name, t))
-            elif not isinstance(t, Wrapped) and not t.is_variable:
+            elif not isinstance(t, Tracer) and not t.is_variable:
                 self.places.setdefault(place_of(t), name)
 
     def add_saved(self, nodes: Iterable[BackpropOp]) -> None:
@@ -45,7 +45,7 @@ class Known:
         for node in nodes:
             for k, x, version in zip(node.op.saves[node.mask], node.saved or (), node.versions):
                 maker = node if k < 0 else node.parents[k] if k < len(node.parents) else None
-                usable = not isinstance(x, Holder | Wrapped) and x.storage.version == version
+                usable = not isinstance(x, Holder | Tracer) and x.storage.version == version
                 if usable and isinstance(maker, BackpropOp) and k >= -1:
                     self.results.setdefault(maker.id, ("", x))
 
@@ -72,7 +72,7 @@ class Known:
 
 def place_of(x: Tensor) -> Any:
     """What two tensors share that are the same elements."""
-    return None if isinstance(x, Wrapped) else (id(x.storage), x.layout, x.dtype)
+    return None if isinstance(x, Tracer) else (id(x.storage), x.layout, x.dtype)
 
 
 def caller_names(depth: int = 2) -> dict[str, Tensor]:

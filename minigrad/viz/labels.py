@@ -8,8 +8,8 @@ from typing import Any
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.dtype import DType
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, host_array
+from minigrad.runtime.tracers import Tracer
 from minigrad.viz.known import Known
 
 SHOWN = 6  # elements of a gradient or a value that a node prints
@@ -82,7 +82,7 @@ def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
 def short(x: Tensor | float | None) -> str:
     """The values of a number, or of a tensor of few; "" for others."""
     if isinstance(x, Tensor):
-        return values_text(x) if not isinstance(x, Wrapped) and x.numel() <= SHOWN else ""
+        return values_text(x) if not isinstance(x, Tracer) and x.numel() <= SHOWN else ""
     return "" if x is None else f"{x:.4g}"
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from minigrad.diagnostics.flow import values
 from minigrad.errors import GradientError
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import Tracer
 from minigrad.viz.explain import address
 from minigrad.viz.picture import COOL, LINE, PALE, Picture, box, drawing, label
 from minigrad.viz.svg import INK, MONO, ON_TINT
@@ -33,7 +33,7 @@ def layout(x: Tensor) -> Picture:
     transform, which has no memory of its own.
     """
     expect_tensors("viz.layout", x)
-    if isinstance(x, Wrapped):
+    if isinstance(x, Tracer):
         raise GradientError(f"viz.layout: {describe(x)} belongs to a transform and has no memory of its own")
     indices = islice(product(*map(range, beginning(x).shape)), PLACES)
     places = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.autodiff.batches import BatchLevel
-from minigrad.runtime.levels import stack
+from minigrad.autodiff.batches import BatchTransform
+from minigrad.runtime.tracers import stack
 from notebooks.grading import Exercise, Wrong, expect_close
 
 Map = Callable[[Any], Any]
@@ -65,7 +65,7 @@ def grade_curvature(answer: Any) -> None:
         def called(x: Any) -> Any:
             nonlocal calls
             calls += 1
-            if any(isinstance(level, BatchLevel) for level in stack.levels):
+            if any(isinstance(transform, BatchTransform) for transform in stack.transforms):
                 raise Wrong("that makes all of the Hessian; only its product with v is needed")
             return f(x)
 

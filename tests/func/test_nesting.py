@@ -1,4 +1,4 @@
-"""Transforms inside of transforms: levels are never confused, whatever is nested in what."""
+"""Transforms inside of transforms: transforms are never confused, whatever is nested in what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from points import row
 
 import minigrad as mg
 from minigrad.errors import GradientError
-from minigrad.runtime.levels import stack
+from minigrad.runtime.tracers import stack
 
 f = mg.func
 
@@ -66,7 +66,7 @@ def test_the_third_derivative(ways: Any) -> None:
     x = 0.5
     want = (x**3 + 9 * x**2 + 18 * x + 6) * 2.718281828459045**x
     assert third(number(x)).item() == pytest.approx(want, rel=1e-12)
-    assert stack.levels == []
+    assert stack.transforms == []
 
 
 def test_a_gradient_inside_of_a_recorded_program_is_part_of_it() -> None:
@@ -137,7 +137,7 @@ def test_an_error_in_the_function_leaves_nothing_behind() -> None:
     for way in WAYS:
         with pytest.raises(RuntimeError, match=r"^no$"):
             way(wrong)(number(1.0))
-        assert stack.levels == [] and mg.is_grad_enabled()
+        assert stack.transforms == [] and mg.is_grad_enabled()
 
 
 def test_python_may_look_at_what_is_one_value() -> None:

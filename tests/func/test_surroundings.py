@@ -12,9 +12,9 @@ from two_results import twice_and_thrice
 
 import minigrad as mg
 from minigrad.autodiff import batching
-from minigrad.autodiff.tracked import TrackedLevel
+from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.errors import GradientError
-from minigrad.runtime.levels import stack
+from minigrad.runtime.tracers import stack
 
 f = mg.func
 
@@ -106,16 +106,16 @@ def test_samples_of_a_var_have_gradients_of_their_own() -> None:
 
 
 def test_gradients_of_a_batch_run_fused_rules() -> None:
-    levels: list[TrackedLevel] = []
+    transforms: list[TrackedTransform] = []
 
     def fn(x: Any) -> Any:
-        levels.append(x.level)
+        transforms.append(x.transform)
         return x.tanh().sum()
 
     f.vmap(f.grad(fn))(mg.stack([X, X]))
-    assert [level.higher for level in levels] == [False]
+    assert [transform.higher for transform in transforms] == [False]
     f.vmap(f.grad(lambda x: f.grad(fn)(x).sum()))(mg.stack([X, X]))
-    assert [level.higher for level in levels] == [False, True]
+    assert [transform.higher for transform in transforms] == [False, True]
 
 
 def test_threads_have_levels_of_their_own() -> None:
@@ -126,7 +126,7 @@ def test_threads_have_levels_of_their_own() -> None:
             assert f.hessian(fn)(X).diagonal().tolist() == (X * 6.0 * k).tolist()
 
     in_threads(4, work)
-    assert stack.levels == []
+    assert stack.transforms == []
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

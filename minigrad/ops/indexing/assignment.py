@@ -30,9 +30,9 @@ from minigrad.ops.shape.views import as_view, basic_index, expand, permute, resh
 from minigrad.runtime.data import nested_shape, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.recording import is_grad_enabled, no_grad
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 from minigrad.runtime.writing import check_writable
 
@@ -49,7 +49,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     a place twice the last of the values stands, and has the gradient.
     Raises GradientError for a Var outside no_grad, and what `x[index]` raises.
     """
-    if x.__class__ not in PLAIN and isinstance(x, Wrapped):
+    if x.__class__ not in PLAIN and isinstance(x, Tracer):
         set_wrapped(x, index, value)
         return
     y = plain_view(x, index) if x.__class__ in PLAIN else None
@@ -128,7 +128,7 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 def begin_write(name: str, x: Any) -> None:
     """Raise unless a value of a transform may be written."""
-    begin = getattr(x.level, "begin_write", None)
+    begin = getattr(x.transform, "begin_write", None)
     if begin is None:
         check_writable(name, x)
     else:
@@ -154,16 +154,16 @@ def set_wrapped(x: Any, index: Any, value: Any) -> None:
             part = permute(part, dims=order_back(gathers, y.ndim))
     seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
     place = {"size": seen.shape, "stride": seen.strides, "storage_offset": seen.offset}
-    x.level.end_write("index", x, put(x, part, **place))
+    x.transform.end_write("index", x, put(x, part, **place))
 
 
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
-    if y.__class__ not in PLAIN and isinstance(y, Wrapped):
+    if y.__class__ not in PLAIN and isinstance(y, Tracer):
         begin_write(name, y)
         expect_room(y, name, x, value, y.shape)
         found = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
-        y.level.end_write(name, y, clone(found))  # type: ignore[attr-defined]
+        y.transform.end_write(name, y, clone(found))  # type: ignore[attr-defined]
         return
     check_writable(name, x, given_tensors(name, value))
     check_writable(name, y)

@@ -29,8 +29,8 @@ from minigrad.ops.pointwise.arithmetic import remainder
 from minigrad.ops.pointwise.compare import eq, where
 from minigrad.ops.shape.views import expand, permute, reshape
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, s
 
 def check_positions(label: str, index: Tensor, x: Spec, dim: int) -> None:
     """Raise IndexOutOfRange for a position of an index, or of any of a batch of them, that dim of x does not have."""
-    while isinstance(index, Wrapped):
+    while isinstance(index, Tracer):
         index = index.value  # type: ignore[attr-defined]
     backend, size = backend_of(index.device), x.shape[dim]
     for k in bounds_of(backend, Spec(index.layout, index.dtype))(index.storage.buffer) if index.numel() else ():

@@ -28,8 +28,8 @@ from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import Tracer
 
 PART = 8192  # elements that are counted at once
 
@@ -53,7 +53,7 @@ def locate(backend, out, mask, starts, *, count: Size):
 
 def tallied(mask: Tensor) -> tuple[Tensor, int]:
     """The tally of a mask, and how many elements hold.  Raises GradientError for a mask that carries a transform."""
-    if isinstance(mask, Wrapped):
+    if isinstance(mask, Tracer):
         raise GradientError(
             f"how many elements a mask chooses depends on its values, and {describe(mask)} belongs to a transform, "
             f"which needs shapes that do not; choose with mg.where"

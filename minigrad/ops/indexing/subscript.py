@@ -26,9 +26,9 @@ from minigrad.ops.indexing.places import as_one, side_by_side
 from minigrad.ops.shape.views import basic_index
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view
-from minigrad.runtime.levels import Wrapped, level_of
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
+from minigrad.runtime.tracers import Tracer, transform_of
 
 FULL_LIMIT = 1024
 _full: dict[Any, Entries] = {}  # indices of values of transforms in full, by number of dims and as they were written
@@ -49,7 +49,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
             return view
         if isinstance(index, Tensor) and index.dtype.is_int and index.layout.shape and x.layout.shape:
             return take(x, 0, index)
-    elif isinstance(x, Wrapped):
+    elif isinstance(x, Tracer):
         written = as_written(index)
         if written is not None:
             full = _full.get((x.ndim, written))
@@ -57,9 +57,9 @@ def get_item(x: Tensor, index: Any) -> Tensor:
                 if len(_full) >= FULL_LIMIT:
                     _full.clear()
                 full = _full[x.ndim, written] = in_full(x, list(written))
-            level = level_of(INDEX, (x,))  # the door, without a look at a parameter that is canonical
-            assert level is not None
-            seen: Tensor = level.call(INDEX, (x,), {"index": full})
+            transform = transform_of(INDEX, (x,))  # the door, without a look at a parameter that is canonical
+            assert transform is not None
+            seen: Tensor = transform.call(INDEX, (x,), {"index": full})
             return seen
     y, gathers = read_index(x, index)
     if not gathers:
@@ -198,7 +198,7 @@ def as_index(x: Tensor, item: Any) -> Any:
         if not item.dtype.is_int:
             raise not_an_index(x, describe(item))
         # One place for each of a batch is no number, but it may be gathered.
-        return int(item.item()) if item.ndim == 0 and not isinstance(item, Wrapped) else item
+        return int(item.item()) if item.ndim == 0 and not isinstance(item, Tracer) else item
     return as_position(item)
 
 

@@ -24,9 +24,9 @@ from minigrad.ops.reduction.norms import norm
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import reshape, select, unsqueeze
-from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tracers import derives
 
 
 def _dtype(op: Op, specs: tuple[Spec, ...]) -> DType:

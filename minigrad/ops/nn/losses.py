@@ -27,9 +27,9 @@ from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, host_array
+from minigrad.runtime.tracers import derives
 
 REDUCTIONS = ("none", "mean", "sum")
 

@@ -24,9 +24,9 @@ from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NO
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
-from minigrad.runtime.levels import derives
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import derives
 
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # from 1 to the next
 

@@ -19,11 +19,11 @@ from minigrad.declare.forms import handed_on
 from minigrad.errors import GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone
 from minigrad.runtime.dispatch import apply, run_view
-from minigrad.runtime.levels import Wrapped
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+from minigrad.runtime.tracers import Tracer
 
 # ---- the adjoint of any view ----------------------------------------------------------------------------------------
 
@@ -352,7 +352,7 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     given = stride if isinstance(stride, (list, tuple)) else (stride,)
     steps = tuple(as_int(s, "a stride", "as_strided") for s in given)
     offset = x.offset if storage_offset is None else as_int(storage_offset, "the offset", "as_strided")
-    wrapped = isinstance(x, Wrapped)  # what it wraps may lie in a larger storage, but that is nobody's business
+    wrapped = isinstance(x, Tracer)  # what it wraps may lie in a larger storage, but that is nobody's business
     if not wrapped and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
             f"as_strided: size {sizes} with strides {steps} from offset {offset} leaves the storage of {describe(x)}, "

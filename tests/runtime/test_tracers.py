@@ -1,4 +1,4 @@
-"""A value that carries a transform passes through one door; here a level that counts what is done to its values."""
+"""A value that carries a transform passes through one door; here a transform that counts what is done to its values."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ CALLS = {
 def test_every_kind_of_call_passes_the_door_once(name: str) -> None:
     function, wanted = CALLS[name]
     x = mg.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], device="reference")
-    level, wrapped = both(x)
+    transform, wrapped = both(x)
     y = function(wrapped)
-    assert level.seen == wanted
+    assert transform.seen == wanted
     assert isinstance(y, Counted) and isinstance(y, Tensor)
     assert y.inner.tolist() == function(x).tolist() and y.shape == function(x).shape
 
@@ -51,7 +51,7 @@ def test_the_deepest_level_is_asked_first() -> None:
     x = mg.ones(2, device="reference")
     y = Counted(outer, x) * Counted(inner, Counted(outer, x))
     assert (inner.seen, outer.seen) == (["mul"], ["mul"])
-    assert y.level is inner and y.inner.level is outer
+    assert y.transform is inner and y.inner.transform is outer
 
 
 def test_a_parameter_is_canonical_when_a_level_sees_it() -> None:
@@ -60,9 +60,9 @@ def test_a_parameter_is_canonical_when_a_level_sees_it() -> None:
             self.params = params
             return super().call(op, operands, params)
 
-    level = Seeing()
-    Counted(level, mg.ones(2, 3, device="reference")).sum(-1)
-    assert level.params == {"dims": (1,), "keepdim": False}
+    transform = Seeing()
+    Counted(transform, mg.ones(2, 3, device="reference")).sum(-1)
+    assert transform.params == {"dims": (1,), "keepdim": False}
 
 
 def test_a_wrapped_value_has_no_memory_to_look_at() -> None:
@@ -87,8 +87,8 @@ def test_what_a_mask_chooses_is_refused_by_name() -> None:
 
 
 def test_a_value_that_outlives_its_transform_says_so() -> None:
-    level, x = both(mg.ones(2, device="reference"))
-    level.alive = False
+    transform, x = both(mg.ones(2, device="reference"))
+    transform.alive = False
     with pytest.raises(GradientError, match=r"mul: float32\(2,\) belongs to a transform that has ended"):
         _ = x * 2.0
 
@@ -108,16 +108,16 @@ def test_forward_mode_over_a_level(row: Row) -> None:
             floats = [k for k in floats if k in declared or k in linear]
         if not floats:
             continue
-        level = Counting()
+        transform = Counting()
         tangents = [mg.ones_like(x) if k in floats else None for k, x in enumerate(call.primals)]
-        inside = tuple(Counted(level, x) for x in call.primals)
-        pushed = [t if t is None else Counted(level, t) for t in tangents]
-        results = [Counted(level, y) for y in call.results]
+        inside = tuple(Counted(transform, x) for x in call.primals)
+        pushed = [t if t is None else Counted(transform, t) for t in tangents]
+        results = [Counted(transform, y) for y in call.results]
         with mg.no_grad():
             wanted = pushforward(call.op, call.params, call.primals, tangents, call.results)
             found = pushforward(call.op, call.params, inside, pushed, results)
         for mine, theirs in zip(found, wanted, strict=True):
             assert (mine is None) == (theirs is None), call
             if isinstance(mine, Counted):
-                # Over a level a derivative may be asked of the tangent, and of some kernels it could not be.
+                # Over a transform a derivative may be asked of the tangent, and of some kernels it could not be.
                 np.testing.assert_allclose(mine.inner.tolist(), theirs.tolist(), 1e-12, 1e-14, err_msg=repr(call))

@@ -1,4 +1,4 @@
-"""Creation, random numbers, masks, item assignment and transfer at the door of the levels.
+"""Creation, random numbers, masks, item assignment and transfer at the door of the transforms.
 
 What is an op passes it as any other.  What has to look at elements, or to write into memory, says that a value of a
 transform has none, before anything is written.
@@ -45,9 +45,9 @@ OPS: dict[str, tuple[mg.Tensor, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("name", OPS)
 def test_what_fills_counts_draws_and_moves_passes_the_door_once(name: str) -> None:
     x, function = OPS[name]
-    level, wrapped = both(x)
+    transform, wrapped = both(x)
     y, want = function(wrapped), function(x)
-    assert level.seen == [name] and isinstance(y, Counted)
+    assert transform.seen == [name] and isinstance(y, Counted)
     assert (y.shape, y.dtype, y.device) == (want.shape, want.dtype, want.device)
     assert y.inner.tolist() == want.tolist()
 
@@ -61,9 +61,9 @@ NEW: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", NEW)
 def test_what_is_made_like_a_value_is_a_plain_constant(name: str) -> None:
-    level, x = both(given())
+    transform, x = both(given())
     y = NEW[name](x)
-    assert type(y) is mg.Tensor and level.seen == []
+    assert type(y) is mg.Tensor and transform.seen == []
     assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, x.device)
 
 
