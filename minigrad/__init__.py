@@ -111,8 +111,8 @@ def __getattr__(name: str) -> Any:
         from minigrad.api.absent import absent
 
         raise absent(__name__, name)
-    found = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)
-    return found
+    result = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)
+    return result
 
 
 __version__ = "0.1.0"

@@ -37,8 +37,8 @@ def from_environment(name: str, default: str, read: Callable[[str], Any], expect
 
 def flag(name: str, default: str) -> bool:
     """An environment variable that is on or off."""
-    found: bool = from_environment(name, default, lambda text: FLAGS[text.strip().lower()], "0 or 1")
-    return found
+    result: bool = from_environment(name, default, lambda text: FLAGS[text.strip().lower()], "0 or 1")
+    return result
 
 
 def count(name: str, default: str, least: int) -> int:
@@ -49,15 +49,15 @@ def count(name: str, default: str, least: int) -> int:
             raise ValueError(text)
         return int(text)
 
-    found: int = from_environment(name, default, read, f"an int of at least {least}")
-    return found
+    result: int = from_environment(name, default, read, f"an int of at least {least}")
+    return result
 
 
 def runner(name: str, default: str) -> str:
     """An environment variable that names what runs the kernels of CUDA devices."""
     modes = {mode: mode for mode in ("auto", "real", "simulator")} | {"": "auto"}
-    found: str = from_environment(name, default, modes.__getitem__, "auto, real or simulator")
-    return found
+    result: str = from_environment(name, default, modes.__getitem__, "auto, real or simulator")
+    return result
 
 
 def refuse_free_threading(unlocked: bool) -> None:

@@ -130,11 +130,11 @@ def array_interface(x: Tensor) -> dict[str, Any]:
     Raises AttributeError for one elsewhere and for bfloat16, which has no name there: hasattr tells; GradientError for
     one that requires a gradient.
     """
-    found = backend_of(x.device).array_interface(x.storage, x.layout)
-    if found is None:
+    result = backend_of(x.device).array_interface(x.storage, x.layout)
+    if result is None:
         raise AttributeError(f"{describe(x)} on {x.device} has no __cuda_array_interface__")
     refuse_tracked(x, "__cuda_array_interface__")
-    return found
+    return result
 
 
 HOST = 1  # DLPack's number of the CPU

@@ -59,9 +59,9 @@ def view(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""
     if len(shape) == 1 and shape[0].__class__ is tuple:
         shape = shape[0]
-    found = views.seen(x, shape)
-    if found is not None:
-        return found
+    result = views.seen(x, shape)
+    if result is not None:
+        return result
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise ArgumentError(
             "view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view"

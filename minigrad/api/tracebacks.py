@@ -25,10 +25,10 @@ def shortened(tb: TracebackType | None) -> TracebackType | None:
         if tb.tb_next is None or not tb.tb_frame.f_code.co_filename.startswith(OURS):
             frames.append(tb)
         tb = tb.tb_next
-    found: TracebackType | None = None
+    result: TracebackType | None = None
     for each in reversed(frames):
-        found = TracebackType(found, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return found
+        result = TracebackType(result, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return result
 
 
 def show(shell: Any, kind: type[BaseException], error: BaseException, tb: TracebackType, tb_offset: Any = None) -> Any:
@@ -52,12 +52,12 @@ def show(shell: Any, kind: type[BaseException], error: BaseException, tb: Traceb
 
 def led_to(error: BaseException) -> list[BaseException]:
     """The errors that are told before this one: its cause, or what was being handled, and theirs."""
-    found: list[BaseException] = []
+    result: list[BaseException] = []
     here = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    while here is not None and here is not error and here not in found:
-        found.append(here)
+    while here is not None and here is not error and here not in result:
+        result.append(here)
         here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
-    return found
+    return result
 
 
 def install() -> None:

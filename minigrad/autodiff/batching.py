@@ -113,10 +113,10 @@ def by_moving(call: Batch) -> Any:
     """An op along a dim; a scalar is a row of one, and so are the results then."""
     scalar = not call.shapes[0]
     xs = [reshape(x, (call.size, 1)) if scalar and x.ndim == 1 else x for x in call.stretched()]
-    found = apply(call.op, tuple(xs), call.shifted())
+    result = apply(call.op, tuple(xs), call.shifted())
     if not scalar:
-        return found
-    flat = [reshape(y, (call.size,)) for y in ((found,) if call.op.result is None else found)]
+        return result
+    flat = [reshape(y, (call.size,)) for y in ((result,) if call.op.result is None else result)]
     return flat[0] if call.op.result is None else call.op.result(*flat)
 
 
@@ -126,8 +126,8 @@ def by_rule(call: Batch) -> Any:
     known = {**call.params, "batch": call.size, "flags": call.flags}
     named = keyword_names(rule)
     operands = call.operands if "flags" in named else call.stretched()
-    found = rule(*operands, **{name: known[name] for name in named})
-    return found if call.op.result is None else call.op.result(*found)
+    result = rule(*operands, **{name: known[name] for name in named})
+    return result if call.op.result is None else call.op.result(*result)
 
 
 @cache
@@ -154,13 +154,13 @@ def by_looping(call: Batch) -> Any:
         plan = plan_of(op, tuple(like), call.params)
         empty = [zeros((0, *out.shape), dtype=out.dtype, device=plan.device) for out in plan.outs]
         return empty[0] if op.result is None else op.result(*empty)
-    found = []
+    result = []
     for k in range(call.size):
         each = [select(x, dim=0, index=k) if flag else x for x, flag in zip(call.operands, call.flags)]
-        found.append(apply(op, tuple(each), call.params))
+        result.append(apply(op, tuple(each), call.params))
     if op.result is None:
-        return stack(found)
-    return op.result(*[stack(list(parts)) for parts in zip(*found)])
+        return stack(result)
+    return op.result(*[stack(list(parts)) for parts in zip(*result)])
 
 
 WAYS = {

@@ -169,8 +169,8 @@ class FunctionNode(BackpropOp):
         call: Any = self.op
         again = copy.copy(ctx)
         again._kept = tuple([None if at is None else saved[at] for at in call.places])
-        found: list[Tensor | None] = call.call_back(again, heads, saved, call.seats, asked)
-        return found
+        result: list[Tensor | None] = call.call_back(again, heads, saved, call.seats, asked)
+        return result
 
     def guarded_back(self, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
         """Call backward where its own derivative may be requested: a wrong one becomes a barrier."""

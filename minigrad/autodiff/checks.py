@@ -23,8 +23,8 @@ def node_of(x: Tensor) -> Node:
 
 def end_of(y: Tensor) -> Node:
     """Where a walk back from y begins: at its node as its memory is now, or at the Var itself."""
-    found = current(y)
-    return y if found is None else found
+    result = current(y)
+    return y if result is None else result
 
 
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:

@@ -47,10 +47,10 @@ class DualTransform(ReplacingTransform):
             else:
                 primals.append(x)
                 tangents.append(None)
-        found = apply(op, tuple(primals), params)
-        results = (found,) if op.result is None else tuple(found)
+        result = apply(op, tuple(primals), params)
+        results = (result,) if op.result is None else tuple(result)
         if not any(y.dtype.is_float for y in results):
-            return found
+            return result
         parts = pushed(Call(op, params, tuple(primals), tuple(tangents), results))
         duals = [y if t is None else Dual(y, t, self) for y, t in zip(results, parts)]
         return duals[0] if op.result is None else op.result(*duals)
@@ -60,9 +60,9 @@ class DualTransform(ReplacingTransform):
         return (y.primal, y.tangent) if isinstance(y, Dual) and y.transform is self else (y, None)
 
     def detached(self, x: Any) -> Tensor:
-        found: Tensor = x.primal.detach()
-        return found
+        result: Tensor = x.primal.detach()
+        return result
 
     def elements(self, x: Any) -> Tensor:
-        found: Tensor = x.primal
-        return found
+        result: Tensor = x.primal
+        return result

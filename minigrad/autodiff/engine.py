@@ -104,15 +104,15 @@ def walk(
     asked = {**targets, **kept_nodes(nodes)} if retained else targets
     before, mode.enabled = mode.enabled, create  # as `set_grad_enabled` does, without the object
     try:
-        found, table = pull_back(nodes, seeds, wanted, asked, retain, create)
+        result, table = pull_back(nodes, seeds, wanted, asked, retain, create)
         if leaf_hooks:
             table.update({key: hooked_leaf(targets[key], g) for key, g in table.items() if key in targets})
         if asked is not targets:
-            found = keep(found, targets, create)
+            result = keep(result, targets, create)
     finally:
         mode.enabled = before
-    found += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
-    return found
+    result += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
+    return result
 
 
 def pull_back(

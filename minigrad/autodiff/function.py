@@ -99,10 +99,10 @@ class Function:
             call.enter_transform()
             return call.given_back(through(transform, call, operands, {}, None))
         began = perf_counter() if observed.called else 0.0
-        found = call.run(operands)
+        result = call.run(operands)
         if observed.called:
-            observed.call(call, operands, found, began)
-        return call.given_back(found)
+            observed.call(call, operands, result, began)
+        return call.given_back(result)
 
 
 def check_nothing_tracks(name: str, value: Any) -> None:

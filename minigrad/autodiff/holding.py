@@ -40,8 +40,8 @@ class Holder(Tensor, ABC):
 
     @property
     def storage(self) -> Any:  # type: ignore[override]
-        found = self.memory()
-        return self if found is None else found
+        result = self.memory()
+        return self if result is None else result
 
     @abstractmethod
     def value(self) -> Tensor:
@@ -137,15 +137,15 @@ class Packed(Holder):
     def value(self) -> Tensor:
         """What `unpack` gives for it.  Raises GradientError, ShapeError, DTypeError or DeviceError for another kind of
         value than was packed."""
-        found = self.unpack(self.packed)
-        wrong = unlike(found, self)
+        result = self.unpack(self.packed)
+        wrong = unlike(result, self)
         if wrong is not None:
             error, got = wrong
             raise error(
                 f"saved_tensors_hooks: unpack gave {got} for a value that {self.name} saved; expected {describe(self)} "
                 f"on {self.device}, as pack was given"
             )
-        return found.detach()
+        return result.detach()
 
 
 class PackHooks:

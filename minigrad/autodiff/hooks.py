@@ -149,18 +149,18 @@ def replaced(
 
 def operands_of(node: Any, pairs: Pairs) -> list[int]:
     """Which operand each pair of a pull belongs to; they come in order."""
-    found, k = [], 0
+    result, k = [], 0
     for parent, _ in pairs:
         while node.parents[k] is not parent:
             k += 1
-        found.append(k)
+        result.append(k)
         k += 1
-    return found
+    return result
 
 
 def looked_at(nodes: list[BackpropOp]) -> list[Any]:
     """The nodes of a walk, those that somebody wants to see with what stands in for them."""
-    found: list[Any] = [Hooked(node) if node.hooks and {BEFORE, AFTER} & node.hooks.keys() else node for node in nodes]
+    result: list[Any] = [Hooked(node) if node.hooks and {BEFORE, AFTER} & node.hooks.keys() else node for node in nodes]
     for pull in observed.pulling:
-        found = [pull(node) for node in found]
-    return found
+        result = [pull(node) for node in result]
+    return result

@@ -112,8 +112,8 @@ def at_once(
         known["asked"] = asked
     if rule.foreign:
         return watched_joint(node, rule, list(heads), given, known)
-    found: tuple[Any, ...] = rule.fn(*heads, *given, **known)
-    return found
+    result: tuple[Any, ...] = rule.fn(*heads, *given, **known)
+    return result
 
 
 def by_definition(

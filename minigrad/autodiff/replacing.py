@@ -107,9 +107,9 @@ def alike(x: Any) -> Any:
     """Another object for the same value, so that a write into one of them is refused, or not seen by the other."""
     if not isinstance(x, Tracer):
         return x
-    found = x.__class__.__new__(x.__class__)
+    result = x.__class__.__new__(x.__class__)
     for kind in x.__class__.__mro__:
         for name in getattr(kind, "__slots__", ()):
             if name not in ("__weakref__", "storage") and hasattr(x, name):
-                setattr(found, name, getattr(x, name))
-    return found
+                setattr(result, name, getattr(x, name))
+    return result

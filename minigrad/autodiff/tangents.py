@@ -171,8 +171,8 @@ def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
             f"{describe(y)}{f' on {y.device}' if where else ''}",
             op=call.op.label,
         )
-    found: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
-    return found if found.dtype is y.dtype else cast(found, dtype=y.dtype)
+    result: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
+    return result if result.dtype is y.dtype else cast(result, dtype=y.dtype)
 
 
 def stretches(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -87,12 +87,12 @@ class NotingTransform(Transform):
     inside: str = "value"
 
     def detached(self, x: Any) -> Tensor:
-        found: Tensor = x.value.detach()
-        return found
+        result: Tensor = x.value.detach()
+        return result
 
     def elements(self, x: Any) -> Tensor:
-        found: Tensor = x.value
-        return found
+        result: Tensor = x.value
+        return result
 
 
 class TrackedTransform(NotingTransform, ReplacingTransform):
@@ -110,9 +110,9 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
     def leaf(self, x: Tensor) -> Tracked:
         """x, from where on calls are recorded."""
         self.higher = self.higher or derives(x, self.below)
-        found = Tracked(x, self)
-        found.base = INPUT
-        return found
+        result = Tracked(x, self)
+        result.base = INPUT
+        return result
 
     def replace(self, x: Any, y: Any) -> None:
         x.value, x.op = (y.value, y.op) if self.owns(y) else (y, None)
@@ -132,14 +132,14 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
             bit <<= 1
         if not mode.enabled:
             return apply(op, tuple(inner), params)
-        found = self.outside(op, tuple(inner), params)
-        results = (found,) if op.result is None else tuple(found)
+        result = self.outside(op, tuple(inner), params)
+        results = (result,) if op.result is None else tuple(result)
         if not any(y.dtype.is_float for y in results):
-            return found
+            return result
         self.higher = self.higher or any(derives(x, self.below) for x in inner)
         node = Record(op, params, parents, mask, inner, results)
         if op.result is None:
-            return Tracked(found, self, node)
+            return Tracked(result, self, node)
         return op.result(
             *[Tracked(y, self, Output(node, k)) if y.dtype.is_float else y for k, y in enumerate(results)]
         )  # fmt: skip

@@ -192,10 +192,10 @@ class UserOp(Op):
         n = len(self.operands)
         tangents, operands, results = values[:n], values[n : 2 * n], values[2 * n :]
         ctx = self.context_of(operands, results)
-        found = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.given])
+        result = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.given])
         if self.result is None:
-            return found
-        parts = found if isinstance(found, (tuple, list)) else (found,)
+            return result
+        parts = result if isinstance(result, (tuple, list)) else (result,)
         return tuple([t for t, x in zip(parts, self.slots) if x.__class__ is Hole])
 
     def batched(self, call: Batch) -> Any:

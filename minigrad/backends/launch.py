@@ -173,16 +173,16 @@ class Launch:
 
     def lifetimes(self) -> dict[int, tuple[int, int]]:
         """Return for the slot of each scratch memory that is used its first and its last step."""
-        found: dict[int, tuple[int, int]] = {}
+        result: dict[int, tuple[int, int]] = {}
         for k, step in enumerate(self.steps):
             for slot in step.slots:
                 if isinstance(self.temporary(slot), Scratch):
-                    found[slot] = (found.get(slot, (k, k))[0], k)
+                    result[slot] = (result.get(slot, (k, k))[0], k)
         for flag in self.flags:
-            if flag.slot in found:
-                first, last = found[flag.slot]
-                found[flag.slot] = (first, max(last, flag.after - 1))
-        return found
+            if flag.slot in result:
+                first, last = result[flag.slot]
+                result[flag.slot] = (first, max(last, flag.after - 1))
+        return result
 
     def on_slots(self, slots: Slots, first: int, after: int = 0) -> tuple[list[Step], list[Flag], list[Part]]:
         """Return the steps, flags and parts on other slots: these for the buffers of the call, from `first` on for the

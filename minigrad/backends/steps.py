@@ -212,5 +212,5 @@ def viewed(value: Value, shape: Ints) -> Value:
 
 def numbers_of(layout: Layout) -> NDArray[np.int64]:
     """Where the elements of a layout are, in its shape."""
-    found = np.fromiter(layout.offsets(), np.int64, layout.numel)
-    return found.reshape(layout.shape)
+    result = np.fromiter(layout.offsets(), np.int64, layout.numel)
+    return result.reshape(layout.shape)

@@ -181,16 +181,16 @@ def find_op(name: str) -> Op:
     """
     # Looked at first: the ops of layers are declared when this module is imported.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
-    found = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
-    if not isinstance(found, Op):  # a class has `op` as a slot
-        found = None
-    if found is not None and found.kind != "composed":
-        return found
+    result = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
+    if not isinstance(result, Op):  # a class has `op` as a slot
+        result = None
+    if result is not None and result.kind != "composed":
+        return result
     for op in schema.values():
         if op.label == name and op.kind != "composed":
             return op
-    if found is not None:
-        raise mg.ArgumentError(f"{name} is composed of other ops at {found.where}; ask for the kernel of one of those")
+    if result is not None:
+        raise mg.ArgumentError(f"{name} is composed of other ops at {result.where}; ask for the kernel of one of those")
     if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
         where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         raise mg.ArgumentError(f"{name} is composed of other ops at {where}; ask for the kernel of one of those")

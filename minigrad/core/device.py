@@ -53,8 +53,8 @@ def as_device(device: str | Device) -> Device:
     """
     if type(device) is Device:
         return device
-    found = _known.get(device) if isinstance(device, str) else None
-    return found if found is not None else _parse(device)
+    result = _known.get(device) if isinstance(device, str) else None
+    return result if result is not None else _parse(device)
 
 
 def _parse(text: object) -> Device:

@@ -143,24 +143,24 @@ def as_dtype(obj: object) -> DType:
     """
     if type(obj) is DType:
         return obj
-    found: DType | None = None
+    result: DType | None = None
     if isinstance(obj, str):
-        found = default_float() if obj == "float" else _by_name.get(obj)
+        result = default_float() if obj == "float" else _by_name.get(obj)
     elif obj is float:
-        found = default_float()
+        result = default_float()
     elif obj is int:
-        found = int64
+        result = int64
     elif obj is bool:
-        found = bool_
+        result = bool_
     elif isinstance(obj, np.dtype):
-        found = _by_numpy.get(obj.newbyteorder("="))
+        result = _by_numpy.get(obj.newbyteorder("="))
     elif isinstance(obj, type) and issubclass(obj, np.generic):
-        found = _by_numpy.get(np.dtype(obj))
-    if found is None:
+        result = _by_numpy.get(np.dtype(obj))
+    if result is None:
         shown = repr(str(obj)) if isinstance(obj, (str, np.dtype)) else repr(getattr(obj, "__name__", obj))
         names = ", ".join(dtype.name for dtype in ALL)
         raise DTypeError(f"cannot parse {shown} as a dtype; minigrad has {names}", dtype=obj)
-    return found
+    return result
 
 
 def default_float() -> DType:
@@ -232,9 +232,9 @@ def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
         met[ndim > 0] = dtype if known is None else promote(known, dtype)
     scalar, whole = met
     if scalar is None or whole is None:
-        found = scalar or whole
-        assert found is not None
-        return found
+        result = scalar or whole
+        assert result is not None
+        return result
     return promote(whole, scalar) if category(scalar) > category(whole) else whole
 
 

@@ -114,8 +114,8 @@ class Layout:
         """The layout with these numbers, which must be tuples of ints of one length."""
         key = (shape, strides, offset)
         entry = _interned.get(key)
-        found = entry() if entry is not None else None
-        return found if found is not None else _intern(key)
+        result = entry() if entry is not None else None
+        return result if result is not None else _intern(key)
 
     @staticmethod
     def contiguous(shape: Ints, offset: int = 0) -> Layout:
@@ -321,14 +321,14 @@ class Layout:
     def view(self, shape: Any) -> Layout:
         """As `reshape`, but an error where a copy would be needed."""
         target = infer_hole(as_shape(shape, "view", hole=True), self.numel, "view", self.shape)
-        found = self._viewed(target)
-        if found is None:
+        result = self._viewed(target)
+        if result is None:
             raise ShapeError(
                 f"view: shape {self.shape} with strides {self.strides} cannot be seen as {target} without a copy; "
                 f"reshape() copies where it must, and contiguous() copies always",
                 op="view", shape=self.shape, strides=self.strides, target=target,
             )  # fmt: skip
-        return found
+        return result
 
     def flatten(self, start: int = 0, end: int = -1) -> Layout | None:
         """The dims from `start` to `end`, both included, as one; None where only a copy can. A scalar gets one dim."""
@@ -386,9 +386,9 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     while True:
         # Two threads may get here at once. setdefault is one step: the first one's layout serves both.
         filed = _interned.setdefault(key, entry)
-        found = filed()
-        if found is not None:
-            return found
+        result = filed()
+        if result is not None:
+            return result
         _forget(filed)
 
 

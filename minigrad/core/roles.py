@@ -62,8 +62,8 @@ def _one_dim(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | N
 
 def _dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
     x = operands[0]
-    found = normalize_dims(value, x.ndim or (value is not None and 1), op, x)
-    return found if x.ndim else ()
+    result = normalize_dims(value, x.ndim or (value is not None and 1), op, x)
+    return result if x.ndim else ()
 
 
 def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
@@ -82,10 +82,10 @@ def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int,
 
 
 def _size(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
-    found = _int(value, op, name, operands)
-    if found < 0:
-        raise ArgumentError(f"{op}: {name} must not be negative, got {found}", op=op, value=value)
-    return found
+    result = _int(value, op, name, operands)
+    if result < 0:
+        raise ArgumentError(f"{op}: {name} must not be negative, got {result}", op=op, value=value)
+    return result
 
 
 def _scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:

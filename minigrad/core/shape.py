@@ -56,9 +56,9 @@ def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
     Raises:
         IndexOutOfRange: there is no such dim.
     """
-    found = as_int(dim, "dim", op)
-    if -ndim <= found < ndim:
-        return found + ndim if found < 0 else found
+    result = as_int(dim, "dim", op)
+    if -ndim <= result < ndim:
+        return result + ndim if result < 0 else result
     valid = f"valid are {-ndim} to {ndim - 1}" if ndim else "a scalar has no dims"
     raise IndexOutOfRange(
         f"{op}: dim {dim} is out of range for {_named(owner, ndim)}; {valid}",
@@ -84,14 +84,14 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
     # An array or a tensor without dims is one number, though its class can be walked over.
     several: Any = dims if isinstance(dims, Iterable) and getattr(dims, "ndim", True) else (dims,)
     listed: Shape = tuple(several)
-    found = sorted(normalize_dim(dim, ndim, op, owner) for dim in listed)
-    for left, right in pairwise(found):
+    result = sorted(normalize_dim(dim, ndim, op, owner) for dim in listed)
+    for left, right in pairwise(result):
         if left == right:
             raise ShapeError(
                 f"{op}: dim {left} is named twice in {listed} for {_named(owner, ndim)}",
                 op=op, dim=left, dims=listed, shape=getattr(owner, "shape", owner),
             )  # fmt: skip
-    return tuple(found)
+    return tuple(result)
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:

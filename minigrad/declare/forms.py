@@ -32,7 +32,7 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
 
     Raises DTypeError unless each is what its annotation allows: a tensor, such an array, a number or None.
     """
-    signature, found = op.signature, []
+    signature, result = op.signature, []
     like = next((x for x in operands if isinstance(x, Tensor)), None)
     for name, x in zip(op.operands, operands):
         number = name in signature.numbers and isinstance(x, (bool, int, float, np.generic))
@@ -40,8 +40,8 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
         absent = x is None and name in signature.optional
         if not (isinstance(x, Tensor) or array or number or absent or name == signature.many):
             raise no_tensor(op, x, operands)
-        found.append(weak_number(op, x, like.dtype, like) if array and like is not None else x)
-    return tuple(found)
+        result.append(weak_number(op, x, like.dtype, like) if array and like is not None else x)
+    return tuple(result)
 
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
@@ -57,8 +57,8 @@ def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = N
     if op.along and operands:
         first = operands[0]
         if isinstance(first, Tensor) and not first.layout.shape:
-            found = along_a_scalar(op, operands, params)
-            return found if out is None else copy_result(op.label, found, out)
+            result = along_a_scalar(op, operands, params)
+            return result if out is None else copy_result(op.label, result, out)
     return apply(op, operands, params, out)
 
 
@@ -75,10 +75,10 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
     """An op along a dim of a tensor without dims, which is a row of one element there; so are the results."""
     params = canonical(op, operands, params)
     rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
-    found = apply(op, rows, params)
+    result = apply(op, rows, params)
     if op.result is None:
-        return found.reshape(()) if found.shape == (1,) else found
-    return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in found])
+        return result.reshape(()) if result.shape == (1,) else result
+    return op.result(*[y.reshape(()) if y.shape == (1,) else y for y in result])
 
 
 def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:

@@ -85,5 +85,5 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
 
 def values(x: Tensor) -> NDArray[Any]:
     """The elements as a NumPy array that can be computed with: float16 and bfloat16 as float32."""
-    found: NDArray[Any] = host_array(x)
-    return found.astype(np.float32) if x.dtype.is_float and x.dtype.itemsize < 4 else found
+    result: NDArray[Any] = host_array(x)
+    return result.astype(np.float32) if x.dtype.is_float and x.dtype.itemsize < 4 else result

@@ -58,10 +58,10 @@ class Writing(Transform):
         plain = tuple(self.value_of(x) for x in operands)
         self.calls.append((op, plain, params))
         terms = tuple(x.term if isinstance(x, Written) and x.transform is self else constant(x) for x in operands)
-        found = apply(op, plain, params)
+        result = apply(op, plain, params)
         if op.result is None:
-            return Written(self, found, Term(op.label, terms, params))
-        named = zip(found, op.outputs, strict=True)
+            return Written(self, result, Term(op.label, terms, params))
+        named = zip(result, op.outputs, strict=True)
         return op.result(*[Written(self, y, Term(op.label, terms, params, name)) for y, name in named])
 
     def value_of(self, x: Tensor) -> Tensor:
@@ -114,12 +114,12 @@ def rules_of(step: Step) -> list[Rule]:
     """The rules that a step of a walk back ran, in its order, each as a formula of the gradients that arrived and of
     what was saved."""
     node, left = step.node, list(step.passed)
-    found = []
+    result = []
     for k, pick in enumerate_operands(node):
         if left and node.parents[k] is left[0][0]:
             parent, partial = left.pop(0)
-            found.append(Rule(k, parent, written(step, k, pick), partial))
-    return found
+            result.append(Rule(k, parent, written(step, k, pick), partial))
+    return result
 
 
 def enumerate_operands(node: BackpropOp) -> Sequence[tuple[int, tuple[int, ...]]]:

@@ -128,16 +128,16 @@ class Run(Transform):
         line = user_line()
         plain = tuple([self.elements(x) for x in operands])
         parents = tuple([self.number_of(x) for x in operands])
-        found, fair = self.computed(op, plain, params)
-        if op.name == "cast" and plain[0].dtype.is_float and found.dtype.is_float:
-            self.rounded(parents[0], found)
-            return Watched(self, found, parents[0])
+        result, fair = self.computed(op, plain, params)
+        if op.name == "cast" and plain[0].dtype.is_float and result.dtype.is_float:
+            self.rounded(parents[0], result)
+            return Watched(self, result, parents[0])
         if op.result is None:
-            return Watched(self, found, self.noted("op", op.label, found, fair, parents, line))
+            return Watched(self, result, self.noted("op", op.label, result, fair, parents, line))
         names = [f"{op.label}.{name}" for name in op.outputs]
         return op.result(
             *[Watched(self, y, self.noted("op", name, y, should, parents, line))
-              for y, should, name in zip(found, fair, names, strict=True)]
+              for y, should, name in zip(result, fair, names, strict=True)]
         )  # fmt: skip
 
     def number_of(self, x: Tensor) -> int:

@@ -73,7 +73,7 @@ def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
     node, op = step.node, step.node.op
     if op.variadic:
         return []
-    found = []
+    result = []
     with no_grad():
         wide = [widened(x) for x in values_of(node)]
         heads = [None if g is None else widened(g) for g in step.arrived]
@@ -81,8 +81,8 @@ def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
             rule, parent = op.rules[k], node.parents[k]
             if rule is not None and parent is not None and not rule.facts and not rule.foreign:
                 partial = rule.fn(*[heads[i] for i in rule.gradients], *[wide[i] for i in pick])
-                found.append((parent, partial))
-    return found
+                result.append((parent, partial))
+    return result
 
 
 def widened(x: Tensor) -> Tensor:

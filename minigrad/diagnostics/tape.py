@@ -106,15 +106,15 @@ class Tape(Sequence[Row]):
 
     def summary(self) -> list[str]:
         """What it comes to."""
-        found = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the way back"]
+        result = [f"{self.what}: {len(self)} ops hold {in_units(self.saved)} for the way back"]
         if self.peak is not None:
-            found.append(f"a backward pass takes up to {in_units(self.peak)} more")
+            result.append(f"a backward pass takes up to {in_units(self.peak)} more")
         best = self.halves()
         if best is not None:
             start, stop, block = best
             cost = f", for {in_time(block.recomputed)} of recomputing" if block.recomputed is not None else ""
-            found.append(f"checkpointing ops {start} to {stop - 1} would free {in_units(block.freed)} of it{cost}")
-        return found
+            result.append(f"checkpointing ops {start} to {stop - 1} would free {in_units(block.freed)} of it{cost}")
+        return result
 
     def halves(self) -> tuple[int, int, Tape] | None:
         """The block of half of the ops of which most could be freed."""

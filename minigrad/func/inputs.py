@@ -126,7 +126,7 @@ def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
             f"{inputs.tree}",
             op=name,
         )
-    found = [given[k] for k in inputs.spots]
-    for x, t in zip(inputs.floats, found):
+    result = [given[k] for k in inputs.spots]
+    for x, t in zip(inputs.floats, result):
         check_like(name, "tangent", t, "primal", x)
-    return found
+    return result

@@ -25,13 +25,13 @@ Function = Callable[..., Any]
 def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
     """Rows `first` to `first + count` of the unit matrix over all elements of some tensors, each row in shape."""
     sizes = [numel(x.shape) for x in xs]
-    total, start, found = sum(sizes), 0, []
+    total, start, result = sum(sizes), 0, []
     for x, size in zip(xs, sizes):
         matrix = eye(total, dtype=x.dtype, device=x.device)
         part = narrow(narrow(matrix, dim=0, start=first, length=count), dim=1, start=start, length=size)
-        found.append(reshape(part, (count, *x.shape)))
+        result.append(reshape(part, (count, *x.shape)))
         start += size
-    return found
+    return result
 
 
 def chunks(total: int, size: int | None) -> list[tuple[int, int]]:
@@ -86,8 +86,8 @@ def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) 
 
 def whole(transform: BatchTransform, g: Tensor) -> Tensor:
     """All of a batch of results, stretched over it where they are the same for all."""
-    found = transform.whole(g)
-    return expand(g, shape=(transform.size, *g.shape)) if found is None else found
+    result = transform.whole(g)
+    return expand(g, shape=(transform.size, *g.shape)) if result is None else result
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
@@ -112,10 +112,10 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
                 if has_aux:
                     y, aux = with_aux("jacfwd", func, y)
             _, moved = split("jacfwd", transform, func, y, False)
-        found = tree_map(lambda t: columns(inputs, whole(batch, t)), moved)
+        result = tree_map(lambda t: columns(inputs, whole(batch, t)), moved)
         if not has_aux:
-            return found
-        return found, tree_map(lambda x: transform.parts(x)[0], aux)
+            return result
+        return result, tree_map(lambda x: transform.parts(x)[0], aux)
 
     return jacobian
 
@@ -123,13 +123,13 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 def columns(inputs: Inputs, moved: Tensor) -> Any:
     """The Jacobian of one output from its tangents, one a column: (inputs, *output) -> (*output, *input) each."""
     last = permute(moved, dims=(*range(1, moved.ndim), 0))
-    start, found = 0, []
+    start, result = 0, []
     for x in inputs.floats:
         size = numel(x.shape)
         part = narrow(last, dim=last.ndim - 1, start=start, length=size)
-        found.append(reshape(part, (*part.shape[:-1], *x.shape)))
+        result.append(reshape(part, (*part.shape[:-1], *x.shape)))
         start += size
-    return inputs.nested(found)
+    return inputs.nested(result)
 
 
 def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: str = "reverse") -> Function:

@@ -46,10 +46,10 @@ class Noting(NotingTransform):
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         spots = [x.spot if isinstance(x, Noted) and x.transform is self else None for x in operands]
         inner = [apart(x) if at is None else x.value for x, at in zip(operands, spots)]  # type: ignore[attr-defined]
-        found = apply(op, tuple(inner), params)
-        results = (found,) if op.result is None else tuple(found)
+        result = apply(op, tuple(inner), params)
+        results = (result,) if op.result is None else tuple(result)
         if not any(y.dtype.is_float for y in results):
-            return found
+            return result
         call = Call(op, params, tuple(inner), (None,) * len(inner), results)
         self.calls.append((KeptCall.of("linearize", call), spots, self.spots))
         noted = [self.note(y) for y in results]

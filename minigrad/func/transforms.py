@@ -71,8 +71,8 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
     @functools.wraps(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        _, found, aux = value_and_gradient("grad", func, argnums, has_aux, args, kwargs)
-        return (found, aux) if has_aux else found
+        _, result, aux = value_and_gradient("grad", func, argnums, has_aux, args, kwargs)
+        return (result, aux) if has_aux else result
 
     return gradient
 
@@ -119,8 +119,8 @@ class Pullback:
         for y, g in zip(self.outputs, given):
             if isinstance(y, Tensor):
                 check_like("vjp", "cotangent", g, "output", y)
-        found: tuple[Any, ...] = self.inputs.nested(self.pull(given))
-        return found
+        result: tuple[Any, ...] = self.inputs.nested(self.pull(given))
+        return result
 
     def pull(self, cotangents: Sequence[Any]) -> list[Tensor]:
         """The cotangents of the tensors among the primals, from one a leaf of the output."""

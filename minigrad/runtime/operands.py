@@ -39,16 +39,16 @@ _weak: dict[Any, Tensor] = {}
 def number(value: float, dtype: DType, device: Device) -> Tensor:
     """A Python number as a 0-d tensor of `dtype`; the common ones are kept, since a literal comes again and again."""
     key = (type(value), value, math.copysign(1.0, value) if value == 0 else 1.0, dtype, device)
-    found = _numbers.get(key)
-    if found is None:
+    result = _numbers.get(key)
+    if result is None:
         fit_number(value, dtype)
         flat = cast_array(np.asarray(value), dtype).reshape(-1)
-        found = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
-        found.storage.__class__ = ConstantStorage
+        result = Tensor(backend_of(device).from_host(flat, dtype, device), SCALAR)
+        result.storage.__class__ = ConstantStorage
         if len(_numbers) >= NUMBER_LIMIT:
             _numbers.clear()
-        _numbers[key] = found
-    return found
+        _numbers[key] = result
+    return result
 
 
 def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
@@ -98,14 +98,14 @@ def weak_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
     """A number next to tensors of `dtype`: it adapts to them, an array does not."""
     # 0.0 and -0.0 are equal as keys; 1, 1.0 and True are told apart by their types.
     if x.__class__ in NUMBERS and x:
-        found = _weak.get((x, x.__class__, dtype, like.device))
-        if found is not None:
-            return found
-        found = fitted_number(op, x, dtype, like)
+        result = _weak.get((x, x.__class__, dtype, like.device))
+        if result is not None:
+            return result
+        result = fitted_number(op, x, dtype, like)
         if len(_weak) >= NUMBER_LIMIT:
             _weak.clear()
-        _weak[x, x.__class__, dtype, like.device] = found
-        return found
+        _weak[x, x.__class__, dtype, like.device] = result
+        return result
     return fitted_number(op, x, dtype, like)
 
 
@@ -162,13 +162,13 @@ def canonical(op: Op, operands: tuple[Tensor, ...], given: Mapping[str, Any]) ->
 
     Raises what a role raises for a value that it cannot take, and ArgumentError for a list where no role copies it.
     """
-    found = dict(given)
+    result = dict(given)
     for name, role in op.roles.items():
         if role.read is not AS_IT_COMES:
-            found[name] = role.read(found[name], op.label, name, operands)
-    if wrong := unhashable(found):
+            result[name] = role.read(result[name], op.label, name, operands)
+    if wrong := unhashable(result):
         raise ArgumentError(f"{op.label}: {wrong}, and numbers were expected", op=op.label)
-    return found
+    return result
 
 
 def unhashable(params: Mapping[str, Any]) -> str:

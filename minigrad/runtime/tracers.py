@@ -139,12 +139,12 @@ def derives(x: Tensor, recorded: bool = True) -> bool:
 
 def derivatives_on(x: Any) -> set[Transform]:
     """The transforms whose derivatives a value carries."""
-    found: set[Transform] = set()
+    result: set[Transform] = set()
     while isinstance(x, Tracer) and x.transform.inside is not None:
         if x.transform.differentiates:
-            found.add(x.transform)
+            result.add(x.transform)
         x = getattr(x, x.transform.inside)
-    return found
+    return result
 
 
 def with_elements(x: Tensor) -> Tensor:
@@ -160,11 +160,11 @@ def with_elements(x: Tensor) -> Tensor:
 
 def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
     """The deepest transform among the operands, or None.  Raises GradientError for a value of one that has ended."""
-    found: Transform | None = None
+    result: Transform | None = None
     for x in operands:
         if isinstance(x, Tracer):
             transform = x.transform
-            if transform is found:
+            if transform is result:
                 continue
             if not transform.alive:
                 raise GradientError(
@@ -172,9 +172,9 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
                     f"that is transformed instead of keeping it",
                     op=op.label,
                 )
-            if found is None or transform.depth > found.depth:
-                found = transform
-    return found
+            if result is None or transform.depth > result.depth:
+                result = transform
+    return result
 
 
 def through(

@@ -23,9 +23,9 @@ def suspect(label: str, analytic: Array, numeric: Array, others: Mapping[str, Ar
         return None
     if not analytic.any() and numeric.any():
         return "it is zero everywhere: the result may be detached, or the rule drop its g"
-    for found in (factor(analytic, numeric), permuted(analytic, numeric), unsummed(analytic, numeric)):
-        if found is not None:
-            return found
+    for result in (factor(analytic, numeric), permuted(analytic, numeric), unsummed(analytic, numeric)):
+        if result is not None:
+            return result
     for name, other in others.items():
         if other.shape == analytic.shape and close(analytic, other) and not close(numeric, other):
             return f"it is the gradient of {name!r}: the operands may be swapped"

@@ -105,18 +105,18 @@ class Report:
 
     def lines(self) -> list[str]:
         """The report in lines of text."""
-        found = [f"{self.name}: {'agrees' if self else 'differs'}"]
-        found += [f"  {'ok ' if held else 'NOT'} {words}" for words, held in self.checks]
-        found += [f"  --  {words}" for words in self.notes]
-        found += [f"  {a!r}" for a in self.arguments]
-        found += [f"  {element}" for element in self.ranked[:SHOWN]]
+        result = [f"{self.name}: {'agrees' if self else 'differs'}"]
+        result += [f"  {'ok ' if held else 'NOT'} {words}" for words, held in self.checks]
+        result += [f"  --  {words}" for words in self.notes]
+        result += [f"  {a!r}" for a in self.arguments]
+        result += [f"  {element}" for element in self.ranked[:SHOWN]]
         if len(self.ranked) > SHOWN:
-            found.append(f"  and {len(self.ranked) - SHOWN} more")
+            result.append(f"  and {len(self.ranked) - SHOWN} more")
         if self.curve:
-            found.append("  step   " + " ".join(f"{h:>8.0e}" for h, _ in self.curve))
-            found.append("  error  " + " ".join(f"{error:>8.1e}" for _, error in self.curve))
-        found += [f"  {words}" for words in (self.verdict, self.suspect) if words]
-        return found
+            result.append("  step   " + " ".join(f"{h:>8.0e}" for h, _ in self.curve))
+            result.append("  error  " + " ".join(f"{error:>8.1e}" for _, error in self.curve))
+        result += [f"  {words}" for words in (self.verdict, self.suspect) if words]
+        return result
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())

@@ -177,17 +177,17 @@ def declared(where: str) -> str:
 
 def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
     """What is known of the values of vertices: y, leaves, and what some op saved."""
-    found = {name_of(node_of(current(y))): shown(y)}
+    result = {name_of(node_of(current(y))): shown(y)}
     for step in steps:
         node = step.node
         for k, x in zip(node.op.saves[node.mask], values_of(node), strict=False):
             vertex = node if k < 0 else node.parents[k] if k < len(node.parents) else None
             if vertex is not None and not isinstance(vertex, Output):
-                found[name_of(vertex)] = shown(x)
+                result[name_of(vertex)] = shown(x)
         for parent in node.parents:
             if isinstance(parent, Tensor):
-                found[name_of(parent)] = shown(parent)
-    return found
+                result[name_of(parent)] = shown(parent)
+    return result
 
 
 def texts_of(frames: list[Frame]) -> dict[str, str]:

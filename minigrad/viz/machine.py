@@ -74,7 +74,7 @@ def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listi
     """For each operand that a gradient goes to, the kernels of its rule, as the engine runs it."""
     heads = [ones(out.shape, dtype=out.dtype, device=node.plan.device) for out in node.plan.outs]
     step = Step(node, list(heads), [], 0.0)
-    found = []
+    result = []
     for k, pick in enumerate_operands(node):
         rule = rule_of(node, k)
         if rule is None:
@@ -91,8 +91,8 @@ def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listi
             files = [] if op.kind == "view" else kernel_files(op, specs, node.plan.device, params)
             made += [listing(op, file, machine) for file in files]
         name = node.op.operands[0 if node.op.variadic else k]
-        found.append((k, name, list({each.file: each for each in made}.values())))
-    return found
+        result.append((k, name, list({each.file: each for each in made}.values())))
+    return result
 
 
 def listing(op: Op, file: str, machine: bool) -> Listing:

@@ -65,9 +65,9 @@ def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[s
 
 def shortened(lines: Iterable[str], most: int | None) -> list[str]:
     """The lines; of more than `most` the first, and how many are left out."""
-    found = list(lines)
-    left = 0 if most is None else len(found) - most
-    return [*found[:most], f"... {left} more lines; .text() has all"] if left > 0 else found
+    result = list(lines)
+    left = 0 if most is None else len(result) - most
+    return [*result[:most], f"... {left} more lines; .text() has all"] if left > 0 else result
 
 
 def clipped(line: str, width: int = WIDTH) -> str:

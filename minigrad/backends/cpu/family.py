@@ -56,8 +56,8 @@ class Family(HostMemory):
         kind: "brief", "alone" or "shared", as `kernels.calling.function` has them.
         """
         key = (writer, args, kind)
-        found = self.kernels.get(key)
-        if found is None:
+        result = self.kernels.get(key)
+        if result is None:
             kernel = self.compiled.get((writer, args))
             if kernel is None:
                 with forks_wait():
@@ -65,10 +65,10 @@ class Family(HostMemory):
             call = function(kernel, kind)
             if kind == "shared":
                 call = guarded(call, lambda: self.kernel(writer, *args, kind="alone").call)
-            found = self.kernels[key] = NativeKernel(kernel, kind, call)
+            result = self.kernels[key] = NativeKernel(kernel, kind, call)
         for seen in watchers:
-            seen.append(found.path)
-        return found
+            seen.append(result.path)
+        return result
 
 
 def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, results: int = 1) -> Launch:

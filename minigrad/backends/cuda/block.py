@@ -50,12 +50,12 @@ class Order:
         self.kind, self.random = kind, random.Random(seed)
 
     def of(self, things: Sequence[Any]) -> list[Any]:
-        found = list(things)
+        result = list(things)
         if self.kind == "reverse":
-            found.reverse()
+            result.reverse()
         elif self.kind == "random":
-            self.random.shuffle(found)
-        return found
+            self.random.shuffle(result)
+        return result
 
 
 class Block:
@@ -72,13 +72,13 @@ class Block:
 
     def shared_array(self, site: Any, shape: Any, dtype: np.dtype[Any]) -> Cells:
         """The array that all threads find at a place of the text."""
-        found = self.shared.get(site)
-        if found is None:
-            found = self.shared[site] = cells_of(self.words, "a shared array", shape, dtype)
+        result = self.shared.get(site)
+        if result is None:
+            result = self.shared[site] = cells_of(self.words, "a shared array", shape, dtype)
             total = sum(cells.room.bytes.size for cells in self.shared.values())
             if total > SHARED_LIMIT:
                 raise self.notice("bounds", f"a block has {total} bytes of shared memory, {SHARED_LIMIT} are allowed")
-        return found
+        return result
 
     def enter(self, lane: Lane) -> None:
         """From now on this thread runs."""

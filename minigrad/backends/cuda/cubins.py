@@ -92,15 +92,15 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
         forgo(str(error))
         return make()
     kept = path.with_suffix(f".{hashlib.sha256(made_for.encode()).hexdigest()[:8]}.cubin")
-    found = read(kept, program, made_for)
-    if found is None:
+    result = read(kept, program, made_for)
+    if result is None:
         with alone(path):
-            found = read(kept, program, made_for)
-            if found is None:
-                found = make()
+            result = read(kept, program, made_for)
+            if result is None:
+                result = make()
                 with suppress(OSError):  # a full disk
-                    objects.write(kept, packed(found, program, made_for))
-    return found
+                    objects.write(kept, packed(result, program, made_for))
+    return result
 
 
 def packed(found: Compiled, program: Program, made_for: str) -> bytes:

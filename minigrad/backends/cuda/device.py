@@ -77,9 +77,9 @@ class CudaRuntime(Runtime):
     def enter(self) -> Stream:
         """Make the device that of this thread, once; the stream of the thread.  Raises DeviceError in a forked process,
         to which the driver gives nothing."""
-        found: Stream | None = getattr(self.threads, "stream", None)
-        if found is not None:
-            return found
+        result: Stream | None = getattr(self.threads, "stream", None)
+        if result is not None:
+            return result
         if self.forked:
             raise DeviceError(FORKED, device="cuda:0")
         self.device.set_current()

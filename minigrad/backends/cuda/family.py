@@ -54,12 +54,12 @@ class Family(Memory):
 
     def kernel(self, writer: Callable[..., Program], *args: Any) -> Any:
         """What the runtime makes of the kernel that `writer(*args)` writes; once a process."""
-        found = self.kernels.get((writer, args))
-        if found is None:
-            found = self.kernels[writer, args] = self.runtime.load(writer(*args))
+        result = self.kernels.get((writer, args))
+        if result is None:
+            result = self.kernels[writer, args] = self.runtime.load(writer(*args))
         for seen in watchers:
-            seen.append(found.path)
-        return found
+            seen.append(result.path)
+        return result
 
     def blocks(self, units: int, threads: int = THREADS) -> int:
         """How many blocks for so many units of work, one a thread; the loops go on in strides of the grid."""

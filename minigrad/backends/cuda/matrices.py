@@ -38,7 +38,7 @@ def instructions(words: Any) -> dict[str, Callable[..., Any]]:
             for array, to, values in groups.pop(0):
                 array.store(to, values)
 
-    found: dict[str, Callable[..., Any]] = {
+    result: dict[str, Callable[..., Any]] = {
         "copy_async": copy_async,
         "copies_sent": lambda: groups_of(words).append([]),
         "copies_landed_0": lambda: copies_landed(0),
@@ -46,14 +46,14 @@ def instructions(words: Any) -> dict[str, Callable[..., Any]]:
     }
     for name in TOGETHER:
         brings = (lambda a, i: a.load(i, GROUP)) if name.startswith("ldmatrix") else (lambda *registers: registers)
-        found[name] = lambda *given, name=name, brings=brings: together(name, brings(*given))
-    return found
+        result[name] = lambda *given, name=name, brings=brings: together(name, brings(*given))
+    return result
 
 
 def groups_of(words: Any) -> list[list[Any]]:
     """The groups of copies that the thread which runs now has under way; the last is still open."""
-    found: list[list[Any]] = words.block.copies.setdefault(words.access.thread, [[]])
-    return found
+    result: list[list[Any]] = words.block.copies.setdefault(words.access.thread, [[]])
+    return result
 
 
 def results(what: str, values: Mapping[int, Any]) -> dict[int, Any]:

@@ -146,8 +146,8 @@ class Memory(Backend):
                 capsule = source.__dlpack__(max_version=(1, 0), **told)
             except TypeError:  # of before version 1
                 capsule = source.__dlpack__(**told)
-            found = Foreign(capsule)
-            return self.shared(found, found.address, found.layout, found.dtype, found.readonly, device)
+            result = Foreign(capsule)
+            return self.shared(result, result.address, result.layout, result.dtype, result.readonly, device)
         told = source.__cuda_array_interface__
         stream = told.get("stream")
         if stream is not None and stream != int(self.runtime.stream.handle):

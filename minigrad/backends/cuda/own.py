@@ -104,13 +104,13 @@ def surroundings(function: Callable[..., Any], text: str) -> list[str]:
 def around(function: Any) -> dict[str, Any]:
     """What stands around a function, by name; None for what is not there yet."""
     inner = inspect.unwrap(function)
-    found = dict(inner.__globals__)
+    result = dict(inner.__globals__)
     for name, cell in zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            result[name] = cell.cell_contents
         except ValueError:
-            found[name] = None
-    return found
+            result[name] = None
+    return result
 
 
 class Unannotated(ast.NodeTransformer):

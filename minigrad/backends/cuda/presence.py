@@ -75,10 +75,10 @@ def driver() -> Driver:
     version, devices = ctypes.c_int(), ctypes.c_int()
     # It says 1000 * major + 10 * minor.
     if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < 1000 * needed():
-        found = Driver(version.value, 0, "")
-        told = f"the NVIDIA driver is too old: it supports CUDA {found.text}, {needed()}.0 is needed"
+        result = Driver(version.value, 0, "")
+        told = f"the NVIDIA driver is too old: it supports CUDA {result.text}, {needed()}.0 is needed"
         more = "; minigrad[cuda12] would do" if needed() > OLDEST <= version.value // 1000 else ""
-        return found._replace(fault=told + more)
+        return result._replace(fault=told + more)
     started.append(os.getpid())
     status = library.cuInit(0)
     if status == 0:

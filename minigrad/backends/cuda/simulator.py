@@ -171,8 +171,8 @@ class Simulator(Runtime):
 
     @property
     def stream(self) -> SimulatedStream:
-        found: SimulatedStream = getattr(self.threads, "stream", self.legacy)
-        return found
+        result: SimulatedStream = getattr(self.threads, "stream", self.legacy)
+        return result
 
     def use(self, stream: Any) -> None:
         self.threads.stream = stream

@@ -188,10 +188,10 @@ class Cells:
         room = self.room
         if room.launch != self.words.launch:
             room.traces, room.launch = {}, self.words.launch
-        found = room.traces.get(at)
-        if found is None:
-            found = room.traces[at] = Trace()
-        return found
+        result = room.traces.get(at)
+        if result is None:
+            result = room.traces[at] = Trace()
+        return result
 
     def notice(self, kind: str, what: str) -> Notice:
         """The error for something that is wrong at these elements."""
@@ -211,10 +211,10 @@ class Own(Cells):
 
     def __getitem__(self, index: Any) -> Any:
         place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)
-        found = self.items[place]
-        if found is None:
+        result = self.items[place]
+        if result is None:
             raise self.notice("unwritten", f"is read at {int(place)}, which nobody has written")
-        return found
+        return result
 
     def __setitem__(self, index: Any, value: Any) -> None:
         place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)

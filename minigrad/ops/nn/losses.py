@@ -98,10 +98,10 @@ def _counted(target: Tensor, ignore: int, dims: tuple[int, ...], like: Tensor) -
 
 def _slope_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
     """The op of the slope, which `picks` makes below."""
-    found: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
+    result: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
         g, x, target, ignore=ignore, reduction=reduction
     )
-    return found
+    return result
 
 
 def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -133,8 +133,8 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
     recorded = is_grad_enabled()
     if derives(v, recorded) or derives(p, recorded):
         return softmax_slope(v, p, -1)
-    found: Tensor = schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
-    return found
+    result: Tensor = schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
+    return result
 
 
 @picks(

@@ -103,8 +103,8 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     code where a derivative may be asked of it."""
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
-        found: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
-        return found
+        result: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
+        return result
     dx, x = wide(dx), wide(x)
     if centred:
         dx, x = dx - mean(dx, -1, keepdim=True), x - mean(x, -1, keepdim=True)

@@ -54,8 +54,8 @@ def round(x):
 def rounded(x, decimals, out):
     """A tensor rounded to a number of decimals, which may be negative."""
     power = 10.0 ** abs(as_int(decimals, "decimals", "round"))
-    found = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
-    return found if out is None else copy_result("round", found, out)
+    result = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
+    return result if out is None else copy_result("round", result, out)
 
 
 def scaled(name, other, alpha):

@@ -266,9 +266,9 @@ def reshape(input: Tensor, *shape: int | Sequence[int]) -> Tensor:
     expect_tensors("reshape", x)
     if len(shape) == 1 and shape[0].__class__ is tuple:
         shape = shape[0]
-    found = seen(x, shape)
-    if found is not None:
-        return x if found.layout is x.layout else found  # a `view` of that shape is a tensor of its own
+    result = seen(x, shape)
+    if result is not None:
+        return x if result.layout is x.layout else result  # a `view` of that shape is a tensor of its own
     wanted = as_shape(shape, "reshape", hole=True)
     try:
         layout = x.layout.reshape(wanted)
