@@ -231,15 +231,15 @@ def fillings(backend):
 
 def rows(backend):
     """Each row function in registers of some lanes, a warp and a block, read again, and across memory."""
-    fns = [softmax.SOFTMAX, softmax.LOG_SOFTMAX, softmax.SOFTMAX_SLOPE, softmax.LOG_SOFTMAX_SLOPE, norm_rows.LAYER_NORM,
-           norm_rows.RMS_NORM]  # fmt: skip
+    fns = [softmax.SOFTMAX, softmax.LOG_SOFTMAX, softmax.SOFTMAX_BACKWARD, softmax.LOG_SOFTMAX_BACKWARD,
+           norm_rows.LAYER_NORM, norm_rows.RMS_NORM]  # fmt: skip
     for fn, dtype in [*itertools.product(fns, (f32,)), *itertools.product(fns[::4], (f16, f64))]:
         for n in (32, 512, 8192, 60_000) if dtype is f32 else (512,):
             x = spec(dtype, (64, n))
             backend.prepare(requests.MapRows(fn, 1, 1e-5), x, *[x] * len(fn.operands))
         if dtype is f32:
             backend.prepare(requests.MapRows(fn, 0, 1e-5), x, *[x] * len(fn.operands))
-    for fn, n in itertools.product((norm_rows.LAYER_NORM_SLOPE, norm_rows.RMS_NORM_SLOPE), (33, 256, 4096)):
+    for fn, n in itertools.product((norm_rows.LAYER_NORM_BACKWARD, norm_rows.RMS_NORM_BACKWARD), (33, 256, 4096)):
         whole, line = spec(f32, (64, n)), spec(f32, (n,))
         for made in (fn, fn.only("made", False, True)):
             outs = [*([whole] if made.result else []), *[line for _ in made.terms]]

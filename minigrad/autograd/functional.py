@@ -72,9 +72,9 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """What a function that gives a scalar gives, and its second derivative times v: forward mode over reverse mode."""
     xs = given("hvp", inputs, strict)
-    slope = transforms.grad_and_value(scalar("hvp", func), which(inputs))
+    gradient = transforms.grad_and_value(scalar("hvp", func), which(inputs))
     with set_grad_enabled(create_graph and mode.enabled):
-        (_, y), (found, _) = transforms.jvp(slope, xs, tangents("hvp", inputs, xs, v))
+        (_, y), (found, _) = transforms.jvp(gradient, xs, tangents("hvp", inputs, xs, v))
     return y, found
 
 

@@ -1,10 +1,10 @@
-"""Row functions from one kind of declaration: totals of a row, the function of an element, the slope, the definition.
+"""Row functions from one kind of declaration: totals, elements, their gradient, the definition.
 
 `@rows` makes the ops of softmax, layer_norm and their like, `@picks` those of a loss.  What they decorate is the
-definition, in other ops; what runs is a `RowFn` in one kernel, and another for the slope.  A backward pass whose graph
-is not wanted takes the slope's kernels: ops without derivatives.  Where the graph is wanted, the engine walks back
-through the definition; an op that keeps its result instead of its operands says its slope in tensor code.  So every
-order of derivative is there, and none above the first is written by hand.
+definition, in other ops; a call runs a `RowFn` in one kernel, and its backward pass another.  A backward pass without a
+graph takes the backward kernels: ops without derivatives.  Where the graph is wanted, the engine walks back
+through the definition; an op that keeps its result instead of its operands states its gradient in tensor code.  So all
+orders of derivatives exist, and none above the first is written by hand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Declare = Callable[..., Function]
 
 
 def rows(
-    fn: RowFn, *, slope: RowFn, vjp: Vjp | None = None, batches: Mapping[str, BatchRule] = NOTHING, name: str = "",
+    fn: RowFn, *, backward: RowFn, vjp: Vjp | None = None, batches: Mapping[str, BatchRule] = NOTHING, name: str = "",
     **claims: Any,
 ) -> Declare:  # fmt: skip
     """Declare an op along rows; the body is its definition as tensor code, where floats come in the compute dtype.
@@ -41,38 +41,38 @@ def rows(
     The first operand has the rows, along the parameter `dim` or else the last dim; the others are lines that all rows
     share.  Any other parameter is what the totals' finishing functions take.
     fn: totals and the function of an element, over the operands by name.
-    slope: the same of the gradient of the rows, over `g` and operands, with a term for each line: the line's gradient
-    is its sum over all rows.
+    backward: the same for the gradient of the rows, over `g` and operands, with a term for each line: the gradient of
+    the line is the sum of that term over all rows.
     name: of the op in the schema, where the function has another.
     claims: `linear=`, `jvp=`, `batch=` and where users find it, as for `kernel`.
-    batches: how the slope's ops take a batch, by the last part of their label, where it is not as the op does.
-    vjp: the slope in tensor code, for one over `g` and the result `y`; then no operand is kept, and higher orders go
+    batches: how the backward ops take a batch, by the last part of their label, where it is not as the op does.
+    vjp: the gradient in tensor code, for one over `g` and the result `y`; then no operand is kept, and higher orders go
     through it instead of the definition.
-    The slope's ops are `label_backward` and, with lines, `label_sums` and `label_gradients`, which makes both.
+    The backward ops are `label_backward` and, with lines, `label_sums` and `label_gradients`, which makes both.
     """
 
     def declare(function: FunctionType) -> Function:
         names = operands_of(function)
         check_names(function, fn, names)
-        check_names(function, slope, ("g", "y") if vjp else ("g", *names))
+        check_names(function, backward, ("g", "y") if vjp else ("g", *names))
         lines, label = names[1:], name or function.__name__
-        if len(slope.terms) != len(lines):
+        if len(backward.terms) != len(lines):
             raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its slope "
-                f"{len(slope.terms)} terms; give one for each", op=function.__name__,
+                f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its "
+                f"gradient {len(backward.terms)} terms; give one for each", op=function.__name__,
             )  # fmt: skip
         check_params(function, fn, ("dim",))
 
-        def slopes(part: str, result: bool, terms: bool, outputs: Names) -> Function:
+        def backward_op(part: str, result: bool, terms: bool, outputs: Names) -> Function:
             batch = batches.get(part, claims.get("batch"))
-            return along(function, slope.only(f"{label}_{part}", result, terms), lines, outputs, batch)
+            return along(function, backward.only(f"{label}_{part}", result, terms), lines, outputs, batch)
 
-        back = slopes("backward", True, False, ("dx",))
+        back = backward_op("backward", True, False, ("dx",))
         more = {"name": label, "dtype": floating, "shape": shape_rule(lines, (False,)), "vjp": vjp, **claims}
         if not vjp:
             made = tuple(f"d{name}" for name in names)
-            sums = slopes("sums", False, True, made[1:]) if lines else None
-            both = slopes("gradients", True, True, made) if lines else None
+            sums = backward_op("sums", False, True, made[1:]) if lines else None
+            both = backward_op("gradients", True, True, made) if lines else None
             more |= first_order(function, names, chosen(names, back, sums, both), names)
         public = kernel(**more)(posed(function, launcher(fn, lines), names))
         return with_definition(function, public, back if vjp else None)
@@ -83,7 +83,7 @@ def rows(
 def picks(
     fn: RowFn,
     *,
-    slope: RowFn,
+    backward: RowFn,
     dtype: Body,
     check: Body,
     jvp: Body | None = None,
@@ -97,17 +97,17 @@ def picks(
     """As `rows`, for minus the element of each row (last dim) that a second operand names.
 
     Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
-    slope: what of each element, less 1 at the one that is named, times g, is the gradient.
+    backward: what of each element, less 1 at the one that is named, times g, is the gradient.
     dtype, check: as for `kernel`, also of the backward op.  jvp, batch: as for `kernel`; back_vjp, back_jvp and
     back_batch: likewise, of the backward op.  With back_vjp, higher orders go through that instead of the definition.
     """
 
     def declare(function: FunctionType) -> Function:
         names = operands_of(function)
-        for each in (fn, slope):
+        for each in (fn, backward):
             check_names(function, each, names[:1])
         check_params(function, fn, ("ignore", "reduction"))
-        body = posed(function, asking(PickBack, slope), ("g", *names), f"{name or function.__name__}_backward")
+        body = posed(function, asking(PickBack, backward), ("g", *names), f"{name or function.__name__}_backward")
         declare = kernel(
             dtype=dtype, shape=pick_back_shape, check=check, linear=joint("g"), vjp=back_vjp, jvp=back_jvp,
             batch=back_batch, namespace=(), out=False,
@@ -173,7 +173,7 @@ def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
 def posed(function: FunctionType, body: Body, names: Names, name: str = "", results: int = 1) -> FunctionType:
     """`body`, which takes anything, with the name, operands and parameters by which `kernel` knows it.
 
-    name: of an op of the slope; the op itself has the parameters of its definition, in their order.
+    name: of a backward op; the op itself has the parameters of its definition, in their order.
     """
     outs = ("out",) if results == 1 else tuple(f"out_{k}" for k in range(results))
     pose(body, function, ("backend", *outs, *names))
@@ -182,7 +182,7 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
         head = [inspect.Parameter(each, EITHER) for each in ("backend", *outs)]
         body.__signature__ = inspect.Signature([*head, *signature.parameters])  # type: ignore[attr-defined]
     body.__name__ = name or function.__name__
-    body.__doc__ = f"The slope of {function.__name__}: see `declare/rows.py`." if name else function.__doc__
+    body.__doc__ = f"The backward op of {function.__name__}: see `declare/rows.py`." if name else function.__doc__
     found = annotations_of(function)
     body.__annotations__ = {key: each for key, each in found.items() if not name or key not in signature.operands}
     return body  # type: ignore[return-value]
@@ -200,14 +200,14 @@ def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> 
 # ---- the ops --------------------------------------------------------------------------------------------------------
 
 
-def with_definition(function: FunctionType, public: Function, slope: Function | None = None) -> Function:
-    """The op with what it is made of; slope: the kernel of its only rule, where the graph is not wanted."""
+def with_definition(function: FunctionType, public: Function, backward: Function | None = None) -> Function:
+    """The op with what it is made of; backward: the kernel of its only rule, where the graph is not wanted."""
     op: Op = at(function, public).op  # type: ignore[attr-defined]
     op.composed = function
     public.__wrapped__ = function  # type: ignore[attr-defined]
-    if slope is not None:
+    if backward is not None:
         rule: Any = op.rules[0]
-        rule.fused = slope
+        rule.fused = backward
     return public
 
 
@@ -238,16 +238,16 @@ def asking(request: Callable[..., Any], fn: RowFn) -> Body:
     return lambda backend, out, *specs, **params: backend.prepare(request(fn, **params), out, *specs)
 
 
-def along(function: FunctionType, slope: RowFn, lines: Names, outputs: Names, batch: BatchRule) -> Function:
-    """One of the slope's ops; it takes a batch as the op does whose slope it is."""
+def along(function: FunctionType, backward: RowFn, lines: Names, outputs: Names, batch: BatchRule) -> Function:
+    """One of the backward ops; it takes a batch as its op does."""
     count = len(outputs)
     dtype = floating if count == 1 else lambda op, specs, **params: (floating(op, specs),) * count
-    kinds = (False,) * (slope.result is not None) + (True,) * len(slope.terms)
+    kinds = (False,) * (backward.result is not None) + (True,) * len(backward.terms)
     declare = kernel(
         dtype=dtype, shape=shape_rule(lines, kinds), outputs=outputs if count > 1 else ("y",), linear=joint("g"),
         batch=batch, namespace=(), out=False,
     )  # fmt: skip
-    return at(function, declare(posed(function, launcher(slope, lines), slope.operands, slope.name, count)))
+    return at(function, declare(posed(function, launcher(backward, lines), backward.operands, backward.name, count)))
 
 
 def chosen(names: Names, back: Function, sums: Function | None, both: Function | None) -> Body:
@@ -259,14 +259,14 @@ def chosen(names: Names, back: Function, sums: Function | None, both: Function |
     ops: Any = (back, sums, both)
     takes = {public: [seats.index(x) for x in public.op.operands] for public in ops}
 
-    def slopes(*given: Any, asked: tuple[bool, ...], **params: Any) -> tuple[Any, ...]:
+    def gradients(*given: Any, asked: tuple[bool, ...], **params: Any) -> tuple[Any, ...]:
         public: Any = back if True not in asked[1:] else both if asked[0] else sums
         found = public(*[given[k] for k in takes[public]], **params)
         if public is back:
             return (found, *nothing)
         return found if public is both else (None, *found) if isinstance(found, tuple) else (None, found)
 
-    return slopes
+    return gradients
 
 
 def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names) -> dict[str, Any]:

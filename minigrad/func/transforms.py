@@ -221,14 +221,14 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
     inputs = Inputs("hvp", tuple(primals), places)
     given = tangents_for("hvp", inputs, tuple(tangents))
 
-    def slope(*args: Any) -> Any:
+    def gradient_of(*args: Any) -> Any:
         _, found, _ = value_and_gradient("hvp", func, places, False, args, {})
         return [g for g in flatten(found)[0] if g is not None]
 
     with enable_grad():
         run = run_of(inputs.floats, "hvp")
         with run:
-            gradients = slope(*inputs.replaced(run.seats))
+            gradients = gradient_of(*inputs.replaced(run.seats))
     pairs = [(g, t) for g, t in zip(gradients, given) if run.reached(g)]
     found: Sequence[Tensor | None] = [None] * len(given)
     if pairs:

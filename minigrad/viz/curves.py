@@ -78,7 +78,7 @@ def curves(
     functions = all(kinds.values())
     if functions:
         check_range(over, orders)
-        found = [curve for name, each in given.items() for curve in with_slopes(name, each, over, orders)]
+        found = [curve for name, each in given.items() for curve in with_derivatives(name, each, over, orders)]
     else:
         found = [Curve(name or "value", *numbers_of(name, each)) for name, each in given.items()]
     if names is not None:
@@ -111,7 +111,7 @@ def check_range(over: Any, orders: int) -> None:
 # ---- functions ------------------------------------------------------------------------------------------------------
 
 
-def with_slopes(name: str, f: Any, over: tuple[float, float], orders: int) -> list[Curve]:
+def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) -> list[Curve]:
     """The curves of a function and of its derivatives."""
     fn, name = named(f, name)
     x = np.linspace(float(over[0]), float(over[1]), POINTS)
@@ -122,7 +122,7 @@ def with_slopes(name: str, f: Any, over: tuple[float, float], orders: int) -> li
     for order in range(orders + 1):
         y = heights(fn, x)
         found.append(Curve(name + prime(order), x, y, jumps(fn, x, y)))
-        fn = slope(fn)
+        fn = derivative(fn)
     return found
 
 
@@ -149,7 +149,7 @@ def prime(order: int) -> str:
     return "'" * order if order < 4 else f"^({order})"
 
 
-def slope(fn: Function) -> Function:
+def derivative(fn: Function) -> Function:
     """The derivative of a function of single elements, by a gradient: each element of the sum depends on one."""
     return grad(lambda x: fn(x).sum())
 

@@ -499,8 +499,8 @@ def test_index_bounds(kind, dtype, way):
 
 
 ROWS = {
-    "softmax": (softmax.SOFTMAX, softmax.SOFTMAX_SLOPE),
-    "log_softmax": (softmax.LOG_SOFTMAX, softmax.LOG_SOFTMAX_SLOPE),
+    "softmax": (softmax.SOFTMAX, softmax.SOFTMAX_BACKWARD),
+    "log_softmax": (softmax.LOG_SOFTMAX, softmax.LOG_SOFTMAX_BACKWARD),
 }
 
 
@@ -528,7 +528,7 @@ def test_rows_of_every_length_with_parameters(kind, shape, threshold):
     line = broadcast(arrange(np.linspace(-1, 2, shape[-1])), shape)
     out, last = blank(shape, f64), len(shape) - 1
     with override(parallel_threshold=threshold):
-        for fn in (norm_rows.LAYER_NORM, norm_rows.LAYER_NORM_SLOPE.only("layer_norm_backward", True, False)):
+        for fn in (norm_rows.LAYER_NORM, norm_rows.LAYER_NORM_BACKWARD.only("layer_norm_backward", True, False)):
             operands = [a, line, line] if fn is norm_rows.LAYER_NORM else [g, a, line]
             prepare = lambda b, fn=fn, operands=operands: b.map_rows(fn, out[1], [s for _, s in operands], last, 0.1)
             hold(kind, prepare, out, operands, rtol=1e-12, atol=1e-12)
@@ -541,7 +541,7 @@ def test_rows_of_every_length_with_parameters(kind, shape, threshold):
 def test_sums_down_the_columns_are_results_of_their_own(kind, name, shape, threshold):
     a, g = (arrange(np.random.default_rng(s).standard_normal(shape)) for s in (0, 1))
     line = broadcast(arrange(np.linspace(-1, 2, shape[-1])), shape)
-    slope = norm_rows.LAYER_NORM_SLOPE if name == "layer_norm" else norm_rows.RMS_NORM_SLOPE
+    slope = norm_rows.LAYER_NORM_BACKWARD if name == "layer_norm" else norm_rows.RMS_NORM_BACKWARD
     sums = [blank(shape[-1:], f64) for _ in slope.terms]
     only, both = slope.only(f"{name}_sums", False, True), slope.only(f"{name}_gradients", True, True)
     with override(parallel_threshold=threshold):

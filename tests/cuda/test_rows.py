@@ -14,7 +14,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda.rows import rows_fields
 from minigrad.nn import functional as F
-from minigrad.ops.nn.normalized_rows import LAYER_NORM_SLOPE
+from minigrad.ops.nn.normalized_rows import LAYER_NORM_BACKWARD
 from minigrad.ops.nn.softmax import SOFTMAX
 
 # A few lanes a row, some loads of a warp, a block, neighbours across memory.
@@ -101,7 +101,7 @@ def test_how_rows_are_shared_depends_on_shapes_alone():
         form, found, _, number = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
         assert (form.width, found, form.loads, number) == (width, block, loads, 4096)
     x = Spec(Layout.contiguous((1 << 16, 4096)), f32)
-    assert rows.plan_rows(LAYER_NORM_SLOPE, x, [x, x, x], 1, 0.0)[0].loads and BLOCKS == 1024
+    assert rows.plan_rows(LAYER_NORM_BACKWARD, x, [x, x, x], 1, 0.0)[0].loads and BLOCKS == 1024
 
 
 # ---- mistakes

@@ -220,16 +220,16 @@ def test_a_masked_element_does_not_spoil_the_second_derivative() -> None:
 def test_a_declaration_names_what_its_functions_ask_for(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(DeclarationError, match=message):
 
-        @rows(replace(norm_rows.LAYER_NORM, **wrong), slope=norm_rows.LAYER_NORM_SLOPE)
+        @rows(replace(norm_rows.LAYER_NORM, **wrong), backward=norm_rows.LAYER_NORM_BACKWARD)
         def bad_norm(x, weight, bias, *, eps):
             """Bad."""
             return x
 
 
 def test_a_declaration_has_a_term_for_each_line() -> None:
-    with pytest.raises(DeclarationError, match=r"short_norm has 2 lines \(weight, bias\), and its slope 1 terms"):
+    with pytest.raises(DeclarationError, match=r"short_norm has 2 lines \(weight, bias\), and its gradient 1 terms"):
 
-        @rows(norm_rows.LAYER_NORM, slope=norm_rows.RMS_NORM_SLOPE)
+        @rows(norm_rows.LAYER_NORM, backward=norm_rows.RMS_NORM_BACKWARD)
         def short_norm(x, weight, bias, *, eps):
             """Bad."""
             return x
@@ -326,7 +326,7 @@ def test_arguments_of_another_type_are_named() -> None:
 def test_a_declaration_has_one_parameter_for_its_totals() -> None:
     with pytest.raises(DeclarationError, match="two_norm has the parameters eps, shift; the totals of layer_norm take"):
 
-        @rows(norm_rows.LAYER_NORM, slope=norm_rows.LAYER_NORM_SLOPE)
+        @rows(norm_rows.LAYER_NORM, backward=norm_rows.LAYER_NORM_BACKWARD)
         def two_norm(x, weight, bias, *, eps, shift):
             """Bad."""
             return x

@@ -95,7 +95,7 @@ def negative_unless(x, condition):
     return 0 if condition != 0 else -x
 
 
-def slope(y, hit, ignored, dy, share):
+def picked_gradient(y, hit, ignored, dy, share):
     """The derivative of a picked element by each of its row."""
     return 0 if ignored != 0 else (y - hit) * (dy * share)
 
@@ -148,7 +148,7 @@ FIRST_OF = parse(first_of)
 UNLESS = parse(unless)
 LAST_AT = parse(last_at)
 NEGATIVE_UNLESS = parse(negative_unless)
-SLOPE = parse(slope)
+PICKED_GRADIENT = parse(picked_gradient)
 TOTAL = parse(total)
 HIGHEST = parse(highest)
 LOWEST = parse(lowest)

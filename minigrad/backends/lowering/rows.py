@@ -9,8 +9,8 @@ from minigrad.backends.lowering.functions import (
     CHOSEN,
     EQUAL,
     NEGATIVE_UNLESS,
+    PICKED_GRADIENT,
     QUOTIENT,
-    SLOPE,
     SUM,
     TOP,
     UNLESS,
@@ -127,6 +127,6 @@ def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs)
     steps.fill(share, 1)
     if request.reduction == "mean":
         steps.each(QUOTIENT, share, share, counted(steps, ignored))
-    slopes = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
-    steps.each(SLOPE, out, result, hit, ignored, slopes, share)
+    heads = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
+    steps.each(PICKED_GRADIENT, out, result, hit, ignored, heads, share)
     return steps.launch

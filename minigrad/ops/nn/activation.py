@@ -129,7 +129,7 @@ def softplus(input, beta=1.0, threshold=20.0):
 
 @elementwise(
     dtype=to_float,
-    vjp=(lambda g, input: g * gelu_slope(input),),
+    vjp=(lambda g, input: g * gelu_derivative(input),),
     namespace=(MG, FUNCTIONAL),
     front="approximate='none'",
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
@@ -159,19 +159,19 @@ def hardswish(input):
     return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
 
 
-def gelu_slope(x):
+def gelu_derivative(x):
     """Phi(x) + x*phi(x)."""
     density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))
     return x.ndtr() + x * density
 
 
-@elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_slope(x),))
+@elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_derivative(x),))
 def gelu_tanh(x):
     """The tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
     return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 
-def gelu_tanh_slope(x):
+def gelu_tanh_derivative(x):
     """The derivative of gelu_tanh."""
     square = (x * x).minimum(FLAT)  # beyond, t is 1 or -1, and 0 times an infinite square would be nan
     t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()

@@ -22,7 +22,7 @@ from minigrad.declare.rules import common, refuse
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import bounds_of, gather, index_select
-from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_slope
+from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, permute, unsqueeze
@@ -96,8 +96,8 @@ def _counted(target: Tensor, ignore: int, dims: tuple[int, ...], like: Tensor) -
     return cast(sum(_wide(target) != ignore, dims), dtype=like.dtype)
 
 
-def _slope_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The op of the slope, which `picks` makes below."""
+def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
+    """The backward op, which `picks` makes below."""
     result: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
         g, x, target, ignore=ignore, reduction=reduction
     )
@@ -105,26 +105,26 @@ def _slope_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str)
 
 
 def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The slope for each of a batch, from a gradient for each."""
+    """The gradient for each of a batch, from a gradient for each."""
     if reduction != "none":
         own = tuple(range(1, target.ndim))
         if reduction == "mean":
             g = g / _counted(target, ignore, own, g)
         g = expand(g.reshape(g.shape[0], *(1 for _ in own)), shape=target.shape)
-    return _slope_op(g, x, target, ignore, "none")
+    return _backward_op(g, x, target, ignore, "none")
 
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The sum of dx times the slope, by its kernel where nobody asks for a derivative in x."""
+    """The sum of dx times the gradient, by its kernel where nobody asks for a derivative in x."""
     if not derives(x, is_grad_enabled()) and reduction != "none":
-        return sum(_slope_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
+        return sum(_backward_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
     picked, counts, _ = _picked(dx, target, ignore, x.ndim - 1)
     rows = where(counts, sum(softmax(x, -1) * dx, -1), 0.0) - picked
     return _reduced(rows, cast(counts, dtype=x.dtype), reduction)
 
 
 def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """The derivative of the slope in x along v: that of the softmax, times g where a row counts.  It is symmetric."""
+    """The derivative of the gradient along v: that of the softmax, times g where a row counts.  It is symmetric."""
     v, g, x = wide(v), wide(g), wide(x)
     counts = _wide(target) != ignore
     share = g / sum(counts) if reduction == "mean" else g
@@ -132,13 +132,13 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
     v = v * unsqueeze(where(counts, share, 0.0), dim=target.ndim)
     recorded = is_grad_enabled()
     if derives(v, recorded) or derives(p, recorded):
-        return softmax_slope(v, p, -1)
+        return softmax_gradient(v, p, -1)
     result: Tensor = schema["softmax_backward"].public(v, p, dim=-1)  # type: ignore[misc]
     return result
 
 
 @picks(
-    LOG_SOFTMAX, slope=SOFTMAX, name="cross_entropy", namespace=(), dtype=_dtype, check=_in_range,
+    LOG_SOFTMAX, backward=SOFTMAX, name="cross_entropy", namespace=(), dtype=_dtype, check=_in_range,
     jvp=lambda dinput, input, target, *, ignore, reduction: _cross_tangent(dinput, input, target, ignore, reduction),
     batch=lambda input, target, *, ignore, reduction: _cross_batch(input, target, ignore, reduction),
     back_vjp=(

@@ -20,7 +20,7 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_numbers
-from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NORM, RMS_NORM_SLOPE
+from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM, RMS_NORM_BACKWARD
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
@@ -99,8 +99,8 @@ def _rms_gradients_batch(
 
 
 def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Tensor:
-    """The tangent of rows without their weight: that Jacobian is symmetric, so the slope's kernel gives it, or tensor
-    code where a derivative may be asked of it."""
+    """The tangent of rows without their weight: that Jacobian is symmetric, so the backward kernel computes it, or
+    tensor code where a derivative may be asked of it."""
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
         result: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
@@ -114,7 +114,8 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
 
 
 @rows(
-    LAYER_NORM, slope=LAYER_NORM_SLOPE, name="layer_norm", namespace=(), out=False, linear=joint("weight", "bias"),
+    LAYER_NORM, backward=LAYER_NORM_BACKWARD, name="layer_norm", namespace=(), out=False,
+    linear=joint("weight", "bias"),
     jvp=lambda dx, x, weight, *, eps: _tangent("layer_norm", dx, x, eps, True) * weight,
     batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
     batches={
@@ -132,7 +133,7 @@ def layer_norm_rows(x, weight, bias, *, eps):
 
 
 @rows(
-    RMS_NORM, slope=RMS_NORM_SLOPE, name="rms_norm", namespace=(), out=False, linear=joint("weight"),
+    RMS_NORM, backward=RMS_NORM_BACKWARD, name="rms_norm", namespace=(), out=False, linear=joint("weight"),
     jvp=lambda dx, x, weight, *, eps: _tangent("rms_norm", dx, x, eps, False) * weight,
     batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
     batches={

@@ -52,8 +52,8 @@ def _weighted_deviation(g, x, weight, middle):
 
 
 @scalar
-def _layer_norm_slope(g, x, weight, middle, level, scale, slope):
-    return scale * (g * weight - level - (x - middle) * (scale * (scale * slope)))
+def _layer_norm_back(g, x, weight, middle, level, scale, along):
+    return scale * (g * weight - level - (x - middle) * (scale * (scale * along)))
 
 
 @scalar
@@ -70,11 +70,11 @@ _MIDDLE = Total("middle", "sum", _itself, _mean)
 _SCALE = Total("scale", "sum", _deviation, _inverse_root)
 _LEVEL = Total("level", "sum", _weighted, _mean)
 LAYER_NORM = RowFn("layer_norm", ("x", "weight", "bias"), (_MIDDLE, _SCALE), _layer_norm)
-LAYER_NORM_SLOPE = RowFn(
-    "layer_norm_slope",
+LAYER_NORM_BACKWARD = RowFn(
+    "layer_norm_backward",
     ("g", "x", "weight"),
-    (_MIDDLE, _LEVEL, _SCALE, Total("slope", "sum", _weighted_deviation, _mean)),
-    _layer_norm_slope,
+    (_MIDDLE, _LEVEL, _SCALE, Total("along", "sum", _weighted_deviation, _mean)),
+    _layer_norm_back,
     terms=(_weight_term, _bias_term),
 )
 
@@ -97,8 +97,8 @@ def _weighted_by_x(g, x, weight):
 
 
 @scalar
-def _rms_norm_slope(g, x, weight, scale, slope):
-    return scale * (g * weight - x * (scale * (scale * slope)))
+def _rms_norm_back(g, x, weight, scale, along):
+    return scale * (g * weight - x * (scale * (scale * along)))
 
 
 @scalar
@@ -108,10 +108,10 @@ def _rms_term(g, x, scale):
 
 _ROOT = Total("scale", "sum", _square, _inverse_root)
 RMS_NORM = RowFn("rms_norm", ("x", "weight"), (_ROOT,), _rms_norm)
-RMS_NORM_SLOPE = RowFn(
-    "rms_norm_slope",
+RMS_NORM_BACKWARD = RowFn(
+    "rms_norm_backward",
     ("g", "x", "weight"),
-    (_ROOT, Total("slope", "sum", _weighted_by_x, _mean)),
-    _rms_norm_slope,
+    (_ROOT, Total("along", "sum", _weighted_by_x, _mean)),
+    _rms_norm_back,
     terms=(_rms_term,),
 )

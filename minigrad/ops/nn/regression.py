@@ -33,7 +33,7 @@ def squared_difference(input, target):
     return (input - target) * (input - target)
 
 
-def _slope(g: Tensor, a: Tensor, b: Tensor, dims: Ints, n: int) -> Tensor:
+def _squares_gradient(g: Tensor, a: Tensor, b: Tensor, dims: Ints, n: int) -> Tensor:
     """The gradient of a sum of squared differences over n by each a."""
     return (restore(wide(g) * 2.0 / float(n), dims, a.shape) * (a - b)).to(g.dtype)
 
@@ -46,8 +46,8 @@ def _length(shape: Ints, dims: Ints) -> int:
 @reduction(
     dtype=accumulate, identity="zero", order="sum", map=squared_difference, namespace=(), method=False,
     label="mse_loss",
-    vjp=(lambda g, input, target, *, dims: _slope(g, input, target, dims, 1),
-         lambda g, input, target, *, dims: _slope(g, target, input, dims, 1)),
+    vjp=(lambda g, input, target, *, dims: _squares_gradient(g, input, target, dims, 1),
+         lambda g, input, target, *, dims: _squares_gradient(g, target, input, dims, 1)),
 )  # fmt: skip
 def sum_of_squared_differences(acc, x):
     """The sum of (input - target)**2 over `dim`.  Gradient: 2*g*(input - target), and minus that."""
@@ -57,8 +57,8 @@ def sum_of_squared_differences(acc, x):
 @reduction(
     dtype=accumulate, identity="zero", order="sum", map=squared_difference, mean=True, namespace=(), method=False,
     label="mse_loss",
-    vjp=(lambda g, input, target, *, dims: _slope(g, input, target, dims, _length(input.shape, dims)),
-         lambda g, input, target, *, dims: _slope(g, target, input, dims, _length(input.shape, dims))),
+    vjp=(lambda g, input, target, *, dims: _squares_gradient(g, input, target, dims, _length(input.shape, dims)),
+         lambda g, input, target, *, dims: _squares_gradient(g, target, input, dims, _length(input.shape, dims))),
 )  # fmt: skip
 def mean_of_squared_differences(acc, x):
     """The mean of (input - target)**2 over `dim`.  Gradient: 2*g*(input - target)/n, and minus that."""

@@ -1,8 +1,9 @@
 """softmax and log_softmax: rows in one kernel, forward and backward.
 
 Each row's totals and its elements are scalar functions, kept in a `RowFn`; what an op's body says is its definition, to
-which tests hold the kernels.  Both keep their result and not their operand, so their slopes are said in tensor code for
-the higher orders.  The compiler may re-order the additions of a row's sums, alike for any number of threads.
+which tests hold the kernels.  Both keep their result and not their operand, so the higher orders have
+their gradients in tensor code.  The compiler may re-order the additions of a row's sums; the order is the same for any
+number of threads.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ def _gradient(g):
 
 
 @scalar
-def _softmax_slope(g, y, total):
+def _softmax_back(g, y, total):
     return (g - total) * y
 
 
 @scalar
-def _log_softmax_slope(g, y, total):
+def _log_softmax_back(g, y, total):
     return g - math.exp(y) * total
 
 
@@ -78,8 +79,8 @@ SOFTMAX = RowFn(
     "softmax", ("input",), (_PEAK, Total("scale", "sum", _exp_below, _inverse)), _softmax_of, _softmax_again
 )
 LOG_SOFTMAX = RowFn("log_softmax", ("input",), (_PEAK, Total("log", "sum", _exp_below, _log)), _log_softmax_of)
-SOFTMAX_SLOPE = RowFn("softmax_backward", ("g", "y"), (Total("total", "sum", _product),), _softmax_slope)
-LOG_SOFTMAX_SLOPE = RowFn("log_softmax_backward", ("g", "y"), (Total("total", "sum", _gradient),), _log_softmax_slope)
+SOFTMAX_BACKWARD = RowFn("softmax_backward", ("g", "y"), (Total("total", "sum", _product),), _softmax_back)
+LOG_SOFTMAX_BACKWARD = RowFn("log_softmax_backward", ("g", "y"), (Total("total", "sum", _gradient),), _log_softmax_back)
 
 
 def _shifted(x: Tensor, dim: int) -> Tensor:
@@ -87,22 +88,22 @@ def _shifted(x: Tensor, dim: int) -> Tensor:
     return x if x.shape[dim] == 0 else x - amax(x.detach(), dim, keepdim=True)
 
 
-def softmax_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+def softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
     """The gradient of a softmax whose result is y, in tensor code."""
     g, y = wide(g), wide(y)
     return (g - sum(g * y, dim, keepdim=True)) * y
 
 
-def _log_slope(g: Tensor, y: Tensor, dim: int) -> Tensor:
+def _log_softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
     g, y = wide(g), wide(y)
     return g - y.exp() * sum(g, dim, keepdim=True)
 
 
 @rows(
     SOFTMAX,
-    slope=SOFTMAX_SLOPE,
-    vjp=(lambda g, y, *, dim: softmax_slope(g, y, dim),),
-    jvp=lambda dinput, y, *, dim: softmax_slope(dinput, y, dim),  # its Jacobian is symmetric
+    backward=SOFTMAX_BACKWARD,
+    vjp=(lambda g, y, *, dim: softmax_gradient(g, y, dim),),
+    jvp=lambda dinput, y, *, dim: softmax_gradient(dinput, y, dim),  # its Jacobian is symmetric
     batch="along",
     namespace=MG,
     method=True,
@@ -120,8 +121,8 @@ def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
 
 @rows(
     LOG_SOFTMAX,
-    slope=LOG_SOFTMAX_SLOPE,
-    vjp=(lambda g, y, *, dim: _log_slope(g, y, dim),),
+    backward=LOG_SOFTMAX_BACKWARD,
+    vjp=(lambda g, y, *, dim: _log_softmax_gradient(g, y, dim),),
     jvp=lambda dinput, y, *, dim: dinput - sum(dinput * y.exp(), dim, keepdim=True),
     batch="along",
     namespace=MG,

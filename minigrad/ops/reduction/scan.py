@@ -110,7 +110,7 @@ def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
     return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, True), _flipped(input, dim, True))
 
 
-def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
+def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
     """What reaches each x: g and, through the factors of those after it, their g."""
     return recurrence(g, _moved(factor, dim, reverse, 0.0), dim, not reverse)
 
@@ -119,9 +119,9 @@ def _recurrence_slope(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Ten
     dtype=floating,
     shape=same_shape,
     vjp=(
-        lambda g, factor, *, dim, reverse: _recurrence_slope(g, factor, dim, reverse),
+        lambda g, factor, *, dim, reverse: _recurrence_gradient(g, factor, dim, reverse),
         lambda g, factor, y, *, dim, reverse: (
-            _recurrence_slope(g, factor, dim, reverse) * _moved(y, dim, not reverse, 0.0)
+            _recurrence_gradient(g, factor, dim, reverse) * _moved(y, dim, not reverse, 0.0)
         ),
     ),
     linear=joint("x"),

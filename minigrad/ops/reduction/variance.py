@@ -100,12 +100,12 @@ def share(x: Tensor, dims: Ints, correction: float) -> float:
     return 1.0 / (n - correction) if n > correction else math.inf
 
 
-def variance_slope(x: Tensor, dims: Ints, correction: float) -> Tensor:
+def variance_gradient(x: Tensor, dims: Ints, correction: float) -> Tensor:
     """The derivative of a variance by each element."""
     return centered(x, dims=dims) * (2.0 * share(x, dims, correction))
 
 
-def deviation_slope(x: Tensor, y: Tensor, dims: Ints, correction: float) -> Tensor:
+def deviation_gradient(x: Tensor, y: Tensor, dims: Ints, correction: float) -> Tensor:
     """The derivative of a standard deviation by each element; 0 where that is 0."""
     size = restore(y, dims, x.shape)
     nothing = size == 0.0
@@ -122,8 +122,8 @@ def from_mean(backend: Any, out: Spec, x: Any, dims: Ints, correction: float, la
 
 @kernel(
     dtype=floating, shape=folded_shape, batch="reduction", namespace=(), label="var",
-    vjp=(lambda g, x, *, dims, correction: restore(g, dims, x.shape) * variance_slope(x, dims, correction),),
-    jvp=lambda dx, x, *, dims, keepdim, correction: sum(dx * variance_slope(x, dims, correction), dims, keepdim),
+    vjp=(lambda g, x, *, dims, correction: restore(g, dims, x.shape) * variance_gradient(x, dims, correction),),
+    jvp=lambda dx, x, *, dims, keepdim, correction: sum(dx * variance_gradient(x, dims, correction), dims, keepdim),
 )  # fmt: skip
 def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
     """The variance over `dims`.  Gradient: 2*g*(x - mean)/(n - correction)."""
@@ -132,9 +132,9 @@ def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, c
 
 @kernel(
     dtype=floating, shape=folded_shape, batch="reduction", namespace=(), label="std",
-    vjp=(lambda g, x, y, *, dims, correction: restore(g, dims, x.shape) * deviation_slope(x, y, dims, correction),),
+    vjp=(lambda g, x, y, *, dims, correction: restore(g, dims, x.shape) * deviation_gradient(x, y, dims, correction),),
     jvp=lambda dx, x, y, *, dims, keepdim, correction: sum(
-        dx * deviation_slope(x, y, dims, correction), dims, keepdim
+        dx * deviation_gradient(x, y, dims, correction), dims, keepdim
     ),
 )  # fmt: skip
 def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
