@@ -95,9 +95,9 @@ def pack_text() -> str:
         return "none: packs are for levels of x86-64"
     pack = packs.opened()
     if pack is None:
-        told = settings_of_numba()
+        overridden = settings_of_numba()
         absent = f"none for {name}; `python -m minigrad pack --cpu {name}` writes one"
-        return f"not used: {', '.join(told)}" if told else absent
+        return f"not used: {', '.join(overridden)}" if overridden else absent
     return f"{packs.path_of(name)}: {len(pack.namelist())} kernels for {name}"
 
 
@@ -160,7 +160,7 @@ def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> 
     if show == "source":
         return [(program.file, program.text) for program in programs]
     made = [(program.file, compiler.compiled(program)) for program in programs]
-    return [(file, found.ptx if show == "ptx" else f"{found.told()}\n") for file, found in made]
+    return [(file, found.ptx if show == "ptx" else f"{found.report()}\n") for file, found in made]
 
 
 def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device = CPU) -> list[str]:

@@ -39,10 +39,10 @@ def run(levels: list[str], dtypes: list[str], jobs: int | None) -> int:
 
 def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
     """Compile the common kernels for a level and pack them, in a process for which the processor is of that level."""
-    told = ",".join(f"+{name}" for name in sorted(LEVELS[level])) + WIDE.get(level, "")
+    features = ",".join(f"+{name}" for name in sorted(LEVELS[level])) + WIDE.get(level, "")
     with tempfile.TemporaryDirectory() as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-        environment |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": told, "MINIGRAD_CACHE_DIR": folder}
+        environment |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": features, "MINIGRAD_CACHE_DIR": folder}
         more = [word for dtype in dtypes for word in ("--dtype", dtype)] + (["--jobs", str(jobs)] if jobs else [])
         for command in (["minigrad", "warmup", *more], ["minigrad.cli.pack", level]):
             done = subprocess.run([sys.executable, "-m", *command], env=environment)

@@ -99,8 +99,8 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2}
     found = {}
     for name, default in op.params.items():
-        told = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
-        found[name] = known.get(name, told)
+        value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
+        found[name] = known.get(name, value)
     own: dict[str, Any] = {
         name: tuple(sizes[letter] for letter in letters) for name, letters in SIZES.get(op.name, {}).items()
     }

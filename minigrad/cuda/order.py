@@ -53,8 +53,8 @@ class Event:
         """Milliseconds from this place to another, both recorded and both with enable_timing; waits for the latter."""
         for event, name in ((self, "the first"), (end, "the second")):
             if not event.timing or event.place is None:
-                told = "was never recorded" if event.timing else "was made without enable_timing=True"
-                raise ArgumentError(f"elapsed_time: {name} event {told}", op="elapsed_time")
+                state = "was never recorded" if event.timing else "was made without enable_timing=True"
+                raise ArgumentError(f"elapsed_time: {name} event {state}", op="elapsed_time")
         end.synchronize()
         return float(end.place - self.place)
 

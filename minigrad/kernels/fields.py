@@ -42,8 +42,8 @@ class Fields:
         """What stands among the numbers, in order: for who reads a generated kernel."""
         lists = [f"{name}[{length or '...'}]" for name, length in self.lists]
         each = [f"{name}[{length}]" if length else name for name, length in self.each]
-        told = [*self.numbers, *lists]
-        return ", ".join(told) + (f"; then of the result and each operand {', '.join(each)}" if each else "")
+        names = [*self.numbers, *lists]
+        return ", ".join(names) + (f"; then of the result and each operand {', '.join(each)}" if each else "")
 
     def count(self, groups: int) -> int:
         """How many numbers there are, of which each list has a known length; groups: the result and the operands."""

@@ -86,8 +86,8 @@ def numba_version() -> str:
 
 def settings() -> list[str]:
     """What the environment tells Numba of how to compile."""
-    told = {name: os.environ[name] for name in os.environ if name.startswith("NUMBA_") and not name.startswith(RUNNING)}
-    return [f"{name}={told[name]}" for name in sorted(told)]
+    names = sorted(name for name in os.environ if name.startswith("NUMBA_") and not name.startswith(RUNNING))
+    return [f"{name}={os.environ[name]}" for name in names]
 
 
 def as_said() -> bool:
@@ -96,8 +96,8 @@ def as_said() -> bool:
     from numba import config
 
     said = fits().split("; ")
-    told = {word.partition("=")[0] for word in settings()}
-    unset = (name for name in USUAL if f"NUMBA_{name.removesuffix('_DEFAULT')}" not in told)
+    changed = {word.partition("=")[0] for word in settings()}
+    unset = (name for name in USUAL if f"NUMBA_{name.removesuffix('_DEFAULT')}" not in changed)
     return all(word in said for word in settings()) and all(getattr(config, name) == USUAL[name] for name in unset)
 
 

@@ -48,9 +48,9 @@ def source_of(function: Callable[..., Any]) -> Source:
     """A template's source, read once."""
     text = textwrap.dedent(inspect.getsource(function)).replace("  # type: ignore[no-untyped-def]", "")
     tree: Any = ast.parse(text).body[0]
-    told = ast.get_docstring(tree) is not None
+    documented = ast.get_docstring(tree) is not None
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return Source(text, names, tree.body[0].end_lineno if told else 1)
+    return Source(text, names, tree.body[0].end_lineno if documented else 1)
 
 
 def fold(node: ast.BinOp) -> ast.expr:

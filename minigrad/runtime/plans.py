@@ -60,12 +60,12 @@ def plan_for(
     """A new plan, kept; past the limit the older half goes, so ten thousand shapes do not grow memory."""
     if params:
         params = canonical(op, operands, params)
-    told = observed.planning
-    for tell in told:
+    watchers = observed.planning
+    for tell in watchers:
         tell(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
     for tell in observed.planning:
-        if tell not in told:  # the first compile, which may have been in `make_plan`, attaches the helper
+        if tell not in watchers:  # the first compile, which may have been in `make_plan`, attaches the helper
             tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:

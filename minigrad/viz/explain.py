@@ -36,10 +36,10 @@ def explanation(y: Tensor, limit: int = LIMIT) -> str:
         end = "a Var: gradients end here" if y.is_variable else "a constant: made from no Var, or under no_grad"
         return "\n".join([*lines, f"    {end}"])
     nodes, leaves = reachable([current(y)])
-    told = nodes[:limit][::-1]
+    listed = nodes[:limit][::-1]
     shown = f", the last {limit}:" if len(nodes) > limit else ":"
     lines.append(f"recorded: {count(len(nodes), 'op')} from {count(len(leaves), 'Var')}{shown}")
-    for node in told:
+    for node in listed:
         lines += tell(node)
     return "\n".join(lines)
 

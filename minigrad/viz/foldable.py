@@ -67,9 +67,9 @@ class Foldable:
                 if drawings
                 else f'<div class="mg-drawing" data-open="{name}">{picture}</div>'
             )
-        told = [{"id": group.id, "title": group.title, "inside": group.inside} for group in self.groups]
+        entries = [{"id": group.id, "title": group.title, "inside": group.inside} for group in self.groups]
         return alive(
             "graph",
-            f'role="group" aria-label="{escape(title)}" data-groups="{escape(json.dumps(told))}"',
+            f'role="group" aria-label="{escape(title)}" data-groups="{escape(json.dumps(entries))}"',
             f'<div class="mg-scopes" hidden></div>{"".join(drawings)}',
         )

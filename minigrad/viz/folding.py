@@ -128,11 +128,11 @@ def box_of(group: Group, inside: Sequence[Node]) -> Node:
     variables = sum(node.kind == "var" for node in inside)
     lines = [group.title, *([f"{len(group.chain)} blocks"] if len(group.chain) > 1 else [])]
     lines.append(f"{sum(ops.values())} ops" + (f", {variables} Vars" if variables else ""))
-    told = ", ".join(f"{op} x{count}" if count > 1 else op for op, count in ops.most_common(4))
+    summary = ", ".join(f"{op} x{count}" if count > 1 else op for op, count in ops.most_common(4))
     kind = "output" if any(node.kind == "output" for node in inside) else "scope"
     tint = max((node.tint for node in inside), key=STRENGTH.index, default="")
     hint = ", ".join(f"{op} x{count}" for op, count in ops.items())
-    return Node(group.id, "\n".join([*lines, told]), kind, hint, tint)
+    return Node(group.id, "\n".join([*lines, summary]), kind, hint, tint)
 
 
 def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:

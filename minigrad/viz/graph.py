@@ -62,8 +62,8 @@ class Graph:
             )  # fmt: skip
         for k, edge in enumerate(self.edges):
             digraph.edge(edge.source, edge.target, label=dot_text(edge.label) if edge.label else None, id=f"edge-{k}")
-        for k, (colour, told) in enumerate(self.legend):
-            digraph.node(f"legend{k}", dot_text(told), shape="box", fillcolor=colour, color=svg.ARROW)
+        for k, (colour, meaning) in enumerate(self.legend):
+            digraph.node(f"legend{k}", dot_text(meaning), shape="box", fillcolor=colour, color=svg.ARROW)
         return digraph
 
     def svg(self, engine: str | None = None, dark: bool = False) -> str:

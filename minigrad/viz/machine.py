@@ -60,8 +60,8 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
     columns = {"forward": forward(node, machine)}
     for k, title, found in backward(node, machine):
         columns[f"backward, to {title}" if title else f"backward {k}"] = found
-    told = f"{node.op.label}: the kernels of the call, and of the way back"
-    return Picture(told, as_text(columns), html=as_html(told, columns))
+    heading = f"{node.op.label}: the kernels of the call, and of the backward pass"
+    return Picture(heading, as_text(columns), html=as_html(heading, columns))
 
 
 def forward(node: BackpropOp, machine: bool) -> list[Listing]:
@@ -143,7 +143,7 @@ def as_text(columns: dict[str, list[Listing]]) -> str:
     return "\n".join(lines)
 
 
-def as_html(told: str, columns: dict[str, list[Listing]]) -> str:
+def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
     """A column for each way; what is long can be opened."""
     made = []
     for title, found in columns.items():
@@ -159,4 +159,4 @@ def as_html(told: str, columns: dict[str, list[Listing]]) -> str:
                     parts.append(f"<details{state}><summary>{name}</summary><pre>{escape(text)}</pre></details>")
         made.append(f'<div style="flex:1 1 320px;min-width:0">{"".join(parts)}</div>')
     style = "display:flex;flex-wrap:wrap;gap:16px;max-width:100%;overflow-x:auto"
-    return f'<div role="group" aria-label="{escape(told)}" style="{style}">{"".join(made)}</div>'
+    return f'<div role="group" aria-label="{escape(heading)}" style="{style}">{"".join(made)}</div>'

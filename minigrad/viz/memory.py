@@ -39,12 +39,12 @@ class Memory(Picture):
         self.peak = max(backward, default=0)
         self.at = max((k for k, held in enumerate(backward) if held == self.peak), default=0)
         where = f", on the way back at {row_name(rows[self.at])}" if rows else ""
-        told = [f"{describe(y)}: at most {in_units(self.peak)} held{where}"]
-        told.append(f"{in_units(max(forward, default=0))} of saved values when the way back begins")
+        notes = [f"{describe(y)}: at most {in_units(self.peak)} held{where}"]
+        notes.append(f"{in_units(max(forward, default=0))} of saved values when the way back begins")
         if not more:
-            told.append(f"gradients are not counted on {y.device}")
+            notes.append(f"gradients are not counted on {y.device}")
         title = f"memory of {describe(y)}"
-        super().__init__(title, as_text(self, told), svg=as_svg(self, title, told))
+        super().__init__(title, as_text(self, notes), svg=as_svg(self, title, notes))
 
 
 class Measured(Around):
@@ -108,7 +108,7 @@ def row_name(row: Row) -> str:
     return f"{row.name}{row.node.shape}"
 
 
-def as_text(picture: Memory, told: list[str]) -> str:
+def as_text(picture: Memory, notes: list[str]) -> str:
     """A line an op for each way; several ops share one where there are many."""
     count = len(picture.rows)
     size = max(1, -(-count // LINES))
@@ -119,7 +119,7 @@ def as_text(picture: Memory, told: list[str]) -> str:
     width = max(map(len, names), default=0)
     bar_width = WIDTH_OF_LINE - len(f"forward   {'':{width}}  {'':>8}  ") - len(" peak")
     unit = bar_width / max(picture.peak, 1)
-    lines = list(told)
+    lines = list(notes)
     for way, order in (("forward", blocks), ("backward", blocks[::-1])):
         for k, block in enumerate(order):
             saved = max(picture.forward[i] for i in block)
@@ -139,12 +139,12 @@ def line(x: float, y: float, x2: float, y2: float, colour: str) -> str:
     return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashes}/>'
 
 
-def as_svg(picture: Memory, title: str, told: list[str]) -> str:
+def as_svg(picture: Memory, title: str, notes: list[str]) -> str:
     """The mountain."""
     count, floor = len(picture.rows), TOP + HEIGHT
     across, up = WIDTH / max(2 * count, 1), HEIGHT / max(picture.peak, 1)
     parts = [label(LEFT, 20 + 17 * k, line, 12, "start", weight="bold" if k == 0 else "normal")
-             for k, line in enumerate(told)]  # fmt: skip
+             for k, line in enumerate(notes)]  # fmt: skip
     middle, right = LEFT + WIDTH / 2, LEFT + WIDTH
     parts += [line(middle, TOP, middle, floor, LINE), line(LEFT, TOP, right, TOP, ACCENT)]
     parts += blocks(picture, floor, across, up)

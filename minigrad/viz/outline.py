@@ -27,7 +27,7 @@ class Outline:
         self.read = Counter(edge.source for edge in edges)
         self.starts = deque(node.id for node in nodes if not self.read[node.id])
         self.numbers: dict[str, int] = {}
-        self.told: set[str] = set()
+        self.listed: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
         while self.starts:
@@ -38,7 +38,7 @@ class Outline:
     def line(self, stack: list[Waiting]) -> str:
         """The next node; what it was made of is put on the stack."""
         key, head, below, role = stack.pop()
-        before = key in self.told
+        before = key in self.listed
         later = not before and bool(self.operands[key]) and len(below) // 3 == DEEP
         if self.read[key] > 1 or later:
             self.numbers.setdefault(key, len(self.numbers) + 1)
@@ -49,7 +49,7 @@ class Outline:
             if later and key not in self.starts:
                 self.starts.append(key)
             return f"{name}{node.label.splitlines()[0]}, {'below' if later else 'above'}"
-        self.told.add(key)
+        self.listed.add(key)
         operands = self.operands[key]
         for k, edge in reversed(list(enumerate(operands))):
             corner, line = ("└─ ", "   ") if k == len(operands) - 1 else ("├─ ", "│  ")

@@ -47,13 +47,13 @@ class Precision(Picture):
         self, title: str, vertices: Sequence[Vertex], ends: set[int], dtypes: Sequence[DType], dark: bool
     ) -> None:
         self.vertices, self.dtypes = tuple(vertices), tuple(dtypes)
-        told = [finding(self.vertices, ends, dtype) for dtype in dtypes]
-        text = "\n".join([title, *table(self.vertices, self.dtypes), *told])
+        findings = [finding(self.vertices, ends, dtype) for dtype in dtypes]
+        text = "\n".join([title, *table(self.vertices, self.dtypes), *findings])
         drawn = svg.draw(
             [box_of(vertex, self.dtypes, vertex.number in ends) for vertex in vertices], arrows(vertices),
             title=title, legend=LEGEND, dark=dark,
         )  # fmt: skip
-        items = "".join(f"<li>{escape(line)}</li>" for line in told)
+        items = "".join(f"<li>{escape(line)}</li>" for line in findings)
         html = (
             f"{scrolling(drawn)}<ul>{items}</ul>"
             f'<details><summary>all numbers</summary><pre style="overflow-x:auto">{escape(text)}</pre></details>'
@@ -88,9 +88,9 @@ def precision(
         raise ArgumentError(f"{NAME}: f needs an input of floats, whose dtype can be changed")
     called = tuple(names) if names is not None else parameters_of(f, len(given))
     vertices, ends = compared(f, given, called, wanted, NAME)
-    told = getattr(f, "__name__", type(f).__name__)
+    name = getattr(f, "__name__", type(f).__name__)
     made = ", transformed," if hasattr(f, "__wrapped__") else ""  # as by func.grad, which keeps the name
-    title = f"{told}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
+    title = f"{name}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, beside float64"
     return Precision(title, vertices, ends, wanted, dark)
 
 
@@ -153,18 +153,18 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
     if spoiled is not None:
         vertex, error = spoiled
         return f"{dtype}: {named(vertex)} is {error.got:g}{place_of(error)}, and {error.right:.6g} in float64"
-    told = f"{dtype}: "
+    text = f"{dtype}: "
     off = max((vertices[k].errors[dtype].total for k in ends), key=lambda error: error.size, default=None)
     if off is not None:
         lost = "no digit is right" if off.size * eps >= LOST else f"off by {size_text(off, eps)} eps"
-        told += f"the result is {off.got:.8g}{place_of(off)}, and {off.right:.8g} in float64"
-        told += f": {lost}" if off.size else ": exact"
+        text += f"the result is {off.got:.8g}{place_of(off)}, and {off.right:.8g} in float64"
+        text += f": {lost}" if off.size else ": exact"
         if off.size < WORTH:
-            return told  # what is wrong inside did not matter
+            return text  # what is wrong inside did not matter
     came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
     vertex = max(under(vertices, ends), key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
     own, total = (size_text(error, eps) for error in (vertex.errors[dtype].own, vertex.errors[dtype].total))
-    return f"{told}; most goes at {named(vertex)}: {came_in[vertex]:.2g} eps came in, {own} arose, {total} go on"
+    return f"{text}; most goes at {named(vertex)}: {came_in[vertex]:.2g} eps came in, {own} arose, {total} go on"
 
 
 def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
@@ -199,12 +199,12 @@ def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
         rows.append([f"#{vertex.number}", vertex.name, value_text(vertex), *sizes])
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     legend = "errors of the worst element, in eps (" + ", ".join(f"{d} {eps_of(d):.2g}" for d in dtypes) + ")"
-    told = "own: what arose in the op; all: what is wrong so far; !: no digit is left"
+    columns = "own: what arose in the op; all: what is wrong so far; !: no digit is left"
     lines = [
         "  ".join(cell.ljust(width) if k < 3 else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths)))
         for row in rows
     ]
-    return [legend, told, *[line.rstrip() for line in lines]]
+    return [legend, columns, *[line.rstrip() for line in lines]]
 
 
 def exact(vertex: Vertex) -> bool:
@@ -232,11 +232,11 @@ def box_of(vertex: Vertex, dtypes: Sequence[DType], end: bool) -> svg.Node:
 
 def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
     """What the pointer shows: the worst element in each dtype."""
-    told = []
+    errors = []
     for dtype in dtypes:
         error = vertex.errors[dtype].total
-        told.append(f"{dtype}{place_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
-    return "\n".join([str(vertex), *told])
+        errors.append(f"{dtype}{place_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
+    return "\n".join([str(vertex), *errors])
 
 
 def arrows(vertices: Sequence[Vertex]) -> list[svg.Edge]:

@@ -79,10 +79,10 @@ class Steps:
         gradients = {frame.node: value for frame in self.frames for _, value in frame.arrived} | self.leaves
         nodes = []
         for node in self.graph.nodes:
-            told = [node.hint] if node.hint else []
-            told += [f"value {self.film.values[node.id]['text']}"] if node.id in self.film.values else []
-            told += [f"gradient {gradients[node.id]['text']}"] if node.id in gradients else []
-            nodes.append(replace(node, hint="\n".join(told)))
+            hints = [node.hint] if node.hint else []
+            hints += [f"value {self.film.values[node.id]['text']}"] if node.id in self.film.values else []
+            hints += [f"gradient {gradients[node.id]['text']}"] if node.id in gradients else []
+            nodes.append(replace(node, hint="\n".join(hints)))
         return svg.draw(nodes, self.graph.edges, title=f"graph of {self.what}")
 
     def first(self) -> str:

@@ -42,10 +42,11 @@ def layout(x: Tensor) -> Picture:
     first = min(places, default=0) // ROW * ROW if size > PLACES else 0
     shown = range(first, min(size, first + PLACES))
     title = f"{describe(x)} over its memory"
-    told = [address(x), f"strides {x.strides}, offset {x.offset}"]
+    notes = [address(x), f"strides {x.strides}, offset {x.offset}"]
     if len(shown) < size or len(places) < prod(x.shape):
-        told.append(f"the first of {size} places and {prod(x.shape)} elements")
-    return Picture(title, as_text(x, told, shown, places, numbers), svg=as_svg(x, title, told, shown, places, numbers))
+        notes.append(f"the first of {size} places and {prod(x.shape)} elements")
+    drawing = as_svg(x, title, notes, shown, places, numbers)
+    return Picture(title, as_text(x, notes, shown, places, numbers), svg=drawing)
 
 
 def beginning(x: Tensor) -> Tensor:
@@ -68,7 +69,7 @@ def number_text(value: np.generic) -> str:
     return f"{float(value):.3g}" if value.dtype.kind == "f" else str(value.item())
 
 
-def as_text(x: Tensor, told: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
+def as_text(x: Tensor, notes: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
     """The picture as text: the buffer with how many elements lie at each place, then the places row by row."""
     known = dict(zip(places, numbers, strict=True))
     used = {place: places.count(place) for place in shown}
@@ -79,7 +80,7 @@ def as_text(x: Tensor, told: list[str], shown: range, places: list[int], numbers
         "used": [f"x{used[p]}" if used[p] else "." for p in shown],
     }
     lines = [blocks(cells, f"{name:6}", f"{name:6}", width) for name, cells in table.items()]
-    rows = [describe(x), *told, *(line for part in zip(*lines, strict=True) for line in part)]
+    rows = [describe(x), *notes, *(line for part in zip(*lines, strict=True) for line in part)]
     columns = max(1, x.shape[-1] if x.ndim else 1)
     for k in range(0, len(places), columns):
         head = "element places" if k == 0 else ""
@@ -95,13 +96,13 @@ def colour(place: int, count: int) -> str:
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
+def as_svg(x: Tensor, title: str, notes: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
     """The drawing: text, buffer in rows of ROW places, elements in rows of the last dim."""
     known: dict[int, str] = dict(zip(places, numbers, strict=True))
     used = set(places)
     last = max([shown.stop - 1, *places]) + 1
-    parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(told)]
-    top = MARGIN + 18 * len(told) + 14
+    parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(notes)]
+    top = MARGIN + 18 * len(notes) + 14
     parts.append(label(MARGIN, top, "memory", 12, "start", weight="bold"))
     top += 8
     for place in shown:
@@ -127,5 +128,5 @@ def as_svg(x: Tensor, title: str, told: list[str], shown: range, places: list[in
         parts.append(label(left + CELL / 2, up + 15, numbers[k], fill=ON_TINT, family=MONO))
         parts.append(label(left + CELL / 2, up + 28, f"@{place}", 9, fill=ON_TINT, family=MONO))
     widest = max(min(len(shown), ROW), min(columns, max(1, len(places))), 1) * CELL
-    width = max(widest, 8 * max(map(len, told))) + 2 * MARGIN
+    width = max(widest, 8 * max(map(len, notes))) + 2 * MARGIN
     return drawing(width, up + CELL + MARGIN, title, parts)

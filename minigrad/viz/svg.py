@@ -119,8 +119,8 @@ def draw(
     sizes = {node.id: _size(node) for node in nodes}
     drawing = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes)
     left, right = _label_room(edges, drawing)
-    told = sum(24 + _advance(text, TEXT_SIZE) for _, text in legend)
-    right = max(right, told - drawing.width - left)
+    legend_width = sum(24 + _advance(text, TEXT_SIZE) for _, text in legend)
+    right = max(right, legend_width - drawing.width - left)
     width = drawing.width + left + right + 2 * MARGIN
     height = drawing.height + 2 * MARGIN + (26 if legend else 0)
     corner = f"{_number(-left - MARGIN)} {_number(-MARGIN)} {_number(width)} {_number(height)}"

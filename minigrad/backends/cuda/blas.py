@@ -93,13 +93,13 @@ class Blas:
             return [place, ints(kind), ints(matrix.lead), ctypes.c_longlong(matrix.step)]
 
         def launch(a: Any, b: Any, out: Any) -> None:
-            told = [
+            arguments = [
                 self.handle, ints(first.turned), ints(second.turned), ints(gemm.rows), ints(gemm.cols),
                 ints(gemm.inner), ctypes.byref(factors[0]), *at(b, first), *at(a, second), ctypes.byref(factors[1]),
                 *at(out, result), ints(gemm.batch), ints(sums), ints(CHOSEN),
             ]  # fmt: skip
             with self.lock:
-                status = run(*told)
+                status = run(*arguments)
             if status:
                 raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx says {status}")
 

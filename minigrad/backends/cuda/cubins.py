@@ -70,7 +70,7 @@ class Compiled:
         """Whether it computes in float64."""
         return bool(re.search(r"\b(?:add|sub|mul|fma|div|sqrt|cvt)\.(?:\w+\.)*f64\b", self.ptx))
 
-    def told(self) -> str:
+    def report(self) -> str:
         """The resources in words, a line each."""
         return "\n".join([
             f"registers      {self.registers} a thread",

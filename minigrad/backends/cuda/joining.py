@@ -46,9 +46,9 @@ class Joining(Family):
         of = size / word  # words of an element; all that it is applied to give whole words
         for k in range(0, len(parts), PARTS):
             some = slice(k, k + PARTS)
-            told = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]
-            ends, numbers = self.shares(lines, round(begins[-1] * of), round(out.layout.offset * of), *told)
-            launch = self.bind(self.kernel(write_join, size_above(len(told[0])), word), *line(ends), numbers)
+            scaled = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]
+            ends, numbers = self.shares(lines, round(begins[-1] * of), round(out.layout.offset * of), *scaled)
+            launch = self.bind(self.kernel(write_join, size_above(len(scaled[0])), word), *line(ends), numbers)
             given = steps.operands[some]
             steps.then(launch, *given, *given[:1] * (size_above(len(given)) - len(given)), *steps.outs)
         return steps.launch

@@ -141,28 +141,28 @@ class Memory(Backend):
 
     def adopt(self, source: Any, device: Device) -> tuple[Storage, Layout]:
         if hasattr(source, "__dlpack__"):
-            told = {"stream": int(self.runtime.stream.handle)}
+            arguments = {"stream": int(self.runtime.stream.handle)}
             try:
-                capsule = source.__dlpack__(max_version=(1, 0), **told)
+                capsule = source.__dlpack__(max_version=(1, 0), **arguments)
             except TypeError:  # of before version 1
-                capsule = source.__dlpack__(**told)
+                capsule = source.__dlpack__(**arguments)
             result = Foreign(capsule)
             return self.shared(result, result.address, result.layout, result.dtype, result.readonly, device)
-        told = source.__cuda_array_interface__
-        stream = told.get("stream")
+        interface = source.__cuda_array_interface__
+        stream = interface.get("stream")
         if stream is not None and stream != int(self.runtime.stream.handle):
             theirs = self.runtime.foreign_stream(stream)
             self.runtime.stream.wait(self.runtime.timed(theirs, False))
-        typed = np.dtype(told["typestr"])
-        if not typed.isnative or told.get("mask") is not None:
+        typed = np.dtype(interface["typestr"])
+        if not typed.isnative or interface.get("mask") is not None:
             raise DTypeError("from_dlpack: byte-swapped or masked memory cannot be shared", op="from_dlpack")
-        dtype, shape = as_dtype(typed), tuple(told["shape"])
-        steps = told.get("strides")
+        dtype, shape = as_dtype(typed), tuple(interface["shape"])
+        steps = interface.get("strides")
         if steps is not None and any(s % dtype.itemsize for s in steps):
             raise StorageError(f"from_dlpack: byte strides {steps} are no multiples of {dtype.itemsize}")
         strides = None if steps is None else tuple(s // dtype.itemsize for s in steps)
         layout = Layout.contiguous(shape) if strides is None else Layout.make(shape, strides, 0)
-        address, readonly = told["data"]
+        address, readonly = interface["data"]
         return self.shared(source, address, layout, dtype, readonly, device)
 
     def shared(

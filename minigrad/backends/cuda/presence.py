@@ -76,9 +76,9 @@ def driver() -> Driver:
     # It says 1000 * major + 10 * minor.
     if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < 1000 * needed():
         result = Driver(version.value, 0, "")
-        told = f"the NVIDIA driver is too old: it supports CUDA {result.text}, {needed()}.0 is needed"
+        fault = f"the NVIDIA driver is too old: it supports CUDA {result.text}, {needed()}.0 is needed"
         more = "; minigrad[cuda12] would do" if needed() > OLDEST <= version.value // 1000 else ""
-        return result._replace(fault=told + more)
+        return result._replace(fault=fault + more)
     started.append(os.getpid())
     status = library.cuInit(0)
     if status == 0:

@@ -192,11 +192,11 @@ class Simulator(Runtime):
         return Simulated(program)
 
     def launcher(self, kernel: Simulated, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
-        told = tuple(np.int64(n) for n in numbers)
+        values = tuple(np.int64(n) for n in numbers)
 
         def launch(*addresses: int) -> None:
             with self.lock:
-                self.run(kernel, Point(*grid), Point(*block), addresses, told)
+                self.run(kernel, Point(*grid), Point(*block), addresses, values)
 
         return launch
 

@@ -87,7 +87,7 @@ class Sorting(Family, Ordering):
             ends = groups if first or last else [(0, 0, ())] * 3
             sizes = dims if first or last else ()
             how = (last, a.dtype if last and values else None, wide, len(sizes))
-            told: dict[str, Any] = {
+            shared: dict[str, Any] = {
                 "rows": rows, "n": stage.n, "wanted": stage.wanted, "made": stage.made, "sizes": sizes,
             }  # fmt: skip
             after = out if last else words[k % 2]
@@ -95,12 +95,12 @@ class Sorting(Family, Ordering):
                 kernel = self.kernel(write_merge, *how)
                 tiles = -(-stage.wanted // (EACH * LANES))
                 numbers = sorting.merge_fields(how[-1]).pack(
-                    *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **told
+                    *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **shared
                 )
                 grid, block = line(self.blocks(rows * stage.runs * tiles, 1), LANES)
             else:
                 kernel = self.kernel(write_runs, a.dtype if first else None, first and descending, *how)
-                numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **told)
+                numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **shared)
                 high = min(THREADS // lanes, power_above(rows))
                 grid, block = (self.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
             # What a launch neither reads nor writes is any memory.

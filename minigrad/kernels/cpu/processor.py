@@ -23,9 +23,9 @@ LEVELS = {
 @cache
 def features() -> frozenset[str]:
     """The features, by LLVM's names."""
-    told = os.environ.get("NUMBA_CPU_FEATURES", "").strip()
-    if told or os.environ.get("NUMBA_CPU_NAME", "").strip().lower() == "generic":
-        return frozenset(name[1:] for name in told.split(",") if name.startswith("+"))
+    listed = os.environ.get("NUMBA_CPU_FEATURES", "").strip()
+    if listed or os.environ.get("NUMBA_CPU_NAME", "").strip().lower() == "generic":
+        return frozenset(name[1:] for name in listed.split(",") if name.startswith("+"))
     from llvmlite import binding
 
     return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)

@@ -83,11 +83,11 @@ def entry(
 ) -> str:
     """A kernel over arrays as one over pointers, with what it is called with above it and its numbers explained."""
     kinds = ["uint8" if element(dtype) == "bool_" else element(dtype) for dtype in arrays if not isinstance(dtype, str)]
-    told = textwrap.wrap(f"numbers: {fields}", 110, initial_indent="    # ", subsequent_indent="    # ")
+    comment = textwrap.wrap(f"numbers: {fields}", 110, initial_indent="    # ", subsequent_indent="    # ")
     lines = text.split("\n")
     facts = [f"POINTERS = ({''.join(f'np.{kind}, ' for kind in kinds).rstrip()})"]
     facts.append(f"NUMBERS = {fields.count(operands + 1) if fields else 0}")
-    return "\n".join([*facts, "", "", *lines[:start], *(told if fields else []), *lines[start:]])
+    return "\n".join([*facts, "", "", *lines[:start], *(comment if fields else []), *lines[start:]])
 
 
 CUDA = Target(
