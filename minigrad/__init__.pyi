@@ -703,6 +703,12 @@ def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: built
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
     """Two dims swapped.  Gradient: swapped back."""
 
+def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return the elements on and below a diagonal of the last two dims, with zeros above."""
+
+def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+    """Return the elements on and above a diagonal of the last two dims, with zeros below."""
+
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """x without its fraction.  Gradient: 0."""
 u32: DType

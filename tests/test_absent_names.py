@@ -14,8 +14,8 @@ ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.f
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_name_of_others_is_answered_with_ours(room: str) -> None:
-    with pytest.raises(AttributeError, match=f"^module '{room}' has no attribute 'einsum': write permute, "):
-        ROOMS[room].einsum
+    with pytest.raises(AttributeError, match=f"^module '{room}' has no attribute 'concat': write mg.cat$"):
+        ROOMS[room].concat
     with pytest.raises(AttributeError, match=f"^module '{room}' has no attribute 'nonsense'$"):
         ROOMS[room].nonsense
     assert not hasattr(ROOMS[room], "Linear")
@@ -38,8 +38,6 @@ def test_what_is_written_instead_does_it() -> None:
     def written(name):
         return eval(INSTEAD[name].removeprefix("write "), dict(spaces))
 
-    assert written("triu").tolist() == numpy.triu(x.numpy()).tolist()
-    assert written("tril").tolist() == numpy.tril(x.numpy()).tolist()
     assert written("trace").item() == 12.0
     assert written("mse_loss").item() == pytest.approx(float((x.numpy() ** 2).mean()))
     assert written("l1_loss").item() == 4.0

@@ -1,6 +1,6 @@
 """Names that other libraries have and minigrad has not: what to write instead.
 
-`mg.einsum` raises AttributeError, as any name that is not there; for those that somebody who comes from PyTorch or JAX
+`mg.concat` raises AttributeError, as any name that is not there; for those that somebody who comes from PyTorch or JAX
 is likely to try, the message goes on with the way that there is.  Looked up only where a name was not found.
 """
 
@@ -66,8 +66,6 @@ INSTEAD: Final = {
     "trace": "write mg.diagonal(x).sum()",
     "tree": "write mg.func.tree_map",
     "tree_util": "write mg.func.tree_map",
-    "tril": "write mg.where(mg.arange(n).unsqueeze(1) >= mg.arange(n), x, 0.0)",
-    "triu": "write mg.where(mg.arange(n).unsqueeze(1) <= mg.arange(n), x, 0.0)",
     "utils": "torch.utils.checkpoint is mg.checkpoint; there are no data loaders yet",
     "vstack": "write mg.cat(tensors, 0)",
 }  # fmt: skip

@@ -1276,6 +1276,18 @@ class Attached:
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Two dims swapped.  Gradient: swapped back."""
 
+    def tril(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Return the elements on and below a diagonal of the last two dims, with zeros above."""
+
+    def tril_(self, diagonal: builtins.int = ...) -> Tensor:
+        """`tril` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
+    def triu(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
+        """Return the elements on and above a diagonal of the last two dims, with zeros below."""
+
+    def triu_(self, diagonal: builtins.int = ...) -> Tensor:
+        """`triu` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
         """Quotient, element by element, rounded if rounding_mode is "floor" or "trunc"; integers give the default float."""
 

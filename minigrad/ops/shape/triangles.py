@@ -1,0 +1,40 @@
+"""Triangles of matrices: the elements on one side of a diagonal of the last two dims."""
+
+from __future__ import annotations
+
+from minigrad.core.roles import Int
+from minigrad.declare.decorators import composed
+from minigrad.errors import ShapeError
+from minigrad.ops.creation import arange
+from minigrad.ops.pointwise.compare import ge, le, where
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(in_place=True)
+def tril(input: Tensor, diagonal: Int = 0) -> Tensor:
+    """Return the elements on and below a diagonal of the last two dims, with zeros above.
+
+    The main diagonal is 0, and 1 is the one above it.  Gradient: `g` on and below the diagonal, 0 above.
+    """
+    columns, last = positions("tril", input, diagonal)
+    return where(le(columns, last), input, number(0, input.dtype, input.device))
+
+
+@composed(in_place=True)
+def triu(input: Tensor, diagonal: Int = 0) -> Tensor:
+    """Return the elements on and above a diagonal of the last two dims, with zeros below.
+
+    The main diagonal is 0, and 1 is the one above it.  Gradient: `g` on and above the diagonal, 0 below.
+    """
+    columns, first = positions("triu", input, diagonal)
+    return where(ge(columns, first), input, number(0, input.dtype, input.device))
+
+
+def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
+    """Return the columns of a matrix as a row, and the column of the diagonal in each row as a column."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name}: expected at least 2 dims, got {describe(x)}; unsqueeze(0) makes a row", op=name)
+    rows, columns = x.shape[-2:]
+    start = max(-rows, min(columns, diagonal))  # a diagonal outside of the matrix changes nothing further out
+    return arange(columns, device=x.device), arange(start, start + rows, device=x.device).unsqueeze(1)
