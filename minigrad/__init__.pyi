@@ -162,7 +162,7 @@ def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None =
 def clone(input: Tensor) -> Tensor:
     """A row-major copy in storage of its own.  Gradient: g."""
 
-def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ...) -> Any:
+def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is made of others: the body is its definition, in tensor code."""
 
 def contiguous(input: Tensor) -> Tensor:
@@ -368,7 +368,7 @@ def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Whether x is nan."""
 
-def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., otherwise: Any = ...) -> Any:
+def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., check: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:

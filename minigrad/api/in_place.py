@@ -39,6 +39,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.__doc__ = f"`{function.__name__}` in place, and recorded.  Raises GradientError for a Var outside no_grad."
     shown = inspect.signature(function)
     kept = [p for p in shown.parameters.values() if p.name not in ("out", "inplace")]
+    method.writes = (kept[0].name,)  # type: ignore[attr-defined]
     method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
     return method
 

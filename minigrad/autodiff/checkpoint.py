@@ -180,7 +180,12 @@ class Frame:
 
 
 class Again:
-    """The saver of a second run: it hands each value to the holder that counts as many."""
+    """The saver of a second run: it hands each value to the holder that counts as many.
+
+    repeats: what an op writes into its operands, such as running statistics, the first run has written.
+    """
+
+    repeats = True
 
     def __init__(self, frame: Frame, thread: int, last: int) -> None:
         self.frame, self.thread, self.last, self.count = frame, thread, last, 0

@@ -106,13 +106,14 @@ class Op:
     signature: the public parameters, as `declare/signature.py` reads them; None for an op that nobody declared.
     along: it has a parameter that is a dim, so a scalar is a row of one element to it.
     variants: the ops over some of its operands, where others are optional, by which of them are present.
+    writes: the operands, by name, into whose memory a call may write.
     """
 
     __slots__ = (
         "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "fuse", "joint", "jvp", "kind",
         "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result",
         "roles", "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants", "where",
-        "zeros",
+        "writes", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -146,6 +147,7 @@ class Op:
         self.signature: Any = None
         self.along = False
         self.variants: dict[tuple[bool, ...], Op] = {}
+        self.writes: tuple[str, ...] = ()
 
     def value_name(self, k: int) -> str:
         """The name by which rules ask for a value of `saves`: an operand's, or a result's."""

@@ -37,7 +37,7 @@ from minigrad.declare.forms import (
 )
 from minigrad.declare.names import enter
 from minigrad.declare.partials import average, declared
-from minigrad.declare.record import Function, Vjp, check_rule, new_op, publish, read_joint
+from minigrad.declare.record import Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
     EMPTY,
     Signature,
@@ -222,6 +222,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
            outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", label: str = "",
            namespace: Namespace = None,
            method: bool = False, in_place: bool = False, out: bool = True, floats: bool = False,
+           writes: tuple[str, ...] = (),
            otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an op with a kernel family of its own.
 
@@ -239,6 +240,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     namespace, method, in_place, out: where users find it, whether Tensor has it as a method, and as `name_`, and
     whether it takes `out=`.
     floats: integers are converted to the default float dtype first.
+    writes: the operands into whose memory the launch writes, by name; each call checks that it may, and counts it.
     otherwise: a function of the public arguments that serves the calls which the kernel cannot, in terms of others, and
     gives None for the rest.
     """
@@ -260,6 +262,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op = new_op(function, "kernel", signature.operands, params, vjp, outputs, zeros, name, label)
         op.signature = signature
         op.variadic = bool(signature.many)
+        op.writes = check_writes(op, writes)
         if joint is not None:
             op.joint = read_joint(op, joint)
         op.dtype_rule, op.shape_rule, op.check = dtype, shape, check
@@ -287,12 +290,13 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     """Whether calls of an op with a kernel need no more than those of an elementwise op."""
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
-    return simple and op.result is None and op.check is None and out and not floats and otherwise is None
+    plain = op.result is None and op.check is None and not op.writes
+    return simple and plain and out and not floats and otherwise is None
 
 
 def composed(
     *, namespace: Namespace = None, method: bool = True, in_place: bool = False, out: bool = True, floats: bool = False,
-    of: Callable[..., Any] | None = None,
+    of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that is made of others: the body is its definition, in tensor code.
 
@@ -300,6 +304,7 @@ def composed(
     numbers.  It is recorded as what it is made of, so every transform passes it; pictures draw these parts as one.
     namespace, method, in_place, out, floats: as for `kernel`.
     of: the op with a kernel that serves the calls; then it, and not this function, is in the schema.
+    writes: the operands that the definition may write, by name; it does so with `write_operands`, once all else holds.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -307,6 +312,7 @@ def composed(
         passes = "out" in (*signature.params, *signature.operands)  # the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
+        op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
                  "several": several, "definition": op.composed, "settings": settings, "scoped": scoped,
                  "copy": copy_result, "float": as_float, "apart": apart}  # fmt: skip

@@ -163,6 +163,17 @@ def is_result(name: str) -> bool:
     return name.isidentifier() and not iskeyword(name) and name[0] != "_" and not GRADIENT.match(name)
 
 
+def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
+    """The operands that a call writes, by name.  Raises DeclarationError for a name that is not an operand's."""
+    wrong = [name for name in (writes if isinstance(writes, tuple) else (writes,)) if name not in op.operands]
+    if wrong or not isinstance(writes, tuple):
+        raise DeclarationError(
+            f"{op.where}: writes={writes!r} of {op.name} must be a tuple of names of its operands "
+            f"({', '.join(op.operands)})", op=op.name,
+        )  # fmt: skip
+    return writes
+
+
 def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
     """The roles that the annotations of a declaration give to its parameters."""
     annotations = annotations_of(function)
@@ -223,6 +234,7 @@ def publish(
     public.__signature__ = given  # type: ignore[attr-defined]
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
+    public.writes = op.writes  # type: ignore[attr-defined]
     op.public = public
     if public.__module__.startswith("minigrad."):
         enter(public, namespace, method, in_place)

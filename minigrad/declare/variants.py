@@ -31,6 +31,7 @@ def reduced(op: Op, present: Present) -> Op:
     made = Op(op.name, op.kind, names, op.params, op.where)
     for field in ("doc", "label", "outputs", "zeros", "result", "roles", "target", "public", "along", "signature"):
         setattr(made, field, getattr(op, field))
+    made.writes = tuple(name for name in op.writes if name in names)
     count = len(op.outputs) + 1  # the backend and the results come first
     made.dtype_rule = op.dtype_rule
     made.shape_rule = widened(op.shape_rule, present, 1)

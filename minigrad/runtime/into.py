@@ -11,14 +11,24 @@ from typing import Any
 
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Elementwise
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError, StorageError
+from minigrad.errors import (
+    ArgumentError,
+    DeclarationError,
+    DeviceError,
+    DTypeError,
+    GradientError,
+    ShapeError,
+    StorageError,
+)
+from minigrad.runtime.noting import repeating
 from minigrad.runtime.observers import observed
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.promises import launchable
-from minigrad.runtime.rebasing import Ops, Recorder
+from minigrad.runtime.rebasing import Ops, Recorder, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_recordable, check_writable, overlap
 
 INTO_LIMIT = 1024
@@ -177,3 +187,79 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
     plan.writes[key] = launch
     plan.into[key] = run = observed.runner(plan, launch)
     return run
+
+
+# ---- operands that an op writes: `writes=` of its declaration -------------------------------------------------------
+
+
+def written(op: Op, operands: tuple[Any, ...]) -> list[Tensor]:
+    """The operands that an op with a kernel writes."""
+    return [x for name, x in zip(op.operands, operands) if name in op.writes]
+
+
+def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
+    """Raise unless a kernel may write into its operands: no gradient flows through them, and they are apart."""
+    if repeating():
+        raise GradientError(
+            f"{op.label}: writes into {', '.join(op.writes)}, and a checkpoint that runs again would write twice; call "
+            f"it outside of the checkpoint",
+            op=op.label,
+        )
+    for k, x in enumerate(operands):
+        if op.operands[k] not in op.writes:
+            continue
+        check_writable(op.label, x)
+        if mode.enabled and current(x) is not None:
+            raise GradientError(
+                f"{op.label}: writes into {describe(x)}, which gradients flow through; detach() it first", op=op.label
+            )
+        expect_apart(op.label, x, [*operands[:k], *operands[k + 1 :]])
+    for x in written(op, operands) if observed.writing else ():
+        observed.write(op.label, x.storage)
+
+
+def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
+    """Raise StorageError if an operand that is written shares memory with others."""
+    for other in others:
+        if not isinstance(other, Tracer) and other.storage is x.storage and overlap(other.layout, x.layout):
+            raise StorageError(
+                f"{label}: writes into {describe(x)}, which shares memory with {describe(other)}; clone() one of them",
+                op=label,
+            )
+
+
+def end_writes(op: Op, operands: tuple[Any, ...]) -> None:
+    """Count the writes of a kernel into its operands, so that those who saved them notice."""
+    for x in written(op, operands):
+        x.storage.version += 1
+
+
+def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor]) -> None:
+    """Write new values into operands of a composed op, which its declaration lists in `writes`; unrecorded.
+
+    Every check comes before anything is written.  A checkpoint's second run writes nothing: the first one has.
+    """
+    if repeating():
+        return
+    for name, value in values.items():
+        x = operands[name]
+        if name not in op.writes:
+            raise DeclarationError(f"{op.where}: {op.name} writes {name!r}; add it to writes={op.writes!r}", op=op.name)
+        expect_result(f"{op.label}: {name}", value, x, x.device)
+        if isinstance(x, Tracer):
+            x.transform.begin_write(op.label, x)  # type: ignore[attr-defined]
+        elif isinstance(value, Tracer):
+            raise GradientError(
+                f"{op.label}: {name}, {describe(x)}, is one tensor, and the values of a transform would write one "
+                f"each into it; give each a tensor of its own, or call it without this write",
+                op=op.label,
+            )
+        else:
+            check_writable(op.label, x, (value,))
+            expect_apart(op.label, x, [operands[other] for other in values if other != name])
+    for name, value in values.items():
+        x = operands[name]
+        if isinstance(x, Tracer):
+            x.transform.end_write(op.label, x, value)  # type: ignore[attr-defined]
+        else:
+            run_into(Ops.clone, plan_of(Ops.clone, (value,), {}, fresh=False), (value,), x)

@@ -101,6 +101,11 @@ def hold(node: BackpropOp) -> None:
         _holders.setdefault(value.storage, weakref.WeakSet()).add(node)
 
 
+def repeating() -> bool:
+    """Whether this thread runs a function again for the values that a checkpoint has dropped."""
+    return any(getattr(each, "repeats", False) for each in savers.stack)
+
+
 @contextmanager
 def saving(saver: Saver | None) -> Iterator[None]:
     """A block in which this thread's savers are `saver` on top of those that are there; None: none at all."""

@@ -180,9 +180,14 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
 def through(
     transform: Transform, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor | None
 ) -> Any:
-    """A call with a value that carries a transform, whose transform says what the op gives."""
+    """Call an op with a tracer among its operands, by the transform of that."""
     if out is not None:
         raise no_way_out(op)
+    if op.writes:
+        raise GradientError(
+            f"{op.label}: its kernel writes into {', '.join(op.writes)}, and a transform has no memory to write; call "
+            f"it outside of the transform", op=op.label,
+        )  # fmt: skip
     return transform.call(op, operands, canonical(op, operands, params) if params else params)
 
 

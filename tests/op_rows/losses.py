@@ -72,6 +72,13 @@ ROWS = [
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
     _backward("sum", lambda g, x: g * _slopes(x), ()),
     _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),
+    Row("batch_norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
+        lambda x, w, b: (x - x.mean((0, 2), keepdims=True)) / np.sqrt(x.var((0, 2), keepdims=True) + 1e-5)
+        * w[:, None] + b[:, None], ("real", "real", "real"), (), ((2, 3, 4), (3,), (3,)), dtypes=FLOATS, refuses=False,
+        tolerance=8),
+    Row("batch_norm-running", lambda x, m, v: F.batch_norm(x, m, v, eps=0.5),
+        lambda x, m, v: (x - m) / np.sqrt(v + 0.5), ("real", "real", "positive"), (), ((4, 3), (3,), (3,)),
+        dtypes=FLOATS, refuses=False, tolerance=4),
     Row("huber_loss", lambda x, t: mg.nn.functional.huber_loss(x * 2.0, t, "sum", 0.5),
         lambda x, t: np.where(abs(2 * x - t) <= 0.5, (2 * x - t) ** 2 / 2, (abs(2 * x - t) - 0.25) / 2).sum(),
         ("real", "real"), (), ((3, 4), (3, 4)), dtypes=FLOATS, refuses=False, tolerance=4),

@@ -1,0 +1,115 @@
+"""batch_norm: each channel minus its mean, over its deviation, and the running statistics of training.
+
+A composed op: its derivatives are those of the mean and the variance.  It is the op that writes operands, which its
+declaration lists in `writes`.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from minigrad.core.roles import Flag, Scalar
+from minigrad.declare.decorators import composed
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import ones, zeros
+from minigrad.ops.pointwise.powers import rsqrt
+from minigrad.ops.reduction.sums import mean, wide
+from minigrad.ops.reduction.variance import variance
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.into import write_operands
+from minigrad.runtime.tensor import Tensor, describe
+
+
+@composed(method=False, out=False, writes=("running_mean", "running_var"))
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: Flag = False, momentum: Scalar = 0.1,
+               eps: Scalar = 1e-05) -> Tensor:  # fmt: skip
+    """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
+
+    Gradient: by composition.  Training takes the statistics of the batch and moves the running ones to them, in place.
+    """
+    check_channels(input, running_mean, running_var, weight, bias, training, eps)
+    center, spread = batch_statistics(input) if training else (running_mean, running_var)
+    y = scaled_channels(wide(input), center, spread, weight, bias, eps)
+    return moved_statistics(cast(y, dtype=input.dtype), input, running_mean, running_var, training, momentum)
+
+
+def check_channels(
+    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
+    training: bool, eps: float,
+) -> None:  # fmt: skip
+    """Raise unless the operands of batch_norm fit each other: shapes, dtypes, and statistics where they are needed."""
+    if not x.dtype.is_float:
+        raise DTypeError(f"batch_norm: {describe(x)} needs a floating dtype; convert with .to(mg.float32)")
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm: expected at least 2 dims (batch, channels, ...), got {describe(x)}")
+    if (running_mean is None) != (running_var is None) or (running_mean is None and not training):
+        got = [name for name, p in (("running_mean", running_mean), ("running_var", running_var)) if p is not None]
+        raise ArgumentError(
+            f"batch_norm: expected running_mean and running_var, or neither of them in training, got "
+            f"{' '.join(got) or 'neither'}; pass both",
+            op="batch_norm",
+        )
+    if training and eps <= 0:
+        raise ArgumentError(f"batch_norm: eps must be positive in training, got {eps}", op="batch_norm")
+    named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    there = {name: p for name, p in named.items() if p is not None}
+    dtypes = {p.dtype.name for p in there.values()}
+    narrow = {"float32"} if x.dtype.itemsize == 2 else set()
+    for name, p in there.items():
+        if p.shape != (x.shape[1],):
+            raise ShapeError(
+                f"batch_norm: {name} must have shape ({x.shape[1]},), one element per channel of {describe(x)}, got "
+                f"{describe(p)}",
+                op="batch_norm",
+            )
+        if len(dtypes) > 1 or p.dtype.name not in {x.dtype.name, *narrow}:
+            raise DTypeError(
+                f"batch_norm: {name} is {describe(p)} and input is {describe(x)}; the parameters must all have the "
+                f"dtype of input, or all be float32 next to float16 and bfloat16",
+                op="batch_norm",
+            )
+    if training and prod(n for d, n in enumerate(x.shape) if d != 1) == 1:
+        raise ShapeError(
+            f"batch_norm: expected more than 1 value per channel in training, got {describe(x)}", op="batch_norm"
+        )
+
+
+def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance, without correction, of each channel; of float16 and bfloat16 in float32.
+
+    Those of nothing are 0 and 1, so that the gradients of weight and bias are 0 and not nan.
+    """
+    dims = tuple([d for d in range(x.ndim) if d != 1])
+    x = wide(x)
+    if not x.numel():
+        return zeros(x.shape[1], dtype=x.dtype, device=x.device), ones(x.shape[1], dtype=x.dtype, device=x.device)
+    return mean(x, dims), variance(x, dims=dims, keepdim=False, correction=0)
+
+
+def scaled_channels(
+    x: Tensor, center: Tensor, spread: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """Return (x - center) / sqrt(spread + eps) * weight + bias, channel by channel."""
+    shape = (-1, *(1,) * (x.ndim - 2)) if x.shape[1] else (0, *(1,) * (x.ndim - 2))
+    scale = rsqrt(wide(spread) + eps)
+    y = (x - reshape(wide(center), shape)) * reshape(scale if weight is None else scale * wide(weight), shape)
+    return y if bias is None else y + reshape(wide(bias), shape)
+
+
+def moved_statistics(
+    y: Tensor, x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float
+) -> Tensor:
+    """Return y, and in training move the running statistics by `momentum` to those of x, the variance with correction
+    1; an empty batch has none."""
+    if not training or running_mean is None or running_var is None or not x.numel():
+        return y
+    dims = tuple([d for d in range(x.ndim) if d != 1])
+    x = wide(x.detach())
+    operands = {"running_mean": running_mean, "running_var": running_var}
+    batch = {"running_mean": mean(x, dims), "running_var": variance(x, dims=dims, keepdim=False, correction=1)}
+    moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in operands.items()}
+    values = {name: cast(moved[name], dtype=old.dtype) for name, old in operands.items()}
+    write_operands(batch_norm.op, operands, values)  # type: ignore[attr-defined]
+    return y
