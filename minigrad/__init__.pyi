@@ -231,6 +231,9 @@ def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, round
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """The inner product of two vectors of one length."""
 
+def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
+    """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
+
 def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 

@@ -40,7 +40,6 @@ INSTEAD: Final = {
     "diag": "write mg.diagonal",
     "double": "write mg.float64",
     "dropout": "write x * (mg.rand_like(x) >= p) / (1 - p)",
-    "einsum": "write permute, unsqueeze and mg.matmul",
     "equal": "write (a == b).all()",
     "float": "write mg.float32",
     "get_default_dtype": "write mg.default_float",

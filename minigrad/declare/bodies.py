@@ -97,6 +97,9 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     """The lines of a composed op's function."""
     signature, lines = op.signature, []
     operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
+    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):  # several arguments, or one sequence of them
+        test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
+        lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
     if signature.many:
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if test := plain_test(signature):

@@ -8,7 +8,7 @@ import minigrad as mg
 from minigrad.nn import functional
 from minigrad.ops.linalg import products as linalg
 
-from .row import ALL, NUMBERS, Row
+from .row import ALL, FLOATS, NUMBERS, Row
 
 
 def _product(name: str, *shapes: tuple[int, ...]) -> Row:
@@ -53,6 +53,9 @@ ROWS = [
     Row("dot", mg.dot, np.dot, ("real", "real"), ("matmul",), ((4,), (4,)), dtypes=ALL, tolerance=4),
     Row("bmm", mg.bmm, np.matmul, ("real", "real"), ("matmul",), ((2, 3, 4), (2, 4, 2)), dtypes=ALL, tolerance=4),
     Row("outer", mg.outer, np.outer, ("real", "real"), (), ((3,), (4,)), dtypes=ALL),
+    Row("einsum", lambda a, b, c: mg.einsum("...ij,kj,kk->...ik", a, b, c), lambda a, b, c: np.einsum(
+        "...ij,kj,kk->...ik", a, b, c), ("real",) * 3, (), ((2, 3, 4), (2, 4), (2, 2)), dtypes=FLOATS, refuses=False,
+        tolerance=8),
     _added("addmm", mg.addmm, (3, 5), (3, 4), (4, 5)),
     _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
     _added("addmv", mg.addmv, (3,), (3, 4), (4,)),

@@ -1,0 +1,95 @@
+"""einsum: equations as NumPy reads them, what PyTorch reads beyond that, and errors that name the wrong part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, ShapeError
+
+EQUATIONS = {
+    "ij,jk->ik": ((2, 3), (3, 4)),
+    "ij,jk": ((2, 3), (3, 4)),
+    "bij,bjk->bik": ((2, 2, 3), (2, 3, 4)),
+    "bhid,bhjd->bhij": ((2, 2, 3, 4), (2, 2, 5, 4)),
+    "i,j->ji": ((2,), (3,)),
+    "ij->": ((2, 3),),
+    "ba": ((2, 3),),
+    "bA": ((2, 3),),
+    "ii": ((3, 3),),
+    "ii->i": ((3, 3),),
+    "iij->ij": ((2, 2, 3),),
+    "iii->i": ((2, 2, 2),),
+    "...i,i->...": ((2, 3, 4), (4,)),
+    "i...,...j->j...i": ((2, 3, 4), (3, 4, 2)),
+    "...ij,...jk": ((2, 1, 3, 4), (5, 4, 2)),
+    ",i->i": ((), (3,)),
+    ",": ((), ()),
+    "ij,jk,kl,l->i": ((2, 3), (3, 4), (4, 2), (2,)),
+    " i j , j -> i ": ((2, 3), (3,)),
+    "ij,kj->ik": ((2, 0), (3, 0)),
+    "ij,jk->ik ": ((0, 3), (3, 2)),
+}
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_an_equation_is_read_as_numpy_reads_it(equation: str) -> None:
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=shape) for shape in EQUATIONS[equation]]
+    tensors = [mg.tensor(x, device="reference") for x in given]
+    want = np.einsum(equation.replace(" ", ""), *given)
+    got = mg.einsum(equation, *tensors)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(mg.einsum(equation, tensors).numpy(), got.numpy(), "operands as a list")
+
+
+def test_dims_of_length_one_broadcast_and_an_ellipsis_may_be_summed() -> None:
+    x, row = (mg.tensor(np.arange(float(n)), device="reference") for n in (6, 3))
+    x = x.reshape(2, 3)
+    assert mg.einsum("ij,ij->i", x, row.reshape(1, 3)).tolist() == [5.0, 14.0]
+    assert mg.einsum("ij,ij->ij", x, mg.ones(2, 1, device="reference")).tolist() == x.tolist()
+    assert mg.einsum("...j->j", x).tolist() == [3.0, 5.0, 7.0]
+    assert mg.einsum("ij->...ij", x).tolist() == x.tolist()
+
+
+def test_one_operand_that_is_not_summed_is_a_view() -> None:
+    x = mg.tensor(np.arange(6.0), device="reference").reshape(2, 3)
+    assert mg.einsum("ij->ji", x).storage is x.storage and mg.einsum("ij->ji", x).strides == (1, 3)
+
+
+def test_integers_are_added_as_sum_and_matmul_add_them() -> None:
+    x = mg.ones(3, dtype="int32", device="reference")
+    assert mg.einsum("i->", x).dtype is mg.int64 and mg.einsum("i,i->", x, x).dtype is mg.int32
+
+
+@pytest.mark.parametrize(
+    ("equation", "error", "words"),
+    [
+        ("ij,jk->ik", ArgumentError, r"has 2 parts in front of '->', and there are 1 operands"),
+        ("ijk", ShapeError, r"the part 'ijk' of 'ijk' has 3 letters, and its operand is float32\(2, 3\)"),
+        ("i", ShapeError, "has 1 letters"),
+        ("ijk...", ShapeError, "has 3 letters"),
+        ("i1", ArgumentError, "'1' in the part 'i1' of 'i1' is neither a letter"),
+        ("i.j", ArgumentError, r"'\.' in the part 'i\.j'"),
+        ("......", ArgumentError, r"'\.' in the part"),
+        ("ij->ijk", ArgumentError, "the letter 'k' behind '->' in 'ij->ijk' is no letter of an operand"),
+        ("ij->ii", ArgumentError, "the letter 'i' behind '->' in 'ij->ii' occurs twice there"),
+        ("ij->j->i", ArgumentError, "'-' in the part 'j->i'"),
+        ("ii", ShapeError, "the letter 'i' of 'ii' is twice in operand 0 with different sizes"),
+    ],
+)
+def test_an_error_names_the_part_that_is_wrong(equation: str, error: type, words: str) -> None:
+    with pytest.raises(error, match=f"einsum: .*{words}"):
+        mg.einsum(equation, mg.ones(2, 3, device="reference"))
+
+
+def test_sizes_that_differ_name_both_operands() -> None:
+    a, b = mg.ones(2, 3, device="reference"), mg.ones(4, 2, device="reference")
+    with pytest.raises(ShapeError, match=r"letter 'j' of .* is in operand 1 and in operand 0 .*float32\(2, 3\) and fl"):
+        mg.einsum("ij,jk->ik", a, b)
+    with pytest.raises(ShapeError, match="dim -2 of the ellipsis of"):
+        mg.einsum("...,...", a, b)
+    with pytest.raises(ArgumentError, match="expected an equation such as 'ij,jk->ik' first, got float32"):
+        mg.einsum(a, b)
