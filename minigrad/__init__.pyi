@@ -604,6 +604,9 @@ def scalar(function: Any) -> Any:
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+
+def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+    """Return input with each element of src reduced into the position that index names along `dim`."""
 schema: Any
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from op_rows import convolution, creation, linalg, losses, masks, pooling, rows, scan, sorting
-from op_rows.row import ALL, FLOATS, INTS, Row
+from op_rows.row import ALL, FLOATS, INTS, NUMBERS, Row
 
 import minigrad as mg
 from minigrad.ops import casting
@@ -307,7 +307,30 @@ def _shared(x: Any) -> Any:
     return scaled_embedding(x, _rows(x), half) * 2.0 - x.detach()[_rows(x)]
 
 
+REDUCE = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add}
+
+
+def _scatter_reduce(name: str, include: bool, domain: str = "real", **more: Any) -> Row:
+    """scatter_reduce along the second dim, in all of the matrix but a corner that no index names."""
+
+    def numpy(x: np.ndarray, src: np.ndarray) -> np.ndarray:
+        out, count = x.copy(), np.full(x.shape, int(include))
+        for i, j in np.ndindex(GRID_INDEX.shape):
+            place = i, GRID_INDEX[i, j]
+            out[place] = REDUCE[name](out[place], src[i, j]) if count[place] else src[i, j]
+            count[place] += 1
+        return out / np.maximum(count, 1) if name == "mean" else out
+
+    label = f"scatter_reduce-{name}{'' if include else '-without'}"
+    return Row(label, lambda x, s: mg.scatter_reduce(x, 1, _grid(x), s, name, include_self=include), numpy,
+               (domain, domain), shapes=((3, 3), (2, 3)), refuses=False, **more)  # fmt: skip
+
+
 INDEXING = [
+    *[_scatter_reduce(name, include, dtypes=FLOATS if name == "mean" else NUMBERS, tolerance=4)
+      for name in ("sum", "mean", "prod") for include in (True, False)],
+    *[_scatter_reduce(name, include, "distinct", dtypes=NUMBERS, ops=("attained",), order2=False, constant=False)
+      for name in ("amax", "amin") for include in (True, False)],
     _indexed("gather", lambda x: mg.gather(x, 1, _grid(x)), lambda x: np.take_along_axis(x[:2], GRID_INDEX % 3, 1),
              "gather", (3, 3)),
     _indexed("scatter_add", lambda x, s: mg.scatter_add(x, 1, _grid(x), s), _scatter_add, "scatter_add", (3, 3),

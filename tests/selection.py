@@ -37,7 +37,7 @@ TEMPLATES = {
     "search on the way": "cummax cummin",
     "gather": "gather index_select embedding",
     "scatter": "scatter_add index_add index_copy",
-    "copy": "clone cast transfer cat as_strided expand view",
+    "copy": "clone cast transfer cat as_strided expand view attained",
     "product": "matmul addmm linear",
     "convolution": "conv conv_input conv_weight",
     "largest of a window": "max_pool max_pool_indices max_pool_pick max_pool_back",

@@ -1114,6 +1114,12 @@ class Attached:
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """`scatter_add` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
 
+    def scatter_reduce(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
+        """Return input with each element of src reduced into the position that index names along `dim`."""
+
+    def scatter_reduce_(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
+        """`scatter_reduce` in place, and recorded.  Raises GradientError for a Var outside no_grad."""
+
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """One position along `dim`, which goes.  Gradient: zeros around g."""
 

@@ -27,6 +27,7 @@ MASK = np.array([[True, False, True], [False, True, True]])
 # Operands as shapes or arrays, in the order of the parameters, and the values of parameters without a default.
 CALLS: dict[str, dict[str, Any]] = {
     "scatter_add": {"input": X, "dim": 0, "index": COLUMNS, "src": X},
+    "scatter_reduce": {"input": X, "dim": 0, "index": COLUMNS, "src": X, "reduce": "amax"},
     "gather": {"input": X, "dim": 0, "index": COLUMNS},
     "index_select": {"input": X, "dim": 0, "index": POSITIONS},
     "index_add": {"input": X, "dim": 0, "index": POSITIONS, "source": X},

@@ -1,0 +1,174 @@
+"""scatter_reduce: what several elements of a source that name one position come to, by sorting them.
+
+Sums and means are `scatter_add`.  For products and extremes the source is sorted by index, so that elements of one
+position are neighbours; each then takes in the one 1, 2, 4 ... places before it, as long as that has its position, and
+the last of a run has the result of all.  That is O(n log n), and a product has the derivatives of its factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minigrad.backends.launch import remapped
+from minigrad.core.dtype import bool_, int64, uint8
+from minigrad.core.requests import Copy
+from minigrad.core.roles import Choice, Dim, Flag
+from minigrad.declare.decorators import composed, kernel
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import ones_like
+from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.indexing.sorting import argsort
+from minigrad.ops.pointwise.arithmetic import floor_divide, maximum, minimum, mul
+from minigrad.ops.pointwise.compare import eq, where
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import movedim, narrow, reshape
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe
+
+JOINS: dict[str, Callable[..., Tensor]] = {"prod": mul, "amax": maximum, "amin": minimum}
+BOOLS = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
+
+
+@composed(in_place=True)
+def scatter_reduce(
+    input: Tensor, dim: Dim, index: Tensor, src: Tensor, reduce: Choice, *, include_self: Flag = True
+) -> Tensor:
+    """Return input with each element of src reduced into the position that index names along `dim`.
+
+    reduce: "sum", "prod", "mean", "amax" or "amin".  include_self=False leaves the elements of input out where index
+    names them.  Gradient: that of the reduction; extremes share it evenly among all that attain them.
+    """
+    return reduced(*expect_scatter(input, dim, index, src, reduce), reduce, include_self).reshape(input.shape)
+
+
+def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
+    """Return the operands with dims, src as long as index.  Raises for what does not fit."""
+    if reduce not in BOOLS and reduce != "mean":
+        raise ArgumentError(
+            f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}",
+            op="scatter_reduce",
+        )
+    if src.dtype is not x.dtype or (reduce == "mean" and x.dtype is bool_):
+        raise DTypeError(
+            f"scatter_reduce: input and src must have one dtype, for a mean of numbers, got {describe(x)} and "
+            f"{describe(src)}; convert one with .to(dtype)",
+            op="scatter_reduce",
+        )
+    shown = f"got input {describe(x)}, index {describe(index)} and src {describe(src)}"
+    x, index, src = (y if y.ndim else reshape(y, (1,)) for y in (x, index, src))
+    if not x.ndim == index.ndim == src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
+        raise ShapeError(
+            f"scatter_reduce: index must have as many dims as input and src and fit inside src, {shown}",
+            op="scatter_reduce",
+        )
+    for d, n in enumerate(index.shape):
+        src = narrow(src, d, 0, n) if src.shape[d] != n else src
+    return x, dim, index, src
+
+
+def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Return the result; the first addition checks the index."""
+    if x.dtype is bool_:
+        y = reduced(cast(x, dtype=uint8), dim, index, cast(src, dtype=uint8), BOOLS[reduce], include_self)
+        return cast(y, dtype=bool_)
+    count = counted(x.shape, dim, index)
+    if reduce in ("sum", "mean"):
+        total = scatter_add(wide(start(x, count, 0, include_self)), dim, index, wide(src))
+        return cast(total if reduce == "sum" else average(total, count + include_self), dtype=x.dtype)
+    if reduce == "prod":
+        found = joined(wide(src), dim, index, x.shape, mul)
+        kept = wide(start(x, count, 1, include_self))
+        return cast(where(count > 0, kept * found, kept), dtype=x.dtype)
+    found = joined(src.detach(), dim, index, x.shape, JOINS[reduce])
+    if include_self:
+        found = JOINS[reduce](found, x.detach())
+    best = where(count > 0, found, x.detach())
+    return attained(best, x, dim, index, src, include_self=include_self)
+
+
+def counted(shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
+    """Return how often an index names each position of a tensor."""
+    ones = ones_like(index, dtype=int64)
+    return scatter_add(zeros_of(shape, ones), dim, index, ones)
+
+
+def start(x: Tensor, count: Tensor, value: int, include_self: bool) -> Tensor:
+    """Return input, without the elements that are left out of the reduction."""
+    return x if include_self else where(count > 0, number(value, x.dtype, x.device), x)
+
+
+def average(total: Tensor, count: Tensor) -> Tensor:
+    """Return sums over how many elements they have, those of integers rounded down."""
+    count = maximum(count, 1)
+    return total / cast(count, dtype=total.dtype) if total.dtype.is_float else floor_divide(total, count)
+
+
+def joined(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...], join: Callable[..., Tensor]) -> Tensor:
+    """Return what the elements of src that name a position come to; 0 where none does.
+
+    `dim` is first meanwhile, so that stretches of it are dense.
+    """
+    index, src = movedim(where(index < 0, index + shape[dim], index), dim, 0), movedim(src, dim, 0)
+    order = argsort(index, 0)
+    index, values = gather(index, 0, order), gather(src, 0, order)
+    n, k = index.shape[0], 1
+    while k < n:
+        alike = eq(narrow(index, 0, k, n - k), narrow(index, 0, 0, n - k))
+        later = narrow(values, 0, k, n - k)
+        values = cat([narrow(values, 0, 0, k), where(alike, join(later, narrow(values, 0, 0, n - k)), later)], 0)
+        k *= 2
+    if n > 1:
+        inner = eq(narrow(index, 0, 1, n - 1), narrow(index, 0, 0, n - 1))
+        zero = number(0, values.dtype, values.device)
+        values = cat([where(inner, zero, narrow(values, 0, 0, n - 1)), narrow(values, 0, n - 1, 1)], 0)
+    # One element for each position, and zeros.
+    return scatter_add(zeros_of(shape, values), dim, movedim(index, 0, dim), movedim(values, 0, dim))
+
+
+# ---- the derivative of an extreme -----------------------------------------------------------------------------------
+
+
+def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> tuple[Tensor, ...]:
+    """Return whether each element of input and of src attains the extreme of its position, and how many do there."""
+    mine = input == y
+    theirs = src == gather(y, dim, index)
+    if not include_self:
+        mine = where(counted(y.shape, dim, index) > 0, False, mine)
+    return mine, theirs, scatter_add(cast(mine, dtype=int64), dim, index, cast(theirs, dtype=int64))
+
+
+def share_of_input(
+    g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
+) -> Tensor:
+    """Return the gradient of input: an even share of g where it attains the extreme."""
+    mine, _, count = shares(y, input, index, src, dim, include_self)
+    return where(mine, g / cast(count, dtype=g.dtype), 0.0)
+
+
+def share_of_src(
+    g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
+) -> Tensor:
+    """Return the gradient of src, likewise."""
+    _, theirs, count = shares(y, input, index, src, dim, include_self)
+    return where(theirs, gather(g / cast(count, dtype=g.dtype), dim, index), 0.0)
+
+
+@kernel(
+    dtype=lambda op, specs, *, dim, include_self: specs[0].dtype,
+    shape=lambda op, best, input, index, src, *, dim, include_self: best.shape,
+    vjp=(
+        None,
+        lambda g, y, input, index, src, *, dim, include_self: share_of_input(
+            g, y, input, index, src, dim, include_self),
+        None,
+        lambda g, y, input, index, src, *, dim, include_self: share_of_src(g, y, input, index, src, dim, include_self),
+    ),
+    batch="along",
+    namespace=(),
+    label="scatter_reduce",
+)  # fmt: skip
+def attained(backend, out, best: Tensor, input: Tensor, dim: Dim, index: Tensor, src: Tensor, *, include_self: Flag):
+    """A copy of `best`, the extremes of input and src by index, with their derivative.  Gradient: shared by ties."""
+    return remapped(backend.prepare(Copy(), out, best), (0, 4), 5)
