@@ -731,6 +731,9 @@ def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: bui
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Uniform in [low, high).  Raises ArgumentError for a range without numbers."""
 
+def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
+    """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
+
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """With a dim of length 1 at position `dim`."""
 

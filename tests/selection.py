@@ -35,7 +35,7 @@ TEMPLATES = {
     "order": "sort argsort topk",
     "scan": "cumsum reversed_cumsum cumprod logcumsumexp",
     "search on the way": "cummax cummin",
-    "gather": "gather index_select embedding",
+    "gather": "gather index_select embedding unique",
     "scatter": "scatter_add index_add index_copy",
     "copy": "clone cast transfer cat as_strided expand view attained",
     "product": "matmul addmm linear",

@@ -1315,6 +1315,9 @@ class Attached:
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` along `dim`, one every `step`, as a last dim.  Gradient: overlapping windows are summed."""
 
+    def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
+        """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
+
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """With a dim of length 1 at position `dim`."""
 

@@ -159,7 +159,7 @@ def test_every_op_has_a_kind() -> None:
     assert kinds["matmul"] == "product" and kinds["softmax"] == "along" and kinds["cast"] == "elementwise"
     assert kinds["conv"] == kinds["cross_entropy"] == "rule"
     # What draws, counts or looks at values is none of a batch's: nothing that carries a gradient needs a loop.
-    assert {name for name, kind in kinds.items() if kind == "loop"} == {"count_up", "draw", "tally", "locate"}
+    assert {name for name, kind in kinds.items() if kind == "loop"} == {"count_up", "draw", "tally", "locate", "unique"}
 
 
 # ---- parameters that say where from the end, ranks that differ, scalars, batches of none ----------------------------

@@ -10,7 +10,7 @@ from math import prod
 
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.pointwise.powers import rsqrt
@@ -29,10 +29,22 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
     Gradient: by composition.  Training takes the statistics of the batch and moves the running ones to them, in place.
     """
-    check_channels(input, running_mean, running_var, weight, bias, training, eps)
-    center, spread = batch_statistics(input) if training else (running_mean, running_var)
-    y = scaled_channels(wide(input), center, spread, weight, bias, eps)
-    return moved_statistics(cast(y, dtype=input.dtype), input, running_mean, running_var, training, momentum)
+    center, spread = statistics_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return cast(scaled_channels(wide(input), center, spread, weight, bias, eps), dtype=input.dtype)
+
+
+def statistics_of(
+    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
+    training: bool, momentum: float, eps: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return the mean and the variance to use; after every check, in training, the running ones are moved."""
+    check_channels(x, running_mean, running_var, weight, bias, training, eps)
+    if not training and running_mean is not None and running_var is not None:
+        return running_mean, running_var
+    found = batch_statistics(x)
+    if running_mean is not None and running_var is not None and x.numel():
+        move_statistics(x, {"running_mean": running_mean, "running_var": running_var}, momentum)
+    return found
 
 
 def check_channels(
@@ -58,6 +70,11 @@ def check_channels(
     dtypes = {p.dtype.name for p in there.values()}
     narrow = {"float32"} if x.dtype.itemsize == 2 else set()
     for name, p in there.items():
+        if p.device is not x.device:
+            raise DeviceError(
+                f"batch_norm: {name} is on {p.device} and input on {x.device}; move one with .to({str(x.device)!r})",
+                op="batch_norm",
+            )
         if p.shape != (x.shape[1],):
             raise ShapeError(
                 f"batch_norm: {name} must have shape ({x.shape[1]},), one element per channel of {describe(x)}, got "
@@ -98,18 +115,11 @@ def scaled_channels(
     return y if bias is None else y + reshape(wide(bias), shape)
 
 
-def moved_statistics(
-    y: Tensor, x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float
-) -> Tensor:
-    """Return y, and in training move the running statistics by `momentum` to those of x, the variance with correction
-    1; an empty batch has none."""
-    if not training or running_mean is None or running_var is None or not x.numel():
-        return y
+def move_statistics(x: Tensor, running: dict[str, Tensor], momentum: float) -> None:
+    """Move the running statistics by `momentum` to those of x, the variance with correction 1."""
     dims = tuple([d for d in range(x.ndim) if d != 1])
     x = wide(x.detach())
-    operands = {"running_mean": running_mean, "running_var": running_var}
     batch = {"running_mean": mean(x, dims), "running_var": variance(x, dims=dims, keepdim=False, correction=1)}
-    moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in operands.items()}
-    values = {name: cast(moved[name], dtype=old.dtype) for name, old in operands.items()}
-    write_operands(batch_norm.op, operands, values)  # type: ignore[attr-defined]
-    return y
+    moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
+    values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
+    write_operands(batch_norm.op, running, values)  # type: ignore[attr-defined]
