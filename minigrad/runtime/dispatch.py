@@ -3,8 +3,8 @@
 The first call with such operands has a plan made: `planning` runs the op's rules and asks the backend to prepare a
 launch; nothing is allocated before every check has held.  Later calls find the plan (`plans.py`): each is one look-up,
 one allocation, one launch, and one record if an operand tracks, that is if it is a Var or has a record of its own.
-`apply` is that road, `fast_path` writes its steps out for an elementwise op (`fast_paths.py`), `run_view` is its end
-for calls that launch nothing.  docs/decisions/007 says where each microsecond goes.
+`apply` is that road, `run_view` its end for calls that launch nothing; `fast_path` writes `run_single` and `record` out
+for the operands of an elementwise op (`fast_paths.py`).  docs/decisions/007 says where each microsecond goes.
 """
 
 from __future__ import annotations
@@ -73,24 +73,29 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         return run_several(op, plan, operands)
     if plan.launch is None:
         return run_view(op, plan, operands[0])
-    if len(operands) == 1:
-        return run_one(op, plan, operands[0])
-    storage = plan.make()
-    plan.run(*[x.storage.buffer for x in operands], storage.buffer)
-    if mode.enabled:
-        for x in operands:
-            if x.storage.tracked:
-                return result(storage, plan, record(op, plan, operands, (storage,)))
-    return result(storage, plan, None)
+    return run_one(op, plan, operands[0]) if len(operands) == 1 else run_single(op, plan, operands)
 
 
-def run_one(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
-    """`run` for one operand and one result, without its loops."""
+def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
+    """`run` for one result; `unrolling.py` writes it out for each number of operands, as the end of a fast path."""
     storage = plan.make()
-    plan.run(x.storage.buffer, storage.buffer)
-    if x.storage.tracked and mode.enabled:
-        return result(storage, plan, record(op, plan, (x,), (storage,)))
-    return result(storage, plan, None)
+    kernel = plan.kernel
+    if kernel is None:
+        plan.run(*[x.storage.buffer for x in operands], storage.buffer)
+    else:
+        kernel(*[x.storage.buffer for x in operands], storage.buffer, plan.numbers)
+    node = None
+    if any(x.storage.tracked for x in operands) and mode.enabled:
+        node = record(op, plan, operands, (storage,))
+    y: Tensor = new_tensor(Tensor)  # field by field: a call of __init__ costs as much as all of them
+    y.id = next(ids)
+    y.storage = storage
+    y.layout = plan.layout
+    y.dtype = plan.dtype
+    y.device = plan.device
+    y.op = node
+    y.base = None
+    return y
 
 
 def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
@@ -120,33 +125,17 @@ def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     node = None
     if mode.enabled and any(x.storage.tracked for x in operands):
         node = record(op, plan, operands, storages)
-    found = []
-    for k, (storage, out) in enumerate(zip(storages, plan.outs, strict=True)):
-        tracks = node is not None and out.dtype.is_float
-        found.append(Tensor(storage, out.layout, Output(node, k) if tracks else None))  # type: ignore[arg-type]
-    return op.result(*found)  # type: ignore[misc]
-
-
-def result(storage: Storage, plan: CallPlan, node: BackpropOp | None) -> Tensor:
-    """The tensor that a call of one result returns; field by field, since a call of __init__ costs as much as them."""
-    y: Tensor = new_tensor(Tensor)
-    y.id = next(ids)
-    y.storage = storage
-    y.layout = plan.layout
-    y.dtype = plan.dtype
-    y.device = plan.device
-    y.op = node
-    y.base = None
-    return y
+    heads = [Output(node, k) if node is not None and out.dtype.is_float else None for k, out in enumerate(plan.outs)]
+    return op.result(*map(Tensor, storages, [out.layout for out in plan.outs], heads))  # type: ignore[arg-type, misc]
 
 
 def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:
     """The BackpropOp of a call; where no result is a float there is none, for nothing carries a gradient."""
     if not plan.tracks:
         return None
-    mask, bit = 0, 1
-    parents: list[Any] = []
-    for x in operands:
+    mask = 0
+    parents = []
+    for k, x in enumerate(operands):
         parent: Any = x.op
         if parent is None:
             if x.is_variable:
@@ -157,8 +146,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
             parent = current(x)
         parents.append(parent)
         if parent is not None:
-            mask |= bit
-        bit <<= 1
+            mask |= 1 << k
     if not mask:
         return None
     if op.variadic:
@@ -172,15 +160,27 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     node.params = plan.params
     node.parents = tuple(parents)
     node.mask = mask
-    # A result is kept without its op: a saved output that knew its BackpropOp would be a cycle.
-    node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
-                        for k in op.saves[mask]])  # fmt: skip
-    node.versions = tuple([x.storage.version for x in node.saved])
+    which = op.saves[mask]
+    if not which:
+        node.saved = node.versions = ()
+    elif len(which) == 1 and which[0] >= 0:
+        saved = operands[which[0]]
+        node.saved, node.versions = (saved,), (saved.storage.version,)
+    elif which == tuple(range(len(operands))):
+        node.saved, node.versions = operands, tuple([x.storage.version for x in operands])
+    else:  # a result is kept without its op: a saved output that knew its BackpropOp would be a cycle
+        node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
+                            for k in which])  # fmt: skip
+        node.versions = tuple([each.storage.version for each in node.saved])
     node.source = noted(node, operands) if settings.noting else None
     for storage in storages:
         if not storage.tracked:
             storage.tracked = True
     return node
+
+
+# `run` for one operand.
+run_one: Any = fast_paths.written_out(run_single, 1, globals())
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

@@ -1,21 +1,25 @@
-"""The functions that every call of an op passes, written for a number of operands from one template each.
+"""The public functions of elementwise ops: what `dispatch.apply` does, written for a number of operands.
 
-A loop over one or two operands costs as much as the rest of a small call, so the lines that treat an operand are
-pasted once for each, as a kernel's are.  `dispatch.py` has the names that the pasted lines use, and says what they do.
+`CALL` looks up the plan, and ends with the lines of `dispatch.run_single`, which `unrolling.py` writes out; it also
+writes `dispatch.record` for each number of operands.  The names in these lines are those of `dispatch.py`.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import inspect
 import linecache
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import CodeType
 from typing import Any
 
-# Lines with {x} stand once for each operand; {xs}, {keys}, {buffers} and {tracks} join what there is of all operands.
+from minigrad.runtime.unrolling import unrolled
+
+# The function of an op; {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} join all operands.
 CALL = """\
 def call({parameters}):
     {front}
@@ -26,69 +30,7 @@ def call({parameters}):
         plan = plan_for(op, ({xs},), NO_PARAMS, key)
     if out is not None:
         return write_result(op, plan, ({xs},), out, run)
-    storage = plan.make()
-    kernel = plan.kernel
-    if kernel is None:
-        plan.run({buffers}, storage.buffer)
-    else:
-        kernel({buffers}, storage.buffer, plan.numbers)
-    node = None
-    if ({tracks}) and mode.enabled:
-        node = record(op, plan, {xs}, storage)
-    # Field by field: a call of __init__ costs as much as all of them.
-    y = new_tensor(Tensor)
-    y.id = next(ids)
-    y.storage = storage
-    y.layout = plan.layout
-    y.dtype = plan.dtype
-    y.device = plan.device
-    y.op = node
-    y.base = None
-    return y
-"""
-
-RECORD = """\
-def record(op, plan, {xs}, storage):
-    if not plan.tracks:
-        return None
-    mask = 0
-    parent_{x} = {x}.op
-    if parent_{x} is None:
-        if {x}.is_variable:
-            parent_{x} = {x}
-        elif {x}.storage.tracked:
-            parent_{x} = current({x})
-    elif {x}.storage.version:
-        parent_{x} = current({x})
-    if parent_{x} is not None:
-        mask |= {bit}
-    if not mask:
-        return None
-    which = op.saves[mask]
-    node = new_node(BackpropOp)
-    if not which:
-        node.saved = node.versions = ()
-    elif len(which) == 1 and which[0] >= 0:
-        found = {first}
-        node.saved = (found,)
-        node.versions = (found.storage.version,)
-    elif which == {all}:
-        node.saved = ({xs},)
-        node.versions = ({versions},)
-    else:
-        operands = ({xs},)
-        node.saved = saved = tuple([operands[k] if k >= 0 else result(storage, plan, None) for k in which])
-        node.versions = tuple([each.storage.version for each in saved])
-    node.id = next(ids)
-    node.ids = node.hooks = None
-    node.op = op
-    node.plan = plan
-    node.params = plan.params
-    node.parents = ({parents},)
-    node.mask = mask
-    node.source = noted(node, ({xs},)) if settings.noting else None
-    storage.tracked = True
-    return node
+{run}
 """
 
 # What is no plain tensor takes the long road, but a number beside one: literals are common.
@@ -112,7 +54,7 @@ OUT = """\
 """
 # A name of a template's own: not an attribute, and not one that stands for operands.
 OWN = re.compile(r"(?<![\w.{])[A-Za-z_]\w*(?![\w}])")
-_records: dict[int, Callable[..., Any]] = {}
+_written: dict[tuple[str, int], Callable[..., Any]] = {}
 
 
 def parameter_names(op: Any) -> tuple[str, ...]:
@@ -120,9 +62,39 @@ def parameter_names(op: Any) -> tuple[str, ...]:
     return ("input",) if len(op.operands) == 1 else tuple(op.operands)
 
 
-def others(names: tuple[str, ...]) -> dict[str, str]:
-    """New names for those of the templates that operands have, each unlike every name there is."""
-    own = {*OWN.findall(CALL + RECORD + READ + READ_TWO), *names}
+def written_out(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Callable[..., Any]:
+    """A function of `dispatch.py` for so many operands and one result; it takes them one by one, instead of tuples."""
+    key = function.__name__, count
+    if key not in _written:
+        groups = {"operands": tuple(f"x{k}" for k in range(count)), "storages": ("storage",)}
+        text = ast.unparse(unrolled(function, groups, ("record",)))
+        own = dict(names)
+        if function is not names["record"]:
+            own["record"] = written_out(names["record"], count, names)
+        exec(code_of(text, f"{key[0]} of {count}"), own)
+        _written[key] = own[key[0]]
+    return _written[key]
+
+
+def code_of(text: str, title: str) -> CodeType:
+    """Compiled source that tracebacks and debuggers show."""
+    path = f"<minigrad {title}>"
+    linecache.cache[path] = (len(text), None, text.splitlines(True), path)
+    return compile(text, path, "exec")
+
+
+@cache
+def call_template(run: Callable[..., Any], count: int) -> str:
+    """CALL with its last lines for so many operands, which are {0}, {1}, ... there."""
+    names = tuple(f"operand_{k}" for k in range(count))
+    text = ast.unparse(unrolled(run, {"operands": names}, ("record",)).body)  # type: ignore[arg-type]
+    lines = textwrap.indent(re.sub(r"\boperand_(\d+)\b", r"{\1}", text), "    ")
+    return CALL.replace("{run}", lines)
+
+
+def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
+    """New names for those of a template that operands have, each unlike every name there is."""
+    own = {*OWN.findall(template + READ + READ_TWO), *names}
     found = {}
     for name in names:
         other = f"{name}_"
@@ -133,16 +105,11 @@ def others(names: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def apart(template: str, names: tuple[str, ...]) -> str:
+def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
     """A template whose own names differ from the operands'; an operand called `out` takes the place of `out=`."""
     if "out" in names:
         template = template.replace(OUT, "").replace("NO_PARAMS, out)", "NO_PARAMS)")
-    new = others(names)
-    lines = [
-        line if line.lstrip().startswith("#") else OWN.sub(lambda match: new.get(match[0], match[0]), line)
-        for line in template.splitlines()
-    ]
-    return "\n".join(lines)
+    return OWN.sub(lambda match: new.get(match[0], match[0]), template)
 
 
 def write(template: str, names: tuple[str, ...], parameters: str = "", front: str = "", numbers: bool = True) -> str:
@@ -151,46 +118,19 @@ def write(template: str, names: tuple[str, ...], parameters: str = "", front: st
     parameters: of the function, as they are spelled, if these are not the operands and `out`.  front: its first lines.
     numbers: an operand may be a Python number.
     """
-    count, xs = len(names), ", ".join(names)
-    known = others(names).get("PLAIN", "PLAIN")
-    plain = " and ".join(f"{x}.__class__ in {known}" for x in names)
-    read = apart(READ_TWO if count == 2 and numbers else READ, names).format(*names, xs=xs, plain=plain)
-    joined = {
-        "xs": xs,
-        "parameters": parameters or (xs if "out" in names else f"{xs}, *, out=None"),
-        "front": front,
-        "read": read,
-        "keys": ", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
-        "buffers": ", ".join(f"{x}.storage.buffer" for x in names),
-        "tracks": " or ".join(f"{x}.storage.tracked" for x in names),
-        "parents": ", ".join(f"parent_{x}" for x in names),
-        "versions": ", ".join(f"{x}.storage.version" for x in names),
-        "all": tuple(range(count)),
-        "first": {1: names[0], 2: f"{names[-1]} if which[0] else {names[0]}"}.get(count, f"({xs})[which[0]]"),
-    }
-    lines: list[str] = []
-    block: list[str] = []
-    for line in [*apart(template, names).splitlines(), ""]:
-        if "{x}" in line or "{bit}" in line:
-            block.append(line)
-            continue
-        for k, x in enumerate(names if block else ()):
-            lines += [each.format(x=x, bit=1 << k) for each in block]
-        block = []
-        lines.append(line.format(**joined))
-    return "\n".join(lines)
+    xs, new = ", ".join(names), others(template, names)
+    plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
+    read = apart(READ_TWO if len(names) == 2 and numbers else READ, names, new).format(*names, xs=xs, plain=plain)
+    return apart(template, names, new).format(
+        *names, xs=xs, front=front, read=read, keys=", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names),
+        parameters=parameters or (xs if "out" in names else f"{xs}, *, out=None"),
+    )  # fmt: skip
 
 
 @cache
-def compiled(
-    template: str, operands: tuple[str, ...], parameters: str, front: str, numbers: bool
-) -> tuple[str, CodeType]:
-    """The name of the function that a template makes for some operands, and the code that defines it."""
-    text = write(template, operands, parameters, front, numbers)
-    kind = text[4 : text.index("(")]
-    path = f"<minigrad {kind}({', '.join(operands)})>"
-    linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
-    return kind, compile(text, path, "exec")
+def compiled(template: str, operands: tuple[str, ...], parameters: str, front: str, numbers: bool) -> CodeType:
+    """The code that defines the function that a template makes for some operands."""
+    return code_of(write(template, operands, parameters, front, numbers), f"call({', '.join(operands)})")
 
 
 def build(
@@ -198,11 +138,11 @@ def build(
     numbers: bool = True,
 ) -> Callable[..., Any]:  # fmt: skip
     """The function that a template makes for some operands, in a module's names."""
-    kind, code = compiled(template, operands, parameters, front, numbers)
     there = vars(builtins) | names
-    names |= {other: there[name] for name, other in others(operands).items() if name in there}
-    exec(code, names)
-    function: Callable[..., Any] = names[kind]
+    new = others(template, operands)
+    names |= {other: there[name] for name, other in new.items() if name in there}
+    exec(compiled(template, operands, parameters, front, numbers), names)
+    function: Callable[..., Any] = names[new.get("call", "call")]
     return function
 
 
@@ -214,16 +154,15 @@ def fast_path(
     defaults: of operands, by name.  front: parameters that follow the operands, such as "*, alpha=1"; a call that gives
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
     """
-    count = len(op.operands)
-    if count not in _records:
-        _records[count] = build(RECORD, tuple(f"x{k}" for k in range(count)), dict(names))
-    names = {**names, "op": op, "plans": op.plans, "record": _records[count]}
-    if not defaults and not front:
-        return build(CALL, parameter_names(op), names, numbers=op.kind == "elementwise")
     operands = parameter_names(op)
+    template = call_template(names["run_single"], len(operands))
+    record = written_out(names["record"], len(operands), names)
+    names = {**names, "op": op, "plans": op.plans, "record": record}
+    if not defaults and not front:
+        return build(template, operands, names, numbers=op.kind == "elementwise")
     parameters, lines, more = with_front(operands, defaults, front)
     more[f"{HIDDEN}otherwise"] = otherwise
-    return build(CALL, operands, names | more, parameters, lines)
+    return build(template, operands, names | more, parameters, lines)
 
 
 def with_front(operands: tuple[str, ...], defaults: Mapping[str, Any], front: str) -> tuple[str, str, dict[str, Any]]:

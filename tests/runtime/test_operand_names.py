@@ -15,12 +15,11 @@ import minigrad as mg
 from minigrad.core.roles import Along
 from minigrad.declare.decorators import composed, view
 from minigrad.errors import DeclarationError, DTypeError
-from minigrad.runtime import fast_paths
+from minigrad.runtime import dispatch, fast_paths
 
 numbered = itertools.count()
-TEMPLATE = sorted(
-    word for word in {*fast_paths.OWN.findall(fast_paths.CALL + fast_paths.READ_TWO)} if not keyword.iskeyword(word)
-)
+CALL = fast_paths.call_template(dispatch.run_single, 2)
+TEMPLATE = sorted(word for word in {*fast_paths.OWN.findall(CALL + fast_paths.READ_TWO)} if not keyword.iskeyword(word))
 # The names of both operands, in pairs that once met names of a template, of Python or of each other.
 ODD = [
     ("b", "a"), ("y", "c"), ("out", "y"), ("x", "out"), ("min", "max"), ("x", "i"), ("T", "N"), ("RANGE", "F"),

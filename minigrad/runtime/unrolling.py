@@ -1,0 +1,178 @@
+"""Functions over a tuple of operands, rewritten for operands one by one.
+
+A loop over one or two operands costs as much as the rest of a small call.  So the steps of a call are written once, in
+`dispatch.py`, with loops; `unrolled` makes from their source the functions for one operand, two, three, ...
+
+    for k, x in enumerate(operands): ...    the lines for each; a name that only they assign becomes one for each
+    [f(x) for x in operands]                f(a), f(b): joined by `or` in `any`, one by one in `tuple` and behind `*`
+    names.append(e) in such a loop          where `tuple(names)` follows: (e of a, e of b)
+    len(operands), tuple(range(...))        constants
+    operands[k]                             of one or two: b if k else a
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+Names = Sequence[str]
+
+
+def unrolled(
+    function: Callable[..., Any], groups: Mapping[str, Names], callees: Collection[str] = ()
+) -> ast.FunctionDef:
+    """Return the definition of a function with some parameters, which are tuples, as names one by one.
+
+    groups: the names of each such parameter.  callees: functions that are called with the names one by one, too.
+    """
+    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    parameters = [name for arg in definition.args.args for name in groups.get(arg.arg, (arg.arg,))]
+    definition.args.args = [ast.arg(name) for name in parameters]
+    definition.returns = None
+    definition.body = definition.body[1:]  # without its docstring
+    rewriting = Unrolling(groups, callees, definition)
+    definition.body = [each for line in definition.body for each in rewriting.statements(line)]
+    return ast.fix_missing_locations(definition)
+
+
+class Unrolling(ast.NodeTransformer):
+    """One rewriting.
+
+    own: the names that only one line, a loop for instance, assigns.  grown: the elements of lists that loops append to.
+    """
+
+    def __init__(self, groups: Mapping[str, Names], callees: Collection[str], definition: ast.FunctionDef) -> None:
+        self.groups, self.callees = groups, callees
+        self.own: dict[ast.stmt, set[str]] = {}
+        for loop in definition.body:
+            others = {name for line in definition.body if line is not loop for name in stores(line)}
+            self.own[loop] = set(stores(loop)) - others
+        self.grown: dict[str, list[ast.expr]] = {
+            call.func.value.id: []
+            for call in ast.walk(definition)
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append"
+            if isinstance(call.func.value, ast.Name)
+        }
+
+    def statements(self, line: ast.stmt) -> list[ast.stmt]:
+        """Return the lines that a line becomes."""
+        result = self.visit(line)
+        return result if isinstance(result, list) else [] if result is None else [result]
+
+    def members(self, node: ast.AST) -> Names | None:
+        """Return the names of a group; None for any other expression."""
+        return self.groups.get(node.id) if isinstance(node, ast.Name) else None
+
+    def visit_Assign(self, line: ast.Assign) -> ast.stmt | None:
+        """A list that a loop fills is not made."""
+        if isinstance(line.targets[0], ast.Name) and line.targets[0].id in self.grown:
+            return None
+        return self.generic_visit(line)  # type: ignore[return-value]
+
+    def visit_AnnAssign(self, line: ast.AnnAssign) -> ast.stmt | None:
+        """Likewise, and annotations are left out."""
+        assert line.value is not None
+        return self.visit_Assign(ast.Assign([line.target], line.value))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A group is a tuple of its names."""
+        names = self.members(node)
+        return node if names is None else ast.Tuple([ast.Name(x) for x in names])
+
+    def visit_For(self, loop: ast.For) -> Any:
+        """The lines of the loop for each name."""
+        counted = isinstance(loop.iter, ast.Call) and calls(loop.iter, "enumerate")
+        names = self.members(loop.iter.args[0] if counted else loop.iter)  # type: ignore[attr-defined]
+        if names is None:
+            return self.generic_visit(loop)
+        target: Any = loop.target.elts if counted else [loop.target]  # type: ignore[attr-defined]
+        lines: list[ast.stmt] = []
+        for k, name in enumerate(names):
+            values: dict[str, ast.expr] = {each: ast.Name(f"{each}_{k}") for each in self.own[loop]}
+            values |= {target[-1].id: ast.Name(name), **({target[0].id: ast.Constant(k)} if counted else {})}
+            for line in loop.body:
+                lines += self.statements(replaced(line, values))
+        return lines
+
+    def visit_Expr(self, line: ast.Expr) -> Any:
+        """An append to a list that is grown is noted."""
+        call = line.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
+            grown = call.func.value
+            if isinstance(grown, ast.Name) and grown.id in self.grown:
+                self.grown[grown.id].append(call.args[0])
+                return None
+        return self.generic_visit(line)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Of one name this name; of two the one that an index which is not negative chooses."""
+        names = self.members(node.value)
+        if names is None or len(names) > 2 or isinstance(node.slice, ast.Slice):
+            return self.generic_visit(node)  # type: ignore[return-value]
+        first, last = ast.Name(names[0]), ast.Name(names[-1])
+        return first if len(names) == 1 else ast.IfExp(self.visit(node.slice), last, first)
+
+    def visit_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
+        """One element for each name."""
+        (clause,) = node.generators
+        names = self.members(clause.iter)
+        if names is None:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        assert isinstance(clause.target, ast.Name)
+        return ast.List([self.visit(replaced(node.elt, {clause.target.id: ast.Name(x)})) for x in names])
+
+    visit_GeneratorExp = visit_ListComp
+
+    def visit_Call(self, call: ast.Call) -> ast.expr:
+        """Lists of known elements are given one by one; some functions of them are worked out."""
+        if calls(call, "len") and (names := self.members(call.args[0])) is not None:
+            return ast.Constant(len(names))
+        if calls(call, "tuple") and isinstance(call.args[0], ast.Name) and call.args[0].id in self.grown:
+            return ast.Tuple(self.grown[call.args[0].id])
+        apart = isinstance(call.func, ast.Name) and call.func.id in self.callees
+        arguments: list[ast.expr] = []
+        for argument in map(self.visit, call.args):
+            within = argument.value if isinstance(argument, ast.Starred) else argument if apart else None
+            arguments += within.elts if isinstance(within, (ast.List, ast.Tuple)) else [argument]
+        call.args = arguments
+        first = arguments[0] if arguments else None
+        if calls(call, "any") and isinstance(first, ast.List):
+            return first.elts[0] if len(first.elts) == 1 else ast.BoolOp(ast.Or(), first.elts)
+        if calls(call, "tuple") and isinstance(first, ast.List):
+            return ast.Tuple(first.elts)
+        if calls(call, "tuple") and isinstance(first, ast.Call) and calls(first, "range"):
+            return ast.Tuple([ast.Constant(k) for k in range(first.args[0].value)])  # type: ignore[attr-defined]
+        return call
+
+
+class Replacing(ast.NodeTransformer):
+    """Names as other expressions."""
+
+    def __init__(self, values: dict[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The expression for a name."""
+        return copy.deepcopy(self.values.get(node.id, node))
+
+
+def replaced(node: Any, values: dict[str, ast.expr]) -> Any:
+    """Return a copy of a node with names as other expressions."""
+    return Replacing(values).visit(copy.deepcopy(node))
+
+
+def calls(call: ast.Call, name: str) -> bool:
+    """Whether a call is of the function of that name."""
+    return isinstance(call.func, ast.Name) and call.func.id == name
+
+
+def stores(line: ast.stmt) -> Iterator[str]:
+    """Yield the names that a line assigns."""
+    for node in ast.walk(line):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
