@@ -2,12 +2,13 @@
 
 softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
 `RowFn` holds the scalar functions as an elementwise op holds one, and each takes what its arguments name.
-`kernels/cpu/rows.py` is the loop nest around them, `backends/reference/rows.py` defines it, and `declare/rows.py`
-declares the ops.
+`RowFn.passes` is the program of a row, a list of loops, which the templates of `kernels/cpu/rows.py` and
+`kernels/cuda/rows.py` lower; `backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from minigrad.core.op import ScalarFn
@@ -26,6 +27,23 @@ class Total:
     join: str
     term: ScalarFn
     finish: ScalarFn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One loop over a row, which evaluates scalar functions of each element.
+
+    kind: what becomes of their values: "sum" and "max" join them to totals, "result" stores them, "columns" adds them
+    to sums down the columns.
+    operands, totals: the places of the operands that the functions name, and of the totals that the loop finds.
+    keeps: the last function's values stay for the result.
+    """
+
+    kind: str
+    scalars: tuple[ScalarFn, ...]
+    operands: tuple[int, ...]
+    totals: tuple[int, ...] = ()
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +67,37 @@ class RowFn:
     def names(self) -> tuple[str, ...]:
         """What functions of an element may ask for, in the order in which loops hand it out."""
         return (*self.operands, *[total.name for total in self.totals])
+
+    def passes(self, together: int = 1, keeps: bool = False) -> list[Pass]:
+        """The loops over a row in order: those for its totals, one for the result, one for the sums down the columns.
+
+        together: how many sums one loop finds, as long as no term asks for another of them.  keeps: the result is made
+        of `kept`, if it can be.
+        """
+        again = self.reuse if keeps and self.result is not None else None
+        groups: list[list[int]] = []
+        for place in range(len(self.totals)):
+            if groups and len(groups[-1]) < together and self._sums_apart([*groups[-1], place]):
+                groups[-1].append(place)
+            else:
+                groups.append([place])
+        found = [self._pass(self.totals[g[0]].join, [self.totals[k].term for k in g], g) for g in groups]
+        if again is not None:
+            found[-1] = replace(found[-1], keeps=True)
+        if self.result is not None:
+            found.append(self._pass("result", [again or self.result]))
+        return found + ([self._pass("columns", self.terms)] if self.terms else [])
+
+    def _sums_apart(self, places: Sequence[int]) -> bool:
+        """Whether these totals are sums of which no term asks for another."""
+        totals = [self.totals[k] for k in places]
+        asked = {name for total in totals for name in total.term.args}
+        return all(total.join == "sum" and total.name not in asked for total in totals)
+
+    def _pass(self, kind: str, scalars: Sequence[ScalarFn], totals: Sequence[int] = ()) -> Pass:
+        asked = {name for scalar in scalars for name in scalar.args}
+        operands = tuple(k for k, name in enumerate(self.operands) if name in asked)
+        return Pass(kind, tuple(scalars), operands, tuple(totals))
 
     def only(self, name: str, result: bool, terms: bool) -> RowFn:
         """The same under another name with the result or with the terms alone, or both: what they need, and no more."""

@@ -1,9 +1,10 @@
 """Pasting: a template's own source, with its free names expanded.
 
 `F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place, and
-whatever mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart.  Lines without
-any of these stay as they were written, so the file that runs is one that a learner can read.  `specialize.py` makes
-whole modules of it.
+whatever mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart, and the word of
+an `inline` macro for the body of another template.  Lines without any of these stay as they were written, so the file
+that runs is one that a learner can read.  `blocks.py` has the blocks that are chosen and unrolled, `specialize.py`
+makes whole modules of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from keyword import iskeyword
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ import numpy as np
 from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
 from minigrad.kernels import vecmath
+from minigrad.kernels.blocks import chosen, unrolled
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.rendering import call, fresh, render, settle
@@ -31,6 +33,7 @@ Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
+SCALAR = re.compile(r"[FGH](_\d+)?")  # the macros of scalar functions
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}
 
@@ -67,12 +70,12 @@ def fold(node: ast.BinOp) -> ast.expr:
 
 
 class Words(NamedTuple):
-    """What the words of a template stand for: how many operands there are, macros, constants, the names of numbers; and
+    """What the words of a template stand for: the places of its operands, macros, constants, the names of numbers; and
     all of these words."""
 
-    operands: int
-    macros: dict[str, Expand]
-    constants: dict[str, str]
+    operands: Sequence[int]
+    macros: Mapping[str, Expand]
+    constants: Mapping[str, str]
     fields: Fields | None
     known: frozenset[str]
 
@@ -131,7 +134,7 @@ class _Expander(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        args = [self.visit(a) for a in (self.spread(node.args) if name in ("F", "G", "H") else node.args)]
+        args = [self.visit(a) for a in (self.spread(node.args) if SCALAR.fullmatch(name) else node.args)]
         if name in self.macros:
             more, expr = self.macros[name](args, self.used)
             self.lines += more
@@ -143,7 +146,7 @@ class _Expander(ast.NodeTransformer):
         spread: list[ast.expr] = []
         for arg in args:
             text = ast.unparse(arg)
-            spread += [parsed(text.replace("_K", f"_{k}")) for k in range(self.operands)] if "_K" in text else [arg]
+            spread += [parsed(text.replace("_K", f"_{k}")) for k in self.operands] if "_K" in text else [arg]
         return spread
 
 
@@ -161,7 +164,7 @@ def walk_lines(code: str, words: Words, used: set[str], walk: Walk) -> list[str]
     moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in found.keywords]
     spread: list[tuple[str, str]] = []
     for name, steps in moved:
-        every = range(words.operands) if name.endswith("_K") else [0]
+        every = words.operands if name.endswith("_K") else [0]
         spread += [(name.replace("_K", f"_{k}"), re.sub(r"\bK\b", str(k), steps)) for k in every]
     return walk(place, sizes, words.fields.length(sizes.removeprefix("N.")), spread, lambda wish: fresh(wish, used))
 
@@ -175,53 +178,63 @@ def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
 
 
 def paste(
-    template: Callable[..., Any], operands: int, macros: dict[str, Expand], constants: dict[str, str],
-    fields: Fields | None = None, walk: Walk = CPU.walk,
+    template: Callable[..., Any], operands: int | Sequence[int], macros: Mapping[str, Expand],
+    constants: Mapping[str, str], fields: Fields | None = None, walk: Walk = CPU.walk,
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
-    docstring too.  walk: how a place is taken apart, as `Target` has it."""
-    words = Words(operands, macros, constants, fields, frozenset({*macros, *constants, *(["N"] if fields else [])}))
-    text, names, start = source_of(template)
-    used = {*names, *RESERVED}
-    result: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it."""
+    source = source_of(template)
+    result = expanded(source, words_of(operands, macros, constants, fields), {*source.names, *RESERVED}, walk)
+    if fields:
+        result = with_lengths(result, source.start, fields)
+    return settle("\n".join(result) + "\n", vecmath.ADDED)
+
+
+def inline(
+    template: Callable[..., Any], operands: int | Sequence[int], macros: Mapping[str, Expand],
+    constants: Mapping[str, str], fields: Fields | None = None, walk: Walk = CPU.walk,
+) -> Expand:  # fmt: skip
+    """The macro of a word that stands alone on a line: the body of another template."""
+    source = source_of(template)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        used |= source.names
+        lines = expanded(source, words_of(operands, macros, constants, fields), used, walk)
+        return [line[4:] for line in lines[source.start :]], ast.Constant(0)
+
+    return expand
+
+
+def in_order(parts: Sequence[Expand]) -> Expand:
+    """The macro of a word that stands alone on a line: all lines of some others."""
+    return lambda args, used: ([line for part in parts for line in part([], used)[0]], ast.Constant(0))
+
+
+def words_of(
+    operands: int | Sequence[int], macros: Mapping[str, Expand], constants: Mapping[str, str], fields: Fields | None
+) -> Words:
+    """The words of a template, whose operands are so many, or some."""
+    places = range(operands) if isinstance(operands, int) else operands
+    return Words(places, macros, constants, fields, frozenset({*macros, *constants, *(["N"] if fields else [])}))
+
+
+def expanded(source: Source, words: Words, used: set[str], walk: Walk) -> list[str]:
+    """The lines of a template; those above its body stay as they are, but for the names of operands."""
+    lines = source.text.splitlines()
+    result = [*_expand_line(lines[0], words, used), *lines[1 : source.start]]
+    for line in unrolled(lines[source.start :], words.constants):
         code = line.split("  #")[0]
-        if 1 < number <= start:
-            result.append(line)
-        elif code.lstrip().startswith("walk("):
+        if code.lstrip().startswith("walk("):
             indent = code[: len(code) - len(code.lstrip())]
             for each in walk_lines(code.strip(), words, used, walk):
                 result += _expand_line(indent + each, words, used)
-        elif "_K" in code and not code.lstrip().startswith("def ") and _target_is_per_operand(code):
-            for k in range(operands):
+        elif "_K" in code and _target_is_per_operand(code):
+            for k in words.operands:
                 one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
                 result += _expand_line(one, words, used)
         else:
             result += _expand_line(line, words, used)
-    result = chosen(result)
-    if fields:
-        result = with_lengths(result, start, fields)
-    return settle("\n".join(result) + "\n", vecmath.ADDED)
-
-
-def chosen(lines: list[str]) -> list[str]:
-    """Without what stands under `if 0:`; what stands under another number is there without a condition, and what stands
-    under its `else:` is not."""
-    found: list[str] = []
-    blocks: list[tuple[int, bool]] = []  # those that a line stands in: how far they are indented, and whether they stay
-    for line in lines:
-        depth = len(line) - len(line.lstrip())
-        left = None
-        while blocks and line and depth <= blocks[-1][0]:
-            left = blocks.pop()
-        number = re.fullmatch(r"if (\d+):", line.strip())
-        if left and left[0] == depth and line.strip() == "else:":
-            blocks.append((depth, not left[1]))
-        elif number:
-            blocks.append((depth, number[1] != "0"))
-        elif all(stays for _, stays in blocks):
-            found.append(line[4 * len(blocks) :])
-    return found
+    return chosen(result)
 
 
 def _target_is_per_operand(code: str) -> bool:
@@ -232,8 +245,8 @@ def _target_is_per_operand(code: str) -> bool:
 def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     code, indent = line.split("  #")[0].strip(), line[: len(line) - len(line.lstrip())]
     if code.startswith("def "):
-        names = ", ".join(f"in_{k}" for k in range(words.operands))
-        line = line.replace("in_K", names)
+        line = line.replace("in_K", ", ".join(f"in_{k}" for k in words.operands))
+        line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
     counted = COUNTED.search(code)  # `K + 1` once K is a number
     if (words.known.isdisjoint(WORD.findall(code)) and not counted) or code.startswith(("#", '"')):

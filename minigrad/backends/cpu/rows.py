@@ -7,6 +7,7 @@ on in blocks of neighbours.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -22,22 +23,21 @@ from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, float64
 from minigrad.core.layout import Layout, merge
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
-from minigrad.core.rows import RowFn, Total
+from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, paste, scalar_macro
+from minigrad.kernels.passes import JOINS, pass_macros
+from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, inline, paste
 from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
 PARTS = 16  # chunks of rows whose column sums are made apart
 ROWS_A_PART = 16  # fewer rows are not worth a part of their own
-JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 FOLDS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
-NAMES = ("a", "b", "c", "e")
 STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
 ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache
 
@@ -132,10 +132,10 @@ def along_numbers(
     """The numbers of rows along the memory of `out`, share = (rows a chunk, chunks), and which operands are slices."""
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
     steps = [x.layout.strides[dim] for x in (out, *operands)]
-    line0, line1 = [*lines, 0, 0][:2]
+    line_0, line_1 = [*lines, 0, 0][:2]
     numbers = rows.ROWS.pack(
         *zip(offsets, steps, strides, strict=True), rows=prod(dims), chunk=share[0], chunks=share[1], n=out.shape[dim],
-        value=bits(value), line0=line0, line1=line1, shape=dims,
+        value=bits(value), line_0=line_0, line_1=line_1, shape=dims,
     )  # fmt: skip
     return numbers, tuple(is_direct(x, out, dim) for x in operands)
 
@@ -173,34 +173,35 @@ def cost(fn: RowFn) -> int:
     return sum(scalar.cost for scalar in made) + sum(total.term.cost for total in fn.totals)
 
 
-def first_arguments(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
-    """A scalar function as a macro that may be given more arguments than it has."""
-    macro = scalar_macro(scalar, compute)
-    return lambda args, used: macro(args[: len(scalar.args)], used)
-
-
-def named_arguments(scalar: ScalarFn, fn: RowFn, compute: np.dtype[Any]) -> Expand:
-    """A scalar function as a macro that is given an element and totals, and takes those that it names; `kept` is the
-    last argument."""
-    macro = scalar_macro(scalar, compute)
-    places = [-1 if a == "kept" else fn.names.index(a) for a in scalar.args]
-    return lambda args, used: macro([args[p] for p in places], used)
-
-
-def total_text(template: Callable[..., Any], name: str, fn: RowFn, totals: Sequence[Total],
-               dtypes: Sequence[DType], compute: np.dtype[Any], constants: dict[str, str]) -> str:  # fmt: skip
-    """The source of one total of `fn`, or two at once, as a function `name`."""
-    join, neutral = JOINS[totals[0].join]
-    macros = {"JOIN": expression_macro(join)}
-    macros |= {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
-    for term, finish, total in zip("FG", ("FINISH", "FINISH_G"), totals):
-        macros[term] = named_arguments(total.term, fn, compute)
-        macros[finish] = first_arguments(total.finish, compute) if total.finish else expression_macro("{0}")
-    constants = {"START": neutral_text(neutral, compute), **constants}
-    if template is rows.largest:
-        constants |= order_of(compute)
-    liberty = "reassoc" if template in (rows.total, rows.total_kept, rows.total_two) else ""
-    return helper(paste(template, len(dtypes), macros, constants, rows.COLUMNS), template, name, liberty)
+def totals_of(
+    fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], columns: Mapping[str, str] | None = None,
+    loads: Mapping[str, Expand] = NOTHING,
+) -> tuple[str, Expand]:  # fmt: skip
+    """The functions that find the totals, and the macro TOTALS(), which calls them in order.  columns, loads: how the
+    elements of rows across memory are read, whose totals stand side by side."""
+    text, calls = "", []
+    for place, loop in enumerate(loop for loop in loops if loop.totals):
+        names = [f"total_{k}" for k in range(loop.totals[-1] + 1)]
+        known, found = names[: loop.totals[0]], names[loop.totals[0] :]
+        if columns is None:
+            template: Callable[..., Any] = rows.largest if loop.kind == "max" else rows.sums
+            rest = ["value", *known, *(["kept"] if loop.keeps else [])]
+            call = ", ".join([*[f"x_{k}" for k in loop.operands], "n", *rest])
+            calls.append(f"{', '.join(found)} = find_{place}({call})")
+        else:
+            template, rest = rows.down, ["value", *names, *[f"p_{k}" for k in loop.operands]]
+            call = ", ".join([*[f"in_{k}" for k in loop.operands], "numbers", "count", *rest])
+            calls.append(f"find_{place}({call})")
+        constants = {
+            "START": neutral_text(JOINS[loop.kind][1], compute), "FOUND": str(loop.totals), "TOTALS": ", ".join(found),
+            "GIVEN": ", ".join(rest), "KEEPS": str(int(loop.keeps)),
+        }  # fmt: skip
+        constants |= order_of(compute) if template is rows.largest else columns or {}
+        total = "total_{}" if columns is None else "total_{}[j]"
+        macros = {**pass_macros(fn, loop, loop.operands, compute, total=total), **loads}
+        pasted = paste(template, loop.operands, macros, constants, rows.COLUMNS)
+        text += helper(pasted, template, f"find_{place}", "reassoc" if template is rows.sums else "")
+    return text, lambda args, used: (calls, ast.Constant(0))
 
 
 def order_of(compute: np.dtype[Any]) -> dict[str, str]:
@@ -211,80 +212,46 @@ def order_of(compute: np.dtype[Any]) -> dict[str, str]:
     return {"SIGNED": f"np.int{size}", "SHIFT": str(size - 1), "HIGHEST": str(highest), "START": str(lowest)}
 
 
-def row_parts(
-    fn: RowFn, dtypes: Sequence[DType], direct: Sequence[bool], out: DType, fields: Fields, kept: bool = False,
-    streamed: bool = False,
-) -> tuple[str, dict[str, str]]:  # fmt: skip
-    """The functions that a nest over rows calls, and its constants; kept: the last total leaves its terms."""
-    compute, dense = out.compute, out.storage == out.compute
-    text = stream_header(compute.itemsize) if streamed else ""
-    constants = {"KEPT": LEFT_OUT if not kept else "z" if dense else "spare", "STREAMED": str(int(streamed))}
-    constants["ROW"] = "spare" if streamed else "out[to : to + n]"
-    rooms = [f"SCRATCH_{k}" for k, slices in enumerate(direct) if not slices]
-    rooms += ["SPARE"] * (streamed or (kept and not dense))
-    constants |= dict.fromkeys(["SPARE", *[f"SCRATCH_{k}" for k in range(len(dtypes))]], LEFT_OUT)
-    several = len(dtypes) > 1
-    constants |= dict.fromkeys([f"{name}_{k}" for name in ("NOWHERE", "FETCHED") for k in range(len(dtypes))], LEFT_OUT)
-    constants |= {name: f"scratch[{k} * wide : {k} * wide + n]" for k, name in enumerate(rooms)}
-    constants["SCRATCH"] = str(len(rooms))
-    for k, (dtype, slices) in enumerate(zip(dtypes, direct)):
-        constants[f"ROW_{k}"] = f"in_{k}[at_{k} : at_{k} + n]"
-        if not slices:
-            step = f"numbers[{fields.place('step', group=str(k + 1))}]"
-            again = f" if at_{k} != f_{k} else s_{k}" if several else ""
-            constants[f"ROW_{k}"] = f"fetch_{k}(in_{k}, at_{k}, {step}, s_{k}){again}"
-            if several:
-                constants |= {f"NOWHERE_{k}": "np.int64(-1)", f"FETCHED_{k}": f"at_{k}"}
-            macros = {"LOAD": expression_macro(load_text(dtype, compute)[0])}
-            text += helper(paste(rows.fetch, 0, macros, {}), rows.fetch, f"fetch_{k}")
-    return text + totals_text(fn, dtypes, compute, kept, constants), constants
+def write_along(
+    label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType, fields: Fields,
+    direct: Sequence[bool], constants: Mapping[str, str], *, keeps: bool, streamed: bool = False,
+    arrays: Mapping[str, DType] = NOTHING,
+) -> Any:  # fmt: skip
+    """Write, compile and import a nest over rows along memory; direct: whether the rows of an operand are slices."""
+    compute, loops = out.compute, fn.passes(2, keeps)
+    keeps, dense = any(loop.keeps for loop in loops), out.storage == compute
+    fetched = [k for k, slices in enumerate(direct) if not slices]
+    spare = streamed or (keeps and not dense)
+    words = {
+        "SCRATCH": str(len(fetched) + spare), "SPARE": str(int(spare)), "LAST": str(len(fetched)),
+        "FETCHED": str(tuple(fetched)), "SLICED": str(tuple(k for k, slices in enumerate(direct) if slices)),
+        "KEPT": LEFT_OUT if not keeps else "z" if dense else "spare", "STREAMED": str(int(streamed)),
+        "ROW": LEFT_OUT if fn.result is None else "spare" if streamed else "out[to : to + n]",
+        **{f"ROOM_{k}": str(place) for place, k in enumerate(fetched)}, **constants,
+    }  # fmt: skip
+    text, totals = totals_of(fn, loops, compute)
+    for k in fetched:
+        load = {"LOAD": expression_macro(load_text(dtypes[k], compute)[0])}
+        text += helper(paste(rows.fetch, 0, load, {}), rows.fetch, f"fetch_{k}")
+    text += stream_header(compute.itemsize) if streamed else ""
+    macros = {"ROOMS": inline(rows.rooms, 0, {}, words), "TAKE": inline(rows.take, 0, {}, words, fields)}
+    macros |= {"TOTALS": totals} | elements(fn, loops, compute)
+    return finished(label, template, fn, dtypes, out, fields, words, macros, text, arrays)
 
 
-def totals_text(
-    fn: RowFn, dtypes: Sequence[DType], compute: np.dtype[Any], kept: bool, constants: dict[str, str]
-) -> str:
-    """The functions of all totals; the calls of them are added to the constants."""
-    totals = fn.totals
-    text, operands = "", ", ".join(f"x_{k}" for k in range(len(dtypes)))
-    constants |= dict.fromkeys(("PAIR_0", "PAIR_1", *[f"TOTAL_{k}" for k in range(4)]), LEFT_OUT)
-    k = 0
-    while k < len(totals):
-        two = k % 2 == 0 and pairs(totals[k : k + 2])
-        last = kept and k == len(totals) - 1
-        call = f"total_{k}({operands}, n, value, {before(min(k, 3), 3)}{', w' if last else ''})"
-        if two:
-            pair = "ce" if k else "ab"
-            constants |= {f"PAIR_{k // 2}": call, f"TOTAL_{k}": f"{pair}[0]", f"TOTAL_{k + 1}": f"{pair}[1]"}
-        else:
-            constants[f"TOTAL_{k}"] = call
-        sums = rows.total_two if two else rows.total_kept if last else rows.total
-        template = rows.largest if totals[k].join == "max" else sums
-        text += total_text(template, f"total_{k}", fn, totals[k : k + 1 + two], dtypes, compute, {})
-        k += 1 + two
-    return text
+def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: str = "total_{}") -> dict[str, Expand]:
+    """F, the result, and G_0 and G_1, what is summed down the columns, of an element of every operand."""
+    macros: dict[str, Expand] = {}
+    for loop in loops:
+        if not loop.totals:
+            letter = "F" if loop.kind == "result" else "G"
+            macros |= pass_macros(fn, loop, range(len(fn.operands)), compute, total=total, letter=letter)
+    return macros
 
 
-def before(count: int, places: int) -> str:
-    """The totals that are known, as arguments; zeros for those that are not."""
-    return ", ".join([*NAMES[:count], *["T(0)"] * (places - count)])
-
-
-def pairs(two: Sequence[Total]) -> bool:
-    """Whether these are two sums of which the second's term does not ask for the first."""
-    return [total.join for total in two] == ["sum", "sum"] and two[0].name not in two[1].term.args
-
-
-def result_macro(fn: RowFn, compute: np.dtype[Any], kept: bool) -> Expand:
-    """The result as a macro of the operands' elements, all totals and the kept term."""
-    if fn.result is None:
-        return expression_macro("T(0)")
-    return named_arguments(fn.reuse if kept and fn.reuse is not None else fn.result, fn, compute)
-
-
-def kernel_of(
-    label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
-    constants: dict[str, str], functions: str, fields: Fields, kept: bool = False,
-    arrays: dict[str, DType] | None = None, macros: Mapping[str, Expand] = NOTHING,
+def finished(
+    label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType, fields: Fields,
+    constants: Mapping[str, str], macros: Mapping[str, Expand], functions: str, arrays: Mapping[str, DType] = NOTHING,
 ) -> Any:  # fmt: skip
     """Write, compile and import one nest with the functions that it calls.
 
@@ -297,7 +264,7 @@ def kernel_of(
         operands=dtypes,
         out=out,
         compute=out.compute,
-        macros={"F": result_macro(fn, out.compute, kept), **macros},
+        macros=macros,
         constants=constants,
         arrays=(*dtypes, *arrays.values()),
         imports=functions,
@@ -309,50 +276,31 @@ def kernel_of(
 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:
     """Rows along the memory of the result, sums of their columns, or both."""
-    kept = fn.reuse is not None
-    functions, constants = row_parts(fn, dtypes, direct, out, rows.ROWS, kept, streamed)
-    constants |= {"MADE": str(int(fn.result is not None)), "TERMS": str(len(fn.terms))}
-    if fn.result is None:
-        constants["ROW"] = LEFT_OUT
-    both = len(fn.terms) > 1
-    constants |= {"BOTH": str(int(both)), "OTHERS": "sums[n:]" if both else LEFT_OUT}
-    constants["START_1"] = f"numbers[{rows.ROWS.place('line1')}]" if both else LEFT_OUT
-    macros = {name: named_arguments(term, fn, out.compute) for name, term in zip("GH", fn.terms)}
+    terms, made = len(fn.terms), fn.result is not None
     label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
-    arrays = {"work": as_dtype(out.compute)} if fn.terms else {}
-    lines = [f"line_{t}" for t in range(len(fn.terms))]
-    arrays |= dict.fromkeys((*(["out"] if fn.result else []), *lines), out)
-    return kernel_of(label, rows.rows, fn, dtypes, out, constants, functions, rows.ROWS, kept, arrays, macros)
+    arrays = {"work": as_dtype(out.compute)} if terms else {}
+    arrays |= dict.fromkeys((*(["out"] if made else []), *[f"line_{t}" for t in range(terms)]), out)
+    constants = {"MADE": str(int(made)), "TERMS": str(terms)}
+    return write_along(
+        label, rows.rows, fn, dtypes, out, rows.ROWS, direct, constants, keeps=True, streamed=streamed, arrays=arrays
+    )
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int) -> Any:
     """One result of each row, or with three dtypes the gradient of that."""
     back = len(dtypes) == 3
-    kept = fn.reuse is not None and back
-    functions, constants = row_parts(fn, dtypes[:1], (direct,), out, rows.PICK, kept)
-    constants |= {"EACH": str(int(fold == 0)), "JOINED": str(int(fold > 0)), "MEAN": str(int(fold == 2))}
+    constants = {"EACH": str(int(fold == 0)), "JOINED": str(int(fold > 0)), "MEAN": str(int(fold == 2))}
     label = f"{'pick_backward' if back else 'pick'}{fold}{'1' if direct else 'x'}"
-    if back:
-        return kernel_of(label, rows.pick_backward, fn, dtypes, out, constants, functions, rows.PICK, kept)
-    arrays = {"work": float64, "out": out}
-    return kernel_of(label, rows.pick, fn, dtypes, out, constants, functions, rows.PICK, arrays=arrays)
+    template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64, "out": out})
+    return write_along(label, template, fn, dtypes, out, rows.PICK, (direct,), constants, keeps=back, arrays=arrays)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
     """Rows across the memory of the result, in blocks of neighbours."""
-    count = len(fn.totals)
-    constants = {"OPERANDS": str(len(dtypes)), "TOTALS": str(count), "BLOCK": str(COLUMNS)} | column_views(unit)
-    for k, dense in enumerate(unit):
-        constants[f"AT_{k}"] = f"at[{k}]"
-        constants[f"STEP_{k}"] = LEFT_OUT if dense else f"numbers[{rows.COLUMNS.place('col', group=str(k + 1))}]"
-    functions, operands = "", ", ".join(f"in_{k}" for k in range(len(dtypes)))
-    arguments = ", ".join(NAMES[k] if k < count else NAMES[0] for k in range(4))
-    for k in range(4):
-        call = f"total_{k}({operands}, numbers, at, count, value, {arguments})"
-        constants[f"TOTAL_{k}"] = call if k < count else "0"
-        constants[f"COLUMN_{k}"] = f"scratch[{k * COLUMNS} : {(k + 1) * COLUMNS}]" if k < count else LEFT_OUT
-    for k, total in enumerate(fn.totals):
-        more = {**constants, "TARGET": NAMES[k]}
-        functions += total_text(rows.total_down, f"total_{k}", fn, (total,), dtypes, out.compute, more)
+    loops, compute, views = fn.passes(), out.compute, column_views(unit)
+    loads = {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
+    text, totals = totals_of(fn, loops, compute, views, loads)
+    constants = {"COUNT": str(len(fn.totals)), "BLOCK": str(COLUMNS), **views}
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    return kernel_of(label, rows.columns, fn, dtypes, out, constants, functions, rows.COLUMNS)
+    macros = {"TOTALS": totals, **elements(fn, loops, compute, "total_{}[j]")}
+    return finished(label, rows.columns, fn, dtypes, out, rows.COLUMNS, constants, macros, text)

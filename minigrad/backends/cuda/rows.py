@@ -11,17 +11,15 @@ is lost.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family
 from minigrad.backends.cuda.folding import BLOCKS, group_of, power_above
-from minigrad.backends.cuda.rowtexts import WIDEST, Form, Lines, joins_text
+from minigrad.backends.cuda.rowtexts import WIDEST, Form, Lowered, joins_text
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
 from minigrad.backends.cuda.texts import group_words
 from minigrad.backends.launch import NO_STEPS, Loop
@@ -35,7 +33,7 @@ from minigrad.core.plan import walk, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cuda import rows
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import Expand
+from minigrad.kernels.passes import pass_macros
 from minigrad.kernels.specialize import write_kernel
 
 WARP = 32
@@ -90,7 +88,9 @@ class Rows(Family):
         losses = out.layout if each else Layout.contiguous(target.shape)
         form, block, numbers = plan_pick(fn, losses, 0, out.dtype, x, (target.layout,), ignore)
         rank = rank_of(numbers, 2)
-        kernel = self.kernel(write_pick, fn, (x.dtype, target.dtype), out.dtype, form, rank, each)
+        kernel = self.kernel(
+            write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_folded"
+        )
         launch = self.bind(kernel, (self.blocks(number, block[1]), 1, 1), block, numbers)
         steps = Steps(self, (out,), (x, target))
         if each:
@@ -215,66 +215,32 @@ def rank_of(numbers: Sequence[int], operands: int) -> int:
     return (len(numbers) - rows.rows_fields(0).count(operands + 1)) // (operands + 2)
 
 
-def words(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int) -> tuple[Lines, dict[str, Any]]:
-    """The lines of a kernel, and what every one of them has."""
-    fields = rows.rows_fields(rank)
-
-    def place(name: str, group: int) -> str:
-        return f"numbers[{fields.place(name, group=str(group) if group >= 0 else '')}]"
-
-    constants = group_words(form.along)
-    lines = Lines(fn, dtypes, out, form, place, constants["LANES"])
-    constants |= {"VALUE": f"np.int{8 * out.compute.itemsize}({place('value', -1)}).view(T)", "PICKS": "0", "EACH": "0"}
-    given = {
-        "operands": dtypes, "out": out, "compute": out.compute, "fields": fields, "target": CUDA,
-        "constants": constants, "imports": joins_text(fn, out.compute, form.along),
+def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int, picks: str = "") -> Program:
+    """Write one kernel over rows.  picks: "pick" where it makes one number of each row, "pick_folded" where a fold
+    takes these."""
+    fields, compute = rows.rows_fields(rank), as_dtype(out.compute)
+    label = "_".join([form.label((out, *dtypes)), str(rank), *filter(None, [picks, "back" if form.back else ""])])
+    arrays = {"losses": compute, "counted": int32} if picks == "pick_folded" else {"out": out}
+    if not picks:
+        arrays = ({"work": compute} if fn.terms else {}) | (arrays if fn.result is not None else {})
+    value = f"np.int{8 * compute.itemsize}(numbers[{fields.place('value')}]).view(T)"
+    constants = group_words(form.along) | {
+        "VALUE": value, "PICKS": str(int(bool(picks))), "EACH": str(int(picks == "pick"))
     }  # fmt: skip
-    return lines, given
-
-
-def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int) -> Program:
-    """Write one kernel over rows."""
-    lines, given = words(fn, dtypes, out, form, rank)
-    label = f"{form.label((out, *dtypes))}_{rank}{'_back' if form.back else ''}"
-    made = fn.result is not None
-    work: tuple[DType, ...] = (as_dtype(out.compute),) if fn.terms else ()
+    loops = Lowered(fn, dtypes, out, form, fields, constants)
+    macros = loops.macros | (pass_macros(fn, fn.passes()[-1], (0,), out.compute, CUDA) if picks else {})
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         rows.rows,
-        macros=lines.macros(),
-        arrays=(*dtypes, *work, *([out] if made else [])),
-        results=", ".join([*(["work"] if work else []), *(["out"] if made else [])]),
-        **given,
+        operands=dtypes,
+        out=out,
+        compute=out.compute,
+        fields=fields,
+        target=CUDA,
+        constants=loops.constants,
+        macros=macros,
+        imports=joins_text(fn, out.compute, form.along),
+        arrays=(*dtypes, *arrays.values()),
+        results=", ".join(arrays),
     )
     return Program("_".join([fn.name, *(d.short for d in dtypes), out.short, label]), text)
-
-
-def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int, each: bool) -> Program:
-    """Write one kernel of picked elements; each: they are the result, else what a fold takes."""
-    lines, given = words(fn, dtypes, out, form, rank)
-    label = f"{form.label((out, *dtypes))}_{rank}_pick{'' if each else '_folded'}"
-    given["constants"] |= {"PICKS": "1", "EACH": str(int(each))}
-    arrays = (out,) if each else (as_dtype(out.compute), int32)
-    text = write_kernel(
-        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
-        rows.rows,
-        macros=lines.macros() | {"CHOSEN": chosen_macro(lines)},
-        arrays=(*dtypes, *arrays),
-        results="out" if each else "losses, counted",
-        **given,
-    )
-    return Program("_".join([fn.name, *(d.short for d in dtypes), out.short, label]), text)
-
-
-def chosen_macro(lines: Lines) -> Expand:
-    """The macro CHOSEN(x): the result of one element."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        fn = lines.fn
-        assert fn.result is not None
-        found = {fn.operands[0]: [ast.unparse(args[0])]}
-        found |= {total.name: [f"total_{k}"] for k, total in enumerate(fn.totals)}
-        more, text = lines.value(fn.result, found, 0, used)
-        return more, ast.parse(text, mode="eval").body
-
-    return expand

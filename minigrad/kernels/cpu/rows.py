@@ -1,14 +1,12 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
-Free names, filled in by `specialize`: in the nests `ROW_K` an operand's row in registers' dtype (a slice, or a
-scratch row that `fetch` fills, once for rows that are the same memory: `f_K` is where it comes from), `TOTAL_0` to
-`TOTAL_3` calls of the functions above the nest or parts of the two totals that `PAIR_0` and `PAIR_1` find in one
-loop, `F` the result, `KEPT` where the last total leaves its terms for it, `ROW` where the result is made, `G` and `H`
-what is summed down the columns, `SCRATCH_K` and `SPARE` parts of the scratch memory.  A line that assigns `...`, and
-what stands under `if 0:`, is left out.  In the totals `F` is one term, `START` the neutral element, `FINISH` what is
-done at the end.  A sum's additions may be re-ordered by the compiler; a maximum is found among integers of the same
-order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so the number of threads changes no
-bit.
+Free names, filled in by `specialize`: in the nests `ROOMS` the scratch rows that they need, `TAKE` the operands' rows
+in registers' dtype, x_0 and so on, `TOTALS` calls of the functions above the nest in the order of `RowFn.passes`, `ROW`
+where the result is made, `KEPT` where the last total leaves its terms for it, `F` the result, `G_T` what is summed down
+the columns.  In the functions `GIVEN` are the parameter, the totals that are known and `kept`, `FOUND` the places of
+the totals, `F` or `F_T` one term, `FINISH` what is done at the end.  A line that assigns `...` is left out.  A sum's
+additions may be re-ordered by the compiler; a maximum is found among integers of the same order.  Tasks are chunks of
+rows, or blocks of neighbours, cut by the shape alone, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -16,9 +14,9 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-# A chunk is some rows of n.  value: the parameter's bits.  The groups are those of out and each operand.  line0, line1:
-# where the sums down the columns go.
-ROWS = Fields("rows chunk chunks n value line0 line1 rank", "shape[rank]", "offset step strides[rank]")
+# A chunk is some rows of n.  value: the parameter's bits.  The groups are those of out and each operand.  line_0,
+# line_1: where the sums down the columns go.
+ROWS = Fields("rows chunk chunks n value line_0 line_1 rank", "shape[rank]", "offset step strides[rank]")
 PICK = Fields("rows chunk chunks n ignore rank", "shape[rank]", "offset step strides[rank]")
 # A unit is a block of neighbouring rows; col is the step from one to the next.
 COLUMNS = Fields("blocks block cols n value rank", "shape[rank]", "offset step col strides[rank]")
@@ -33,47 +31,58 @@ def fetch(x, at, step, row):  # type: ignore[no-untyped-def]
     else:
         for j in range(len(row)):
             row[j] = LOAD(x[at + j * step])
-    return row
 
 
-def total(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
-    """One sum over a row from the row's elements and the totals before it."""
-    joined = START
+def sums(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
+    """Sums over a row in one loop; the term of none asks for another of them."""
+    for t in each(FOUND):
+        total_t = START
     for j in range(n):
-        joined = T(joined + F(in_K[j], a, b, c))
-    return T(FINISH(joined, T(n), T(value)))
+        for t in each(FOUND):
+            term = T(F_t(in_K[j]))
+            total_t = T(total_t + term)
+        if KEEPS:
+            kept[j] = term
+    for t in each(FOUND):
+        total_t = T(FINISH_t(total_t, T(n), T(value)))
+    return TOTALS
 
 
-def total_kept(in_K, n, value, a, b, c, kept):  # type: ignore[no-untyped-def]
-    """`total`, with the terms left in `kept`."""
-    joined = START
-    for j in range(n):
-        one = T(F(in_K[j], a, b, c))
-        kept[j] = one
-        joined = T(joined + one)
-    return T(FINISH(joined, T(n), T(value)))
-
-
-def total_two(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
-    """Two sums of which neither needs the other, in one loop."""
-    joined = START
-    other = START
-    for j in range(n):
-        joined = T(joined + F(in_K[j], a, b, c))
-        other = T(other + G(in_K[j], a, b, c))
-    return T(FINISH(joined, T(n), T(value))), T(FINISH_G(other, T(n), T(value)))
-
-
-def largest(in_K, n, value, a, b, c):  # type: ignore[no-untyped-def]
+def largest(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
     """One maximum over a row, as an integer of the same order: of floats it could not be found in vector registers.
     Some nan are beyond infinity and some are below all; with either, the row's sum is nan."""
     top = SIGNED(START)
     for j in range(n):
-        bits = T(F(in_K[j], a, b, c)).view(SIGNED)
+        term = T(F(in_K[j]))
+        if KEEPS:
+            kept[j] = term
+        bits = term.view(SIGNED)
         key = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(SHIFT)) & SIGNED(HIGHEST)))
         top = key if key > top else top
     joined = SIGNED(top ^ SIGNED(SIGNED(top >> SIGNED(SHIFT)) & SIGNED(HIGHEST))).view(T)
     return T(FINISH(joined, T(n), T(value)))
+
+
+def rooms():  # type: ignore[no-untyped-def]
+    """A scratch row for each operand whose rows are no slices, and a spare one."""
+    if SCRATCH:
+        wide = (n + 63) // 64 * 64
+        scratch = room(SCRATCH * wide, T)
+    for k in each(FETCHED):
+        x_k = scratch[ROOM_k * wide : ROOM_k * wide + n]
+        taken_k = np.int64(-1)
+    if SPARE:
+        spare = scratch[LAST * wide : LAST * wide + n]
+
+
+def take():  # type: ignore[no-untyped-def]
+    """The rows of the operands: slices, or scratch rows, filled once for rows that are the same memory."""
+    for k in each(SLICED):
+        x_k = in_k[at_k : at_k + n]
+    for k in each(FETCHED):
+        if at_k != taken_k:
+            fetch_k(in_k, at_k, N.step[k + 1], x_k)
+            taken_k = at_k
 
 
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -81,47 +90,36 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
     into lines of their own."""
     n = N.n
     value = np.int64(N.value).view(np.float64)
-    if SCRATCH:
-        wide = (n + 63) // 64 * 64
-        scratch = room(SCRATCH * wide, T)
-    s_K = SCRATCH_K
-    f_K = NOWHERE_K
-    spare = SPARE
+    ROOMS()
     if TERMS:
         size = n * TERMS
         own = room(size if N.chunks == 1 else 0, T)
         held = own if N.chunks == 1 else work
-    for t in range(first, last):
+    for chunk in range(first, last):
         if TERMS:
-            sums = held[t * size : (t + 1) * size]
+            sums = held[chunk * size : (chunk + 1) * size]
             for j in range(size):
                 sums[j] = T(0)
-        for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
+            for t in each(TERMS):
+                sum_t = sums[n * t : n * t + n]
+        for r in range(chunk * N.chunk, min(N.rows, (chunk + 1) * N.chunk)):
             rest = r
             to = N.offset[0]
             at_K = N.offset[K + 1]
             walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
-            x_K = ROW_K
-            f_K = FETCHED_K
+            TAKE()
             z = ROW
-            w = KEPT
-            ab = PAIR_0
-            a = TOTAL_0
-            b = TOTAL_1
-            ce = PAIR_1
-            c = TOTAL_2
-            e = TOTAL_3
+            kept = KEPT
+            TOTALS()
             if MADE:
                 for j in range(n):
-                    z[j] = STORE(F(x_K[j], a, b, c, e, w[j]))
+                    z[j] = STORE(F(x_K[j], kept[j]))
             if STREAMED:
                 stream(out, to, spare, n)
             if TERMS:
-                others = OTHERS
                 for j in range(n):
-                    sums[j] = T(sums[j] + G(x_K[j], a, b, c, e))
-                    if BOTH:
-                        others[j] = T(others[j] + H(x_K[j], a, b, c, e))
+                    for t in each(TERMS):
+                        sum_t[j] = T(sum_t[j] + G_t(x_K[j]))
     if STREAMED:
         settle()
     if TERMS:
@@ -130,32 +128,29 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
                 more = held[k * size : (k + 1) * size]
                 for j in range(size):
                     held[j] = T(held[j] + more[j])
-            start_0 = N.line0
-            start_1 = START_1
+            for t in each(TERMS):
+                start_t = N.line_t
             for j in range(n):
-                line_0[start_0 + j] = STORE(held[j])
-                if BOTH:
-                    line_1[start_1 + j] = STORE(held[n + j])
+                for t in each(TERMS):
+                    line_t[start_t + j] = STORE(held[j + n * t])
         leave(own)
     if SCRATCH:
         leave(scratch)
 
 
-def total_down(in_K, N, at, count, value, a, b, c, e):  # type: ignore[no-untyped-def]
-    """One total of each of `count` columns side by side, into TARGET."""
+def down(in_K, N, count, GIVEN):  # type: ignore[no-untyped-def]
+    """One total of each of `count` columns side by side."""
     n = N.n
-    step_K = STEP_K
+    step_K = N.col[K + 1]
     for j in range(count):
-        TARGET[j] = START
-    p_K = AT_K
+        TOTALS[j] = START
     for _ in range(n):
         x_K = VIEW_K
         for j in range(count):
-            TARGET[j] = T(JOIN(TARGET[j], F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j])))
+            TOTALS[j] = T(JOIN(TOTALS[j], F(LOAD_K(x_K[PLACE_K]))))
         p_K += N.step[K + 1]
     for j in range(count):
-        TARGET[j] = T(FINISH(TARGET[j], T(n), T(value)))
-    return T(0)
+        TOTALS[j] = T(FINISH(TOTALS[j], T(n), T(value)))
 
 
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -163,12 +158,9 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     value = np.int64(N.value).view(np.float64)
     step_K = N.col[K + 1]
-    at = room(OPERANDS, np.int64)
-    scratch = room(TOTALS * BLOCK, T)
-    a = COLUMN_0
-    b = COLUMN_1
-    c = COLUMN_2
-    e = COLUMN_3
+    scratch = room(COUNT * BLOCK, T)
+    for t in each(COUNT):
+        total_t = scratch[t * BLOCK : (t + 1) * BLOCK]
     for unit in range(first, last):
         rest = unit // N.blocks
         col = (unit - rest * N.blocks) * N.block
@@ -176,19 +168,14 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
         to = N.offset[0] + col * N.col[0]
         p_K = N.offset[K + 1] + col * step_K
         walk(rest, N.shape, to=N.strides[0], p_K=N.strides[K + 1])
-        AT_K = p_K
-        TOTAL_0
-        TOTAL_1
-        TOTAL_2
-        TOTAL_3
+        TOTALS()
         for _ in range(n):
             z = out[to : to + count]
             x_K = VIEW_K
             for j in range(count):
-                z[j] = STORE(F(LOAD_K(x_K[PLACE_K]), a[j], b[j], c[j], e[j]))
+                z[j] = STORE(F(LOAD_K(x_K[PLACE_K])))
             to += N.step[0]
             p_K += N.step[K + 1]
-    leave(at)
     leave(scratch)
 
 
@@ -200,10 +187,7 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     """
     n = N.n
     value = 0.0
-    if SCRATCH:
-        wide = (n + 63) // 64 * 64
-        scratch = room(SCRATCH * wide, T)
-    s_0 = SCRATCH_0
+    ROOMS()
     only = N.chunks == 1
     joined = np.float64(0)
     count = 0
@@ -219,10 +203,9 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
                 chosen = N.ignore
             loss = T(0)
             if chosen != N.ignore:
-                x_0 = ROW_0
-                a = TOTAL_0
-                b = TOTAL_1
-                loss = T(-F(x_0[chosen], a, b, a, a, x_0[chosen]))
+                TAKE()
+                TOTALS()
+                loss = T(-F(x_0[chosen]))
                 counted += 1
             if EACH:
                 out[to] = STORE(loss)
@@ -254,11 +237,7 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     value = 0.0
     rank = N.rank
-    if SCRATCH:
-        wide = (n + 63) // 64 * 64
-        scratch = room(SCRATCH * wide, T)
-    s_0 = SCRATCH_0
-    spare = SPARE
+    ROOMS()
     share = 1.0
     if MEAN:
         count = 0
@@ -287,13 +266,12 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
                     z[j] = STORE(T(0))
             else:
                 scale = T(LOAD_2(in_2[at_2]) * T(share))
-                x_0 = ROW_0
-                w = KEPT
-                a = TOTAL_0
-                b = TOTAL_1
-                there = T((F(x_0[chosen], a, b, a, a, w[chosen]) - T(1)) * scale)
+                TAKE()
+                kept = KEPT
+                TOTALS()
+                there = T((F(x_0[chosen], kept[chosen]) - T(1)) * scale)
                 for j in range(n):
-                    z[j] = STORE(T(F(x_0[j], a, b, a, a, w[j]) * scale))
+                    z[j] = STORE(T(F(x_0[j], kept[j]) * scale))
                 z[chosen] = STORE(there)
     if SCRATCH:
         leave(scratch)

@@ -2,11 +2,11 @@
 
 `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block: along memory a
 group is some lanes of a warp, a warp or a whole block; across it the lanes of a warp have rows that lie side by side.
-What stands alone is written out for the `RowFn` of a kernel: `HOLD` and `FETCH` keep a row in registers where it fits,
-so that it is read once (`r_K[...]`, elements j to j + WIDTH - 1 of a load), and else it is read again for each total;
-`TOTALS` finds the totals, one after the other, in trees over the group; `RESULTS` stores what is made of them.
-`BEGIN_SUMS`, `ADD_SUMS` and `LEAVE_SUMS` sum terms down the columns: each group those of its own rows, which it leaves
-in a line of `work`; a second launch folds the lines.  VALUE is the parameter.
+`rows` is the kernel, and what stands alone in it the loops of `RowFn.passes`: `TOTALS`, before them `fetch` where a row
+stays in registers, r_K; `ELEMENTS`, the result and the sums down the columns; `LEAVE_SUMS`.  A loop, `OVER`, is `held`
+or `read`, by whether the row stays; `BODY` is what it does with elements j to j + WIDTH - 1, which `BRING` calls x_K_0
+and so on.  Each group sums down the columns of its own rows, and leaves that in a line of `work`; a second launch folds
+the lines.  `F` is a term or the result, VALUE the parameter.
 """
 
 # ruff: noqa: F821, F841
@@ -29,8 +29,16 @@ def rows(in_K, out, N):
     n = N.n
     value = VALUE
     lane = np.int64(LANE)
-    HOLD()
-    BEGIN_SUMS()
+    for k in each(HELD):
+        r_k = cuda.local.array(SPAN, T)
+    if KEEPS:
+        kept = cuda.local.array(SPAN, T)
+    if TERMS:
+        for t in each(TERMS):
+            sum_t = cuda.local.array(SPAN, T)
+        for k in range(SPAN):
+            for t in each(TERMS):
+                sum_t[k] = T(0)
     first = np.int64(cuda.blockIdx.x) * GROUPS
     while first < N.rows:
         inside = first + GROUP < N.rows
@@ -40,8 +48,10 @@ def rows(in_K, out, N):
         to = N.offset[0]
         at_K = N.offset[K + 1]
         walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
-        CHOOSE()
-        FETCH()
+        if BACK:
+            chosen = np.int64(in_1[at_1])
+            counts = chosen != N.ignore and 0 <= chosen and chosen < n
+            scale = T(LOAD_2(in_2[at_2]) * in_3[at_3])
         TOTALS()
         if PICKS:
             if lane == 0 and inside:
@@ -50,14 +60,99 @@ def rows(in_K, out, N):
                 loss = T(0)
                 if counts:
                     element = LOAD_0(in_0[at_0 + chosen * N.step[1]])
-                    loss = T(-CHOSEN(element))
+                    loss = T(-F(element))
                 if EACH:
                     out[to] = STORE(loss)
                 else:
                     losses[row] = loss
                     counted[row] = np.int32(1) if counts else np.int32(0)
         else:
-            RESULTS()
-            ADD_SUMS()
+            ELEMENTS()
         first += np.int64(cuda.gridDim.x) * GROUPS
-    LEAVE_SUMS()
+    if TERMS:
+        line = (np.int64(cuda.blockIdx.x) * cuda.blockDim.y + cuda.threadIdx.y) * n
+        m = n
+        LEAVE_SUMS()
+
+
+def held():
+    """Over what a lane has of a row of m in registers."""
+    for w in range(LOADS):
+        j = (w * LANES + lane) * WIDTH
+        if j < m:
+            BRING()
+            BODY()
+
+
+def read():
+    """Over what a lane has of a row of m in memory."""
+    j = lane * WIDTH
+    while j < m:
+        BRING()
+        BODY()
+        j += np.int64(LANES) * WIDTH
+
+
+def bring():
+    """Elements of the operands that a loop reads: from registers, by one load, or one by one."""
+    for k in each(HELD):
+        for i in each(WIDTH):
+            x_k_i = r_k[w * WIDTH + i]
+    for k in each(WIDE):
+        x_k = TAKE(in_k, at_k + j)
+        for i in each(WIDTH):
+            x_k_i = LOAD_k(x_k[i])
+    for k in each(SINGLE):
+        for i in each(WIDTH):
+            x_k_i = LOAD_k(in_k[at_k + (j + i) * N.step[k + 1]])
+
+
+def fetch():
+    """A row into registers."""
+    for k in each(READ):
+        for i in each(WIDTH):
+            r_k[w * WIDTH + i] = x_k_i
+
+
+def total():
+    """One total: each lane joins the terms of its elements, and a tree joins the lanes."""
+    TOTAL = START
+    OVER()
+    TOTAL = T(FINISH(OF_GROUP(TOTAL), T(n), value))
+
+
+def join():
+    """Terms into a total."""
+    for i in each(WIDTH):
+        term = T(F(x_K_i))
+        TOTAL = T(JOIN(TOTAL, term))
+        if KEEPS:
+            kept[w * WIDTH + i] = term
+
+
+def result():
+    """Elements of the result; if it goes BACK, of the derivative of a picked one."""
+    for i in each(WIDTH):
+        y = T(F(x_K_i, kept[w * WIDTH + i]))
+        if BACK:
+            y = T(T(0) if not counts else (y - T(1) if j + i == chosen else y) * scale)
+        z_i = STORE(y)
+    if WIDELY:
+        PUT(out, to + j, RESULTS)
+    else:
+        for i in each(WIDTH):
+            out[to + (j + i) * N.step[0]] = z_i
+
+
+def add():
+    """Terms to the sums down the columns."""
+    for i in each(WIDTH):
+        for t in each(TERMS):
+            sum_t[w * WIDTH + i] = T(sum_t[w * WIDTH + i] + F_t(x_K_i))
+
+
+def leave():
+    """The sums of a group into its line."""
+    for t in each(TERMS):
+        for i in each(WIDTH):
+            work[line * TERMS + n * t + j + i] = sum_t[w * WIDTH + i]

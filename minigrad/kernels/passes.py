@@ -1,0 +1,56 @@
+"""The macros of a loop over a row: the scalar functions of a `Pass`, for the templates of every target."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.op import ScalarFn
+from minigrad.core.rows import Pass, RowFn
+from minigrad.kernels.cpu.target import CPU
+from minigrad.kernels.pasting import Expand, expression_macro, parsed, scalar_macro
+from minigrad.kernels.target import Target
+
+# How two numbers are joined, and the neutral element.
+JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
+
+
+def by_name(
+    scalar: ScalarFn, given: Sequence[str], known: Mapping[str, str], compute: np.dtype[Any], target: Target = CPU
+) -> Expand:
+    """A scalar function as a macro that takes its arguments by name: among those that it is `given`, or the `known`."""
+    macro = scalar_macro(scalar, compute, target)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        values = dict(zip(given, args, strict=False))
+        return macro([values[name] if name in values else parsed(known[name]) for name in scalar.args], used)
+
+    return expand
+
+
+def pass_macros(
+    fn: RowFn, loop: Pass, operands: Sequence[int], compute: np.dtype[Any], target: Target = CPU,
+    total: str = "total_{}", letter: str = "F",
+) -> dict[str, Expand]:  # fmt: skip
+    """F, of an element of each of these operands and of the term that was kept; of a loop for total 2 also F_2, JOIN
+    and FINISH_2, and of one for sums down the columns F_0 and F_1.  total: the text of the total in a place."""
+    known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
+    given = [*(fn.operands[k] for k in operands), "kept"]
+    places = loop.totals or range(len(loop.scalars))
+    macros = {f"{letter}_{k}": by_name(x, given, known, compute, target) for k, x in zip(places, loop.scalars)}
+    macros[letter] = macros[f"{letter}_{places[0]}"]
+    for k in loop.totals:
+        macros["JOIN"] = expression_macro(JOINS[loop.kind][0])
+        macros["FINISH"] = macros[f"FINISH_{k}"] = finish_of(fn.totals[k].finish, compute, target)
+    return macros
+
+
+def finish_of(finish: ScalarFn | None, compute: np.dtype[Any], target: Target) -> Expand:
+    """What becomes of joined terms, as a macro that may be given more arguments than it has."""
+    if finish is None:
+        return expression_macro("{0}")
+    macro, count = scalar_macro(finish, compute, target), len(finish.args)
+    return lambda args, used: macro(args[:count], used)
