@@ -12,6 +12,7 @@ from minigrad.core.op import ScalarFn
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.pasting import Expand, expression_macro, parsed, scalar_macro
+from minigrad.kernels.specialize import neutral_text
 from minigrad.kernels.target import Target
 
 # How two numbers are joined, and the neutral element.
@@ -35,8 +36,8 @@ def pass_macros(
     fn: RowFn, loop: Pass, operands: Sequence[int], compute: np.dtype[Any], target: Target = CPU,
     total: str = "total_{}", letter: str = "F",
 ) -> dict[str, Expand]:  # fmt: skip
-    """F, of an element of each of these operands and of the term that was kept; of a loop for total 2 also F_2, JOIN
-    and FINISH_2, and of one for sums down the columns F_0 and F_1.  total: the text of the total in a place."""
+    """F, of an element of each of these operands and of the term that was kept; of a loop for total 2 also F_2, START,
+    JOIN and FINISH_2, and of one for sums down the columns F_0 and F_1.  total: the text of the total in a place."""
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
     given = [*(fn.operands[k] for k in operands), "kept"]
     places = loop.totals or range(len(loop.scalars))
@@ -44,6 +45,7 @@ def pass_macros(
     macros[letter] = macros[f"{letter}_{places[0]}"]
     for k in loop.totals:
         macros["JOIN"] = expression_macro(JOINS[loop.kind][0])
+        macros["START"] = expression_macro(neutral_text(JOINS[loop.kind][1], compute))
         macros["FINISH"] = macros[f"FINISH_{k}"] = finish_of(fn.totals[k].finish, compute, target)
     return macros
 

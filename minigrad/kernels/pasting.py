@@ -184,22 +184,20 @@ def paste(
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it."""
     source = source_of(template)
-    result = expanded(source, words_of(operands, macros, constants, fields), {*source.names, *RESERVED}, walk)
+    words = words_of(operands, macros, constants, fields)
+    result = expanded(source, words, {*source.names, *RESERVED}, walk)
     if fields:
         result = with_lengths(result, source.start, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
 
 
-def inline(
-    template: Callable[..., Any], operands: int | Sequence[int], macros: Mapping[str, Expand],
-    constants: Mapping[str, str], fields: Fields | None = None, walk: Walk = CPU.walk,
-) -> Expand:  # fmt: skip
-    """The macro of a word that stands alone on a line: the body of another template."""
+def inline(template: Callable[..., Any], *given: Any) -> Expand:
+    """The macro of a word that stands alone on a line: the body of another template.  given: as for `words_of`."""
     source = source_of(template)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         used |= source.names
-        lines = expanded(source, words_of(operands, macros, constants, fields), used, walk)
+        lines = expanded(source, words_of(*given), used, CPU.walk)
         return [line[4:] for line in lines[source.start :]], ast.Constant(0)
 
     return expand
@@ -211,8 +209,9 @@ def in_order(parts: Sequence[Expand]) -> Expand:
 
 
 def words_of(
-    operands: int | Sequence[int], macros: Mapping[str, Expand], constants: Mapping[str, str], fields: Fields | None
-) -> Words:
+    operands: int | Sequence[int], macros: Mapping[str, Expand], constants: Mapping[str, str],
+    fields: Fields | None = None,
+) -> Words:  # fmt: skip
     """The words of a template, whose operands are so many, or some."""
     places = range(operands) if isinstance(operands, int) else operands
     return Words(places, macros, constants, fields, frozenset({*macros, *constants, *(["N"] if fields else [])}))

@@ -28,9 +28,9 @@ from minigrad.core.plan import pieces, walk, without
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.passes import JOINS, pass_macros
-from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, inline, paste
-from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, write_kernel
+from minigrad.kernels.passes import pass_macros
+from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, in_order, inline, paste
+from minigrad.kernels.specialize import NOTHING, load_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
@@ -173,43 +173,29 @@ def cost(fn: RowFn) -> int:
     return sum(scalar.cost for scalar in made) + sum(total.term.cost for total in fn.totals)
 
 
-def totals_of(
-    fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], columns: Mapping[str, str] | None = None,
-    loads: Mapping[str, Expand] = NOTHING,
-) -> tuple[str, Expand]:  # fmt: skip
-    """The functions that find the totals, and the macro TOTALS(), which calls them in order.  columns, loads: how the
-    elements of rows across memory are read, whose totals stand side by side."""
+def totals_of(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any]) -> tuple[str, Expand]:
+    """The functions that find the totals of a row, and the macro TOTALS(), which calls them in order."""
     text, calls = "", []
     for place, loop in enumerate(loop for loop in loops if loop.totals):
         names = [f"total_{k}" for k in range(loop.totals[-1] + 1)]
-        known, found = names[: loop.totals[0]], names[loop.totals[0] :]
-        if columns is None:
-            template: Callable[..., Any] = rows.largest if loop.kind == "max" else rows.sums
-            rest = ["value", *known, *(["kept"] if loop.keeps else [])]
-            call = ", ".join([*[f"x_{k}" for k in loop.operands], "n", *rest])
-            calls.append(f"{', '.join(found)} = find_{place}({call})")
-        else:
-            template, rest = rows.down, ["value", *names, *[f"p_{k}" for k in loop.operands]]
-            call = ", ".join([*[f"in_{k}" for k in loop.operands], "numbers", "count", *rest])
-            calls.append(f"find_{place}({call})")
-        constants = {
-            "START": neutral_text(JOINS[loop.kind][1], compute), "FOUND": str(loop.totals), "TOTALS": ", ".join(found),
-            "GIVEN": ", ".join(rest), "KEEPS": str(int(loop.keeps)),
-        }  # fmt: skip
-        constants |= order_of(compute) if template is rows.largest else columns or {}
-        total = "total_{}" if columns is None else "total_{}[j]"
-        macros = {**pass_macros(fn, loop, loop.operands, compute, total=total), **loads}
-        pasted = paste(template, loop.operands, macros, constants, rows.COLUMNS)
-        text += helper(pasted, template, f"find_{place}", "reassoc" if template is rows.sums else "")
+        found = ", ".join(names[loop.totals[0] :])
+        given = ", ".join(["value", *names[: loop.totals[0]], *(["kept"] if loop.keeps else [])])
+        constants = {"FOUND": str(loop.totals), "TOTALS": found, "GIVEN": given, "KEEPS": str(int(loop.keeps))}
+        template: Callable[..., Any] = rows.sums
+        if loop.kind == "max":
+            template, constants = rows.largest, constants | order_of(compute)
+        pasted = paste(template, loop.operands, pass_macros(fn, loop, loop.operands, compute), constants)
+        text += helper(pasted, template, f"find_{place}", "" if loop.kind == "max" else "reassoc")
+        calls.append(f"{found} = find_{place}({', '.join(f'x_{k}' for k in loop.operands)}, n, {given})")
     return text, lambda args, used: (calls, ast.Constant(0))
 
 
 def order_of(compute: np.dtype[Any]) -> dict[str, str]:
-    """The constants of integers that have the order of floats: START is that of -inf."""
+    """The constants of integers that have the order of floats: LEAST is that of -inf."""
     size = 8 * compute.itemsize
     highest = (1 << size - 1) - 1
     lowest = int(np.array(-np.inf, compute).view(f"i{compute.itemsize}")) ^ highest
-    return {"SIGNED": f"np.int{size}", "SHIFT": str(size - 1), "HIGHEST": str(highest), "START": str(lowest)}
+    return {"SIGNED": f"np.int{size}", "SHIFT": str(size - 1), "HIGHEST": str(highest), "LEAST": str(lowest)}
 
 
 def write_along(
@@ -230,11 +216,11 @@ def write_along(
         **{f"ROOM_{k}": str(place) for place, k in enumerate(fetched)}, **constants,
     }  # fmt: skip
     text, totals = totals_of(fn, loops, compute)
-    for k in fetched:
-        load = {"LOAD": expression_macro(load_text(dtypes[k], compute)[0])}
-        text += helper(paste(rows.fetch, 0, load, {}), rows.fetch, f"fetch_{k}")
     text += stream_header(compute.itemsize) if streamed else ""
-    macros = {"ROOMS": inline(rows.rooms, 0, {}, words), "TAKE": inline(rows.take, 0, {}, words, fields)}
+    macros = {
+        "ROOMS": inline(rows.rooms, 0, {}, words),
+        "TAKE": inline(rows.take, 0, loads(dtypes, compute), words, fields),
+    }
     macros |= {"TOTALS": totals} | elements(fn, loops, compute)
     return finished(label, template, fn, dtypes, out, fields, words, macros, text, arrays)
 
@@ -251,7 +237,8 @@ def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: st
 
 def finished(
     label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType, fields: Fields,
-    constants: Mapping[str, str], macros: Mapping[str, Expand], functions: str, arrays: Mapping[str, DType] = NOTHING,
+    constants: Mapping[str, str], macros: Mapping[str, Expand], functions: str = "",
+    arrays: Mapping[str, DType] = NOTHING,
 ) -> Any:  # fmt: skip
     """Write, compile and import one nest with the functions that it calls.
 
@@ -297,10 +284,19 @@ def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, f
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
     """Rows across the memory of the result, in blocks of neighbours."""
-    loops, compute, views = fn.passes(), out.compute, column_views(unit)
-    loads = {f"LOAD_{k}": expression_macro(load_text(d, compute)[0]) for k, d in enumerate(dtypes)}
-    text, totals = totals_of(fn, loops, compute, views, loads)
-    constants = {"COUNT": str(len(fn.totals)), "BLOCK": str(COLUMNS), **views}
+    loops, compute, total = fn.passes(), out.compute, "total_{}[j]"
+    constants = {"COUNT": str(len(fn.totals)), "BLOCK": str(COLUMNS), **column_views(unit)}
+    totals = []
+    for loop in loops:
+        if loop.totals:
+            macros = pass_macros(fn, loop, loop.operands, compute, total=total) | loads(dtypes, compute)
+            words = {**constants, "TOTAL": f"total_{loop.totals[0]}"}
+            totals.append(inline(rows.down, loop.operands, macros, words, rows.COLUMNS))
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    macros = {"TOTALS": totals, **elements(fn, loops, compute, "total_{}[j]")}
-    return finished(label, rows.columns, fn, dtypes, out, rows.COLUMNS, constants, macros, text)
+    macros = {"TOTALS": in_order(totals), **elements(fn, loops, compute, total)}
+    return finished(label, rows.columns, fn, dtypes, out, rows.COLUMNS, constants, macros)
+
+
+def loads(dtypes: Sequence[DType], compute: np.dtype[Any]) -> dict[str, Expand]:
+    """The macros LOAD_K of templates that are pasted in place of a word."""
+    return {f"LOAD_{k}": expression_macro(load_text(dtype, compute)[0]) for k, dtype in enumerate(dtypes)}

@@ -16,7 +16,7 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.passes import JOINS, pass_macros
 from minigrad.kernels.pasting import Expand, expression_macro, in_order, inline, paste
-from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, store_text
+from minigrad.kernels.specialize import NOTHING, load_text, store_text
 
 WIDEST = 16  # bytes of one load
 
@@ -75,8 +75,7 @@ class Lowered:
         macros = pass_macros(self.fn, loop, loop.operands, self.compute, CUDA)
         words = {"KEEPS": str(int(loop.keeps))}
         if loop.totals:
-            start = neutral_text(JOINS[loop.kind][1], self.compute)
-            words |= {"TOTAL": f"total_{loop.totals[0]}", "START": start, "OF_GROUP": f"{loop.kind}_of_group"}
+            words |= {"TOTAL": f"total_{loop.totals[0]}", "OF_GROUP": f"{loop.kind}_of_group"}
         return self.over(BODIES[loop.kind], loop.operands, self.held, macros, words)
 
     def over(
@@ -92,7 +91,7 @@ class Lowered:
         every = {**self.conversions, **macros}
         loop = rows.held if self.form.loads else rows.read
         for word, template in {"BRING": rows.bring, "BODY": body, "OVER": loop, "TOTAL": rows.total}.items():
-            every[word] = inline(template, operands, every, words, self.fields, CUDA.walk)
+            every[word] = inline(template, operands, every, words, self.fields)
         return every["TOTAL" if "TOTAL" in words else "OVER"]
 
 

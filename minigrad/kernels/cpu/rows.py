@@ -22,21 +22,10 @@ PICK = Fields("rows chunk chunks n ignore rank", "shape[rank]", "offset step str
 COLUMNS = Fields("blocks block cols n value rank", "shape[rank]", "offset step col strides[rank]")
 
 
-def fetch(x, at, step, row):  # type: ignore[no-untyped-def]
-    """A strided or narrow row as a dense one of registers' dtype."""
-    if step == 1:
-        v = x[at : at + len(row)]
-        for j in range(len(row)):
-            row[j] = LOAD(v[j])
-    else:
-        for j in range(len(row)):
-            row[j] = LOAD(x[at + j * step])
-
-
 def sums(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
     """Sums over a row in one loop; the term of none asks for another of them."""
     for t in each(FOUND):
-        total_t = START
+        total_t = START()
     for j in range(n):
         for t in each(FOUND):
             term = T(F_t(in_K[j]))
@@ -51,7 +40,7 @@ def sums(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
 def largest(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
     """One maximum over a row, as an integer of the same order: of floats it could not be found in vector registers.
     Some nan are beyond infinity and some are below all; with either, the row's sum is nan."""
-    top = SIGNED(START)
+    top = SIGNED(LEAST)
     for j in range(n):
         term = T(F(in_K[j]))
         if KEEPS:
@@ -81,8 +70,15 @@ def take():  # type: ignore[no-untyped-def]
         x_k = in_k[at_k : at_k + n]
     for k in each(FETCHED):
         if at_k != taken_k:
-            fetch_k(in_k, at_k, N.step[k + 1], x_k)
             taken_k = at_k
+            step = N.step[k + 1]
+            if step == 1:
+                v_k = in_k[at_k : at_k + n]
+                for j in range(n):
+                    x_k[j] = LOAD_k(v_k[j])
+            else:
+                for j in range(n):
+                    x_k[j] = LOAD_k(in_k[at_k + j * step])
 
 
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -138,19 +134,18 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
         leave(scratch)
 
 
-def down(in_K, N, count, GIVEN):  # type: ignore[no-untyped-def]
+def down():  # type: ignore[no-untyped-def]
     """One total of each of `count` columns side by side."""
-    n = N.n
-    step_K = N.col[K + 1]
     for j in range(count):
-        TOTALS[j] = START
+        TOTAL[j] = START()
+    p_K = at_K
     for _ in range(n):
         x_K = VIEW_K
         for j in range(count):
-            TOTALS[j] = T(JOIN(TOTALS[j], F(LOAD_K(x_K[PLACE_K]))))
+            TOTAL[j] = T(JOIN(TOTAL[j], F(LOAD_K(x_K[PLACE_K]))))
         p_K += N.step[K + 1]
     for j in range(count):
-        TOTALS[j] = T(FINISH(TOTALS[j], T(n), T(value)))
+        TOTAL[j] = T(FINISH(TOTAL[j], T(n), T(value)))
 
 
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -166,9 +161,10 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
         col = (unit - rest * N.blocks) * N.block
         count = min(N.block, N.cols - col)
         to = N.offset[0] + col * N.col[0]
-        p_K = N.offset[K + 1] + col * step_K
-        walk(rest, N.shape, to=N.strides[0], p_K=N.strides[K + 1])
+        at_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
         TOTALS()
+        p_K = at_K
         for _ in range(n):
             z = out[to : to + count]
             x_K = VIEW_K

@@ -116,7 +116,7 @@ def fetch():
 
 def total():
     """One total: each lane joins the terms of its elements, and a tree joins the lanes."""
-    TOTAL = START
+    TOTAL = START()
     OVER()
     TOTAL = T(FINISH(OF_GROUP(TOTAL), T(n), value))
 
