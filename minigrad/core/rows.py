@@ -76,8 +76,10 @@ class RowFn:
         """
         again = self.reuse if keeps and self.result is not None else None
         groups: list[list[int]] = []
-        for place in range(len(self.totals)):
-            if groups and len(groups[-1]) < together and self._sums_apart([*groups[-1], place]):
+        for place, total in enumerate(self.totals):
+            before = [self.totals[k] for k in groups[-1]] if groups else []
+            apart = all(x.join == total.join == "sum" and x.name not in total.term.args for x in before)
+            if apart and 0 < len(before) < together:
                 groups[-1].append(place)
             else:
                 groups.append([place])
@@ -87,12 +89,6 @@ class RowFn:
         if self.result is not None:
             found.append(self._pass("result", [again or self.result]))
         return found + ([self._pass("columns", self.terms)] if self.terms else [])
-
-    def _sums_apart(self, places: Sequence[int]) -> bool:
-        """Whether these totals are sums of which no term asks for another."""
-        totals = [self.totals[k] for k in places]
-        asked = {name for total in totals for name in total.term.args}
-        return all(total.join == "sum" and total.name not in asked for total in totals)
 
     def _pass(self, kind: str, scalars: Sequence[ScalarFn], totals: Sequence[int] = ()) -> Pass:
         asked = {name for scalar in scalars for name in scalar.args}

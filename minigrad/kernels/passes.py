@@ -11,7 +11,7 @@ import numpy as np
 from minigrad.core.op import ScalarFn
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu.target import CPU
-from minigrad.kernels.pasting import Expand, expression_macro, parsed, scalar_macro
+from minigrad.kernels.pasting import Expand, expression_macro, first_arguments, parsed, scalar_macro
 from minigrad.kernels.specialize import neutral_text
 from minigrad.kernels.target import Target
 
@@ -33,26 +33,21 @@ def by_name(
 
 
 def pass_macros(
-    fn: RowFn, loop: Pass, operands: Sequence[int], compute: np.dtype[Any], target: Target = CPU,
+    fn: RowFn, loop: Pass, compute: np.dtype[Any], target: Target = CPU, operands: Sequence[int] | None = None,
     total: str = "total_{}", letter: str = "F",
 ) -> dict[str, Expand]:  # fmt: skip
-    """F, of an element of each of these operands and of the term that was kept; of a loop for total 2 also F_2, START,
-    JOIN and FINISH_2, and of one for sums down the columns F_0 and F_1.  total: the text of the total in a place."""
+    """F, of an element of each operand that the loop reads and of the term that was kept; of a loop for total 2 also
+    F_2, START, JOIN and FINISH_2, and of one for sums down the columns F_0 and F_1.
+
+    operands: the places of others whose elements are given.  total: the text of the total in a place.
+    """
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
-    given = [*(fn.operands[k] for k in operands), "kept"]
+    given = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]
     places = loop.totals or range(len(loop.scalars))
     macros = {f"{letter}_{k}": by_name(x, given, known, compute, target) for k, x in zip(places, loop.scalars)}
     macros[letter] = macros[f"{letter}_{places[0]}"]
     for k in loop.totals:
         macros["JOIN"] = expression_macro(JOINS[loop.kind][0])
         macros["START"] = expression_macro(neutral_text(JOINS[loop.kind][1], compute))
-        macros["FINISH"] = macros[f"FINISH_{k}"] = finish_of(fn.totals[k].finish, compute, target)
+        macros["FINISH"] = macros[f"FINISH_{k}"] = first_arguments(fn.totals[k].finish, compute, target)
     return macros
-
-
-def finish_of(finish: ScalarFn | None, compute: np.dtype[Any], target: Target) -> Expand:
-    """What becomes of joined terms, as a macro that may be given more arguments than it has."""
-    if finish is None:
-        return expression_macro("{0}")
-    macro, count = scalar_macro(finish, compute, target), len(finish.args)
-    return lambda args, used: macro(args[:count], used)

@@ -1,9 +1,9 @@
 """Pasting: a template's own source, with its free names expanded.
 
 `F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place, and
-whatever mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart, and the word of
-an `inline` macro for the body of another template.  Lines without any of these stay as they were written, so the file
-that runs is one that a learner can read.  `blocks.py` has the blocks that are chosen and unrolled, `specialize.py`
+whatever mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart, and a word
+with a list of `Part` for the bodies of other templates.  Lines without any of these stay as they were written, so the
+file that runs is one that a learner can read.  `blocks.py` has the blocks that are chosen and unrolled, `specialize.py`
 makes whole modules of it.
 """
 
@@ -69,15 +69,41 @@ def fold(node: ast.BinOp) -> ast.expr:
     return ast.Constant(0) if isinstance(node.op, ast.Mult) and value == 0 and isinstance(left, ast.Name) else node
 
 
+class Part(NamedTuple):
+    """A template whose body is pasted in place of a word, and what it has beside the words around it: its own macros
+    and constants, and the places of its operands, if they are others."""
+
+    template: Callable[..., Any]
+    macros: Mapping[str, Any] = {}
+    constants: Mapping[str, Any] = {}
+    operands: Sequence[int] | None = None
+
+
 class Words(NamedTuple):
-    """What the words of a template stand for: the places of its operands, macros, constants, the names of numbers; and
-    all of these words."""
+    """What the words of a template stand for: the places of its operands, macros and lists of parts, constants, the
+    names of numbers, how a place is taken apart; and all of these words."""
 
     operands: Sequence[int]
-    macros: Mapping[str, Expand]
+    macros: Mapping[str, Any]
     constants: Mapping[str, str]
     fields: Fields | None
+    walk: Walk
     known: frozenset[str]
+
+    @classmethod
+    def of(
+        cls, operands: Sequence[int], macros: Mapping[str, Any], constants: Mapping[str, Any], fields: Fields | None,
+        walk: Walk,
+    ) -> Words:  # fmt: skip
+        """Constants are texts, numbers, tuples of numbers for `each`, or truth values, which are 0 or 1."""
+        texts = {name: str(int(x) if isinstance(x, bool) else x) for name, x in constants.items()}
+        return cls(operands, macros, texts, fields, walk, frozenset({*macros, *texts, *(["N"] if fields else [])}))
+
+    def inside(self, part: Part) -> Words:
+        """The words of a part of this template."""
+        operands = self.operands if part.operands is None else part.operands
+        macros, constants = {**self.macros, **part.macros}, {**self.constants, **part.constants}
+        return Words.of(operands, macros, constants, self.fields, self.walk)
 
 
 def parsed(text: str) -> ast.expr:
@@ -93,7 +119,7 @@ class _Expander(ast.NodeTransformer):
     """Expands macros and constants in the expressions of one template line."""
 
     def __init__(self, words: Words, lines: list[str], used: set[str]) -> None:
-        self.operands, self.macros, self.constants, self.fields, _ = words
+        self.operands, self.macros, self.constants, self.fields = words[:4]
         self.lines, self.used = lines, used
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -155,7 +181,7 @@ def is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "N"
 
 
-def walk_lines(code: str, words: Words, used: set[str], walk: Walk) -> list[str]:
+def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
     """What `walk(place, N.sizes, at=N.steps, to=N.others)` stands for: a place in row-major order is taken apart, the
     last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
     found = ast.parse(code, mode="eval").body
@@ -166,7 +192,8 @@ def walk_lines(code: str, words: Words, used: set[str], walk: Walk) -> list[str]
     for name, steps in moved:
         every = words.operands if name.endswith("_K") else [0]
         spread += [(name.replace("_K", f"_{k}"), re.sub(r"\bK\b", str(k), steps)) for k in every]
-    return walk(place, sizes, words.fields.length(sizes.removeprefix("N.")), spread, lambda wish: fresh(wish, used))
+    length = words.fields.length(sizes.removeprefix("N."))
+    return words.walk(place, sizes, length, spread, lambda wish: fresh(wish, used))
 
 
 def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
@@ -178,55 +205,34 @@ def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
 
 
 def paste(
-    template: Callable[..., Any], operands: int | Sequence[int], macros: Mapping[str, Expand],
-    constants: Mapping[str, str], fields: Fields | None = None, walk: Walk = CPU.walk,
+    template: Callable[..., Any], operands: int | Sequence[int], macros: Mapping[str, Any],
+    constants: Mapping[str, Any], fields: Fields | None = None, walk: Walk = CPU.walk,
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it."""
-    source = source_of(template)
-    words = words_of(operands, macros, constants, fields)
-    result = expanded(source, words, {*source.names, *RESERVED}, walk)
+    source, places = source_of(template), range(operands) if isinstance(operands, int) else operands
+    result = expanded(source, Words.of(places, macros, constants, fields, walk), {*source.names, *RESERVED})
     if fields:
         result = with_lengths(result, source.start, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
 
 
-def inline(template: Callable[..., Any], *given: Any) -> Expand:
-    """The macro of a word that stands alone on a line: the body of another template.  given: as for `words_of`."""
-    source = source_of(template)
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        used |= source.names
-        lines = expanded(source, words_of(*given), used, CPU.walk)
-        return [line[4:] for line in lines[source.start :]], ast.Constant(0)
-
-    return expand
-
-
-def in_order(parts: Sequence[Expand]) -> Expand:
-    """The macro of a word that stands alone on a line: all lines of some others."""
-    return lambda args, used: ([line for part in parts for line in part([], used)[0]], ast.Constant(0))
-
-
-def words_of(
-    operands: int | Sequence[int], macros: Mapping[str, Expand], constants: Mapping[str, str],
-    fields: Fields | None = None,
-) -> Words:  # fmt: skip
-    """The words of a template, whose operands are so many, or some."""
-    places = range(operands) if isinstance(operands, int) else operands
-    return Words(places, macros, constants, fields, frozenset({*macros, *constants, *(["N"] if fields else [])}))
-
-
-def expanded(source: Source, words: Words, used: set[str], walk: Walk) -> list[str]:
+def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
     """The lines of a template; those above its body stay as they are, but for the names of operands."""
     lines = source.text.splitlines()
     result = [*_expand_line(lines[0], words, used), *lines[1 : source.start]]
     for line in unrolled(lines[source.start :], words.constants):
         code = line.split("  #")[0]
-        if code.lstrip().startswith("walk("):
-            indent = code[: len(code) - len(code.lstrip())]
-            for each in walk_lines(code.strip(), words, used, walk):
+        word, indent = code.strip().removesuffix("()"), code[: len(code) - len(code.lstrip())]
+        if word.startswith("walk("):
+            for each in walk_lines(word, words, used):
                 result += _expand_line(indent + each, words, used)
+        elif isinstance(words.macros.get(word), list):
+            for part in words.macros[word]:
+                inner = source_of(part.template)
+                used |= inner.names
+                pasted = expanded(inner, words.inside(part), used)[inner.start :]
+                result += [indent + each[4:] for each in pasted]
         elif "_K" in code and _target_is_per_operand(code):
             for k in words.operands:
                 one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
@@ -273,15 +279,16 @@ def expression_macro(text: str) -> Expand:
 
 def finish_macro(fold: Fold, compute: np.dtype[Any], target: Target = CPU) -> Expand:
     """The macro `FINISH`: the result of a fold, from an accumulator and the number of elements."""
-    if fold.finish is None:
+    last = first_arguments(fold.finish, compute, target)
+    return lambda args, used: last([args[0], call("T", args[1])], used)
+
+
+def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
+    """A scalar function as a macro that may be given more arguments than it has; None: the first argument."""
+    if scalar is None:
         return expression_macro("{0}")
-    last, operands = scalar_macro(fold.finish, compute, target), len(fold.finish.args)
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        acc, count = args
-        return last([acc, call("T", count)][:operands], used)
-
-    return expand
+    macro, count = scalar_macro(scalar, compute, target), len(scalar.args)
+    return lambda args, used: macro(args[:count], used)
 
 
 def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU, condition: bool = False) -> Expand:

@@ -16,7 +16,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.kernels import half, integer
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import Expand, expression_macro, paste, source_of
+from minigrad.kernels.pasting import expression_macro, paste, source_of
 from minigrad.kernels.scalar import INTEGER
 from minigrad.kernels.target import Target
 
@@ -96,8 +96,8 @@ def write_kernel(
     out: DType,
     compute: np.dtype[Any],
     operands: Sequence[DType] = (),
-    macros: Mapping[str, Expand] = NOTHING,
-    constants: Mapping[str, str] = NOTHING,
+    macros: Mapping[str, Any] = NOTHING,
+    constants: Mapping[str, Any] = NOTHING,
     imports: str = "",
     helpers: Sequence[Callable[..., Any]] = (),
     fastmath: Sequence[str] = (),

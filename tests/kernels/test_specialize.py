@@ -86,6 +86,39 @@ def test_what_stands_under_zero_is_left_out_and_what_stands_under_another_number
     ]
 
 
+def loops(in_K, out, numbers):  # type: ignore[no-untyped-def]
+    """A row of W elements, and what is done with each."""
+    for i in each(W):  # noqa: F821
+        for k in each(PLACES):  # noqa: B007, F821
+            x_k_i = in_k[i]  # noqa: F821, F841
+    EACH()  # noqa: F821
+
+
+def every_element():  # type: ignore[no-untyped-def]
+    for i in each(W):  # noqa: F821
+        if DOUBLED:  # noqa: F821
+            out[i] = 2 * F(x_K_i)  # noqa: F821
+        else:
+            out[i] = F(x_K_i) + SHIFT  # noqa: F821
+
+
+def lines_of_loops(*parts):
+    words = {"EACH": list(parts), "F": pasting.expression_macro("f({0})")}
+    text = pasting.paste(loops, 1, words, {"W": 2, "PLACES": (0, 3), "DOUBLED": False, "SHIFT": "s"})
+    return [line.split("  #")[0].strip() for line in text.split('"""')[2].split("\n")[1:-1]]
+
+
+def test_a_block_under_each_is_pasted_for_each_number_which_is_a_part_of_names_too():
+    assert lines_of_loops() == ["x_0_0 = in_0[0]", "x_3_0 = in_3[0]", "x_0_1 = in_0[1]", "x_3_1 = in_3[1]"]
+
+
+def test_the_body_of_a_part_is_pasted_with_words_of_its_own_beside_those_around_it():
+    plain, doubled = pasting.Part(every_element), pasting.Part(every_element, {}, {"DOUBLED": True, "W": 1})
+    assert lines_of_loops(plain, doubled)[4:] == [
+        "out[0] = f(x_0_0) + s", "out[1] = f(x_0_1) + s", "out[0] = 2 * f(x_0_0)"
+    ]  # fmt: skip
+
+
 def test_a_kernel_with_a_helper_runs_on_halves(tmp_path):
     with override(cache_dir=tmp_path):
         kernel = calling.function(store.load("twice_f16", text_of(f16, f16)), "alone")

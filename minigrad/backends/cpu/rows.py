@@ -27,10 +27,9 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.passes import pass_macros
-from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, in_order, inline, paste
-from minigrad.kernels.specialize import NOTHING, load_text, write_kernel
+from minigrad.kernels.pasting import LEFT_OUT, Expand, Part, paste
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
@@ -180,123 +179,96 @@ def totals_of(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any]) -> tuple
         names = [f"total_{k}" for k in range(loop.totals[-1] + 1)]
         found = ", ".join(names[loop.totals[0] :])
         given = ", ".join(["value", *names[: loop.totals[0]], *(["kept"] if loop.keeps else [])])
-        constants = {"FOUND": str(loop.totals), "TOTALS": found, "GIVEN": given, "KEEPS": str(int(loop.keeps))}
-        template: Callable[..., Any] = rows.sums
-        if loop.kind == "max":
-            template, constants = rows.largest, constants | order_of(compute)
-        pasted = paste(template, loop.operands, pass_macros(fn, loop, loop.operands, compute), constants)
+        template: Callable[..., Any] = rows.largest if loop.kind == "max" else rows.sums
+        constants = {"FOUND": loop.totals, "TOTALS": found, "GIVEN": given, "KEEPS": loop.keeps, **order_of(compute)}
+        pasted = paste(template, loop.operands, pass_macros(fn, loop, compute), constants)
         text += helper(pasted, template, f"find_{place}", "" if loop.kind == "max" else "reassoc")
         calls.append(f"{found} = find_{place}({', '.join(f'x_{k}' for k in loop.operands)}, n, {given})")
     return text, lambda args, used: (calls, ast.Constant(0))
 
 
-def order_of(compute: np.dtype[Any]) -> dict[str, str]:
+def order_of(compute: np.dtype[Any]) -> dict[str, Any]:
     """The constants of integers that have the order of floats: LEAST is that of -inf."""
     size = 8 * compute.itemsize
     highest = (1 << size - 1) - 1
     lowest = int(np.array(-np.inf, compute).view(f"i{compute.itemsize}")) ^ highest
-    return {"SIGNED": f"np.int{size}", "SHIFT": str(size - 1), "HIGHEST": str(highest), "LEAST": str(lowest)}
+    return {"SIGNED": f"np.int{size}", "SHIFT": size - 1, "HIGHEST": highest, "LEAST": lowest}
 
 
-def write_along(
-    label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType, fields: Fields,
-    direct: Sequence[bool], constants: Mapping[str, str], *, keeps: bool, streamed: bool = False,
-    arrays: Mapping[str, DType] = NOTHING,
-) -> Any:  # fmt: skip
-    """Write, compile and import a nest over rows along memory; direct: whether the rows of an operand are slices."""
-    compute, loops = out.compute, fn.passes(2, keeps)
-    keeps, dense = any(loop.keeps for loop in loops), out.storage == compute
-    fetched = [k for k, slices in enumerate(direct) if not slices]
-    spare = streamed or (keeps and not dense)
-    words = {
-        "SCRATCH": str(len(fetched) + spare), "SPARE": str(int(spare)), "LAST": str(len(fetched)),
-        "FETCHED": str(tuple(fetched)), "SLICED": str(tuple(k for k, slices in enumerate(direct) if slices)),
-        "KEPT": LEFT_OUT if not keeps else "z" if dense else "spare", "STREAMED": str(int(streamed)),
-        "ROW": LEFT_OUT if fn.result is None else "spare" if streamed else "out[to : to + n]",
-        **{f"ROOM_{k}": str(place) for place, k in enumerate(fetched)}, **constants,
-    }  # fmt: skip
-    text, totals = totals_of(fn, loops, compute)
-    text += stream_header(compute.itemsize) if streamed else ""
-    macros = {
-        "ROOMS": inline(rows.rooms, 0, {}, words),
-        "TAKE": inline(rows.take, 0, loads(dtypes, compute), words, fields),
-    }
-    macros |= {"TOTALS": totals} | elements(fn, loops, compute)
-    return finished(label, template, fn, dtypes, out, fields, words, macros, text, arrays)
-
-
-def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: str = "total_{}") -> dict[str, Expand]:
+def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: str = "total_{}") -> dict[str, Any]:
     """F, the result, and G_0 and G_1, what is summed down the columns, of an element of every operand."""
-    macros: dict[str, Expand] = {}
+    macros: dict[str, Any] = {}
     for loop in loops:
         if not loop.totals:
             letter = "F" if loop.kind == "result" else "G"
-            macros |= pass_macros(fn, loop, range(len(fn.operands)), compute, total=total, letter=letter)
+            macros |= pass_macros(fn, loop, compute, operands=range(len(fn.operands)), total=total, letter=letter)
     return macros
 
 
-def finished(
-    label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType, fields: Fields,
-    constants: Mapping[str, str], macros: Mapping[str, Expand], functions: str = "",
-    arrays: Mapping[str, DType] = NOTHING,
-) -> Any:  # fmt: skip
-    """Write, compile and import one nest with the functions that it calls.
-
-    arrays: what stands between the operands and the numbers, with its type, where it is not `out` alone.
-    """
-    arrays = arrays or {"out": out}
+def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
+            arrays: Mapping[str, DType], **given: Any) -> Any:  # fmt: skip
+    """Write, compile and import one nest.  arrays: what stands between the operands and the numbers, with its type."""
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         template,
         operands=dtypes,
         out=out,
         compute=out.compute,
-        macros=macros,
-        constants=constants,
         arrays=(*dtypes, *arrays.values()),
-        imports=functions,
-        fields=fields,
         results=", ".join(arrays),
+        **given,
     )
     return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text)
+
+
+def along(fn: RowFn, direct: Sequence[bool], out: DType, keeps: bool, streamed: bool = False) -> dict[str, Any]:
+    """The words of a nest over rows along memory, and the functions that it calls."""
+    loops = fn.passes(2, keeps)
+    keeps, dense = any(loop.keeps for loop in loops), out.storage == out.compute
+    fetched = [k for k, slices in enumerate(direct) if not slices]
+    spare = streamed or (keeps and not dense)
+    constants = {f"ROOM_{k}": place for place, k in enumerate(fetched)} | {
+        "SCRATCH": len(fetched) + spare, "SPARE": spare, "LAST": len(fetched), "FETCHED": tuple(fetched),
+        "SLICED": tuple(k for k, slices in enumerate(direct) if slices), "STREAMED": streamed,
+        "KEPT": LEFT_OUT if not keeps else "z" if dense else "spare",
+        "ROW": LEFT_OUT if fn.result is None else "spare" if streamed else "out[to : to + n]",
+    }  # fmt: skip
+    text, totals = totals_of(fn, loops, out.compute)
+    macros = {"ROOMS": [Part(rows.rooms)], "TAKE": [Part(rows.take)], "TOTALS": totals}
+    text += stream_header(out.compute.itemsize) if streamed else ""
+    return {"constants": constants, "macros": macros | elements(fn, loops, out.compute), "imports": text}
 
 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:
     """Rows along the memory of the result, sums of their columns, or both."""
     terms, made = len(fn.terms), fn.result is not None
+    given = along(fn, direct, out, True, streamed)
+    given["constants"] |= {"MADE": made, "TERMS": terms}
     label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
     arrays = {"work": as_dtype(out.compute)} if terms else {}
     arrays |= dict.fromkeys((*(["out"] if made else []), *[f"line_{t}" for t in range(terms)]), out)
-    constants = {"MADE": str(int(made)), "TERMS": str(terms)}
-    return write_along(
-        label, rows.rows, fn, dtypes, out, rows.ROWS, direct, constants, keeps=True, streamed=streamed, arrays=arrays
-    )
+    return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **given)
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int) -> Any:
     """One result of each row, or with three dtypes the gradient of that."""
     back = len(dtypes) == 3
-    constants = {"EACH": str(int(fold == 0)), "JOINED": str(int(fold > 0)), "MEAN": str(int(fold == 2))}
+    given = along(fn, (direct,), out, back)
+    given["constants"] |= {"EACH": fold == 0, "JOINED": fold > 0, "MEAN": fold == 2}
     label = f"{'pick_backward' if back else 'pick'}{fold}{'1' if direct else 'x'}"
-    template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64, "out": out})
-    return write_along(label, template, fn, dtypes, out, rows.PICK, (direct,), constants, keeps=back, arrays=arrays)
+    template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64})
+    return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=rows.PICK, **given)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
     """Rows across the memory of the result, in blocks of neighbours."""
-    loops, compute, total = fn.passes(), out.compute, "total_{}[j]"
-    constants = {"COUNT": str(len(fn.totals)), "BLOCK": str(COLUMNS), **column_views(unit)}
+    loops, total = fn.passes(), "total_{}[j]"
     totals = []
     for loop in loops:
         if loop.totals:
-            macros = pass_macros(fn, loop, loop.operands, compute, total=total) | loads(dtypes, compute)
-            words = {**constants, "TOTAL": f"total_{loop.totals[0]}"}
-            totals.append(inline(rows.down, loop.operands, macros, words, rows.COLUMNS))
+            macros = pass_macros(fn, loop, out.compute, total=total)
+            totals.append(Part(rows.down, macros, {"TOTAL": f"total_{loop.totals[0]}"}, loop.operands))
+    constants = {"COUNT": len(fn.totals), "BLOCK": COLUMNS, **column_views(unit)}
+    given = {"constants": constants, "macros": {"TOTALS": totals, **elements(fn, loops, out.compute, total)}}
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    macros = {"TOTALS": in_order(totals), **elements(fn, loops, compute, total)}
-    return finished(label, rows.columns, fn, dtypes, out, rows.COLUMNS, constants, macros)
-
-
-def loads(dtypes: Sequence[DType], compute: np.dtype[Any]) -> dict[str, Expand]:
-    """The macros LOAD_K of templates that are pasted in place of a word."""
-    return {f"LOAD_{k}": expression_macro(load_text(dtype, compute)[0]) for k, dtype in enumerate(dtypes)}
+    return nest_of(label, rows.columns, fn, dtypes, out, {"out": out}, fields=rows.COLUMNS, **given)

@@ -19,7 +19,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family
 from minigrad.backends.cuda.folding import BLOCKS, group_of, power_above
-from minigrad.backends.cuda.rowtexts import WIDEST, Form, Lowered, joins_text
+from minigrad.backends.cuda.rowtexts import WIDEST, Form, joins_text, row_words
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
 from minigrad.backends.cuda.texts import group_words
 from minigrad.backends.launch import NO_STEPS, Loop
@@ -224,11 +224,9 @@ def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, ran
     if not picks:
         arrays = ({"work": compute} if fn.terms else {}) | (arrays if fn.result is not None else {})
     value = f"np.int{8 * compute.itemsize}(numbers[{fields.place('value')}]).view(T)"
-    constants = group_words(form.along) | {
-        "VALUE": value, "PICKS": str(int(bool(picks))), "EACH": str(int(picks == "pick"))
-    }  # fmt: skip
-    loops = Lowered(fn, dtypes, out, form, fields, constants)
-    macros = loops.macros | (pass_macros(fn, fn.passes()[-1], (0,), out.compute, CUDA) if picks else {})
+    macros, constants = row_words(fn, form, out.compute)
+    constants |= group_words(form.along) | {"VALUE": value, "PICKS": bool(picks), "EACH": picks == "pick"}
+    macros |= pass_macros(fn, fn.passes()[-1], out.compute, CUDA, (0,)) if picks else {}
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         rows.rows,
@@ -237,7 +235,7 @@ def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, ran
         compute=out.compute,
         fields=fields,
         target=CUDA,
-        constants=loops.constants,
+        constants=constants,
         macros=macros,
         imports=joins_text(fn, out.compute, form.along),
         arrays=(*dtypes, *arrays.values()),

@@ -3,7 +3,7 @@ loops, and over what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cuda import reduction, rows
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.passes import JOINS, pass_macros
-from minigrad.kernels.pasting import Expand, expression_macro, in_order, inline, paste
-from minigrad.kernels.specialize import NOTHING, load_text, store_text
+from minigrad.kernels.pasting import Part, expression_macro, paste
 
 WIDEST = 16  # bytes of one load
 
@@ -46,53 +44,43 @@ class Form:
 BODIES = {"sum": rows.join, "max": rows.join, "result": rows.result, "columns": rows.add}
 
 
-class Lowered:
-    """The loops of one kernel: the constants and the macros of `rows.rows`."""
+def row_words(fn: RowFn, form: Form, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The words of `rows.rows` that are loops, and the constants of all loops."""
+    loops, width = fn.passes(keeps=form.loads > 0), form.width
+    asked = {k for loop in loops if loop.totals for k in loop.operands}
+    held = tuple(sorted(asked)) if form.loads else ()
+    fetch = [over(form, rows.fetch, held, ())] if held else []
+    totals, elements = ([lowered(fn, x, form, held, compute) for x in loops if bool(x.totals) == f] for f in (1, 0))
+    macros = {
+        "TOTALS": fetch + totals, "ELEMENTS": elements, "LEAVE_SUMS": [over(form, rows.leave, (), ())],
+        "BRING": [Part(rows.bring)],
+    }  # fmt: skip
+    constants = {
+        "LOADS": form.loads, "WIDTH": width, "SPAN": form.loads * width, "HELD": held, "TERMS": len(fn.terms),
+        "TAKE": f"load_{width}", "PUT": f"store_{width}", "WIDELY": form.wide[0], "BACK": form.back,
+        "RESULTS": f"({', '.join(f'z_{i}' for i in range(width))},)", "KEEPS": any(loop.keeps for loop in loops),
+    }  # fmt: skip
+    return macros, constants
 
-    def __init__(
-        self, fn: RowFn, dtypes: Sequence[DType], out: DType, form: Form, fields: Fields, constants: Mapping[str, str]
-    ) -> None:
-        self.fn, self.form, self.fields, self.compute = fn, form, fields, out.compute
-        loops, names = fn.passes(keeps=form.loads > 0), [f"z_{i}" for i in range(form.width)]
-        asked = {k for loop in loops if loop.totals for k in loop.operands}
-        self.held = tuple(sorted(asked)) if form.loads else ()
-        texts = {f"LOAD_{k}": load_text(dtype, out.compute, CUDA)[0] for k, dtype in enumerate(dtypes)}
-        texts["STORE"] = store_text(out.compute, out, CUDA)[0]
-        self.conversions = {name: expression_macro(text) for name, text in texts.items()}
-        self.constants = {
-            **constants, "LOADS": str(form.loads), "WIDTH": str(form.width), "SPAN": str(form.loads * form.width),
-            "TAKE": f"load_{form.width}", "PUT": f"store_{form.width}", "RESULTS": f"({', '.join(names)},)",
-            "WIDELY": str(int(form.wide[0])), "BACK": str(int(form.back)), "HELD": str(self.held),
-            "KEEPS": str(int(any(loop.keeps for loop in loops))), "TERMS": str(len(fn.terms)),
-        }  # fmt: skip
-        totals = [self.lowered(loop) for loop in loops if loop.totals]
-        fetch = [self.over(rows.fetch, self.held, ())] if self.held else []
-        self.macros = {"TOTALS": in_order([*fetch, *totals]), "LEAVE_SUMS": self.over(rows.leave, (), ())}
-        self.macros["ELEMENTS"] = in_order([self.lowered(loop) for loop in loops if not loop.totals])
 
-    def lowered(self, loop: Pass) -> Expand:
-        """A pass over a row."""
-        macros = pass_macros(self.fn, loop, loop.operands, self.compute, CUDA)
-        words = {"KEEPS": str(int(loop.keeps))}
-        if loop.totals:
-            words |= {"TOTAL": f"total_{loop.totals[0]}", "OF_GROUP": f"{loop.kind}_of_group"}
-        return self.over(BODIES[loop.kind], loop.operands, self.held, macros, words)
+def lowered(fn: RowFn, loop: Pass, form: Form, held: Sequence[int], compute: np.dtype[Any]) -> Part:
+    """A pass over a row; held: the operands that are in registers."""
+    part = over(form, BODIES[loop.kind], loop.operands, held)
+    macros = pass_macros(fn, loop, compute, CUDA)
+    if not loop.totals:
+        return part._replace(macros={**part.macros, **macros})
+    words = {"TOTAL": f"total_{loop.totals[0]}", "OF_GROUP": f"{loop.kind}_of_group", "KEEPS": loop.keeps}
+    return Part(rows.total, {**macros, "OVER": [part]}, words)
 
-    def over(
-        self, body: Callable[..., Any], operands: Sequence[int], held: Sequence[int],
-        macros: Mapping[str, Expand] = NOTHING, constants: Mapping[str, str] = NOTHING,
-    ) -> Expand:  # fmt: skip
-        """A loop over what a lane has of a row, or a total by such a loop.  held: the operands in registers."""
-        others = [k for k in operands if k not in held]
-        words = {**self.constants, **constants, "READ": str(tuple(operands))}
-        words["HELD"] = str(tuple(k for k in operands if k in held))
-        words["WIDE"] = str(tuple(k for k in others if self.form.wide[k + 1]))
-        words["SINGLE"] = str(tuple(k for k in others if not self.form.wide[k + 1]))
-        every = {**self.conversions, **macros}
-        loop = rows.held if self.form.loads else rows.read
-        for word, template in {"BRING": rows.bring, "BODY": body, "OVER": loop, "TOTAL": rows.total}.items():
-            every[word] = inline(template, operands, every, words, self.fields)
-        return every["TOTAL" if "TOTAL" in words else "OVER"]
+
+def over(form: Form, body: Callable[..., Any], operands: Sequence[int], held: Sequence[int]) -> Part:
+    """A loop over elements of these operands that a lane has."""
+    wide = [k for k in operands if k not in held and form.wide[k + 1]]
+    constants = {
+        "READ": tuple(operands), "HELD": tuple(k for k in operands if k in held), "WIDE": tuple(wide),
+        "SINGLE": tuple(k for k in operands if k not in held and k not in wide),
+    }  # fmt: skip
+    return Part(rows.held if form.loads else rows.read, {"BODY": [Part(body)]}, constants, operands)
 
 
 def joins_text(fn: RowFn, compute: np.dtype[Any], along: bool) -> str:

@@ -2,10 +2,10 @@
 
 `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block: along memory a
 group is some lanes of a warp, a warp or a whole block; across it the lanes of a warp have rows that lie side by side.
-`rows` is the kernel, and what stands alone in it the loops of `RowFn.passes`: `TOTALS`, before them `fetch` where a row
-stays in registers, r_K; `ELEMENTS`, the result and the sums down the columns; `LEAVE_SUMS`.  A loop, `OVER`, is `held`
-or `read`, by whether the row stays; `BODY` is what it does with elements j to j + WIDTH - 1, which `BRING` calls x_K_0
-and so on.  Each group sums down the columns of its own rows, and leaves that in a line of `work`; a second launch folds
+`rows` is the kernel, and the words that stand alone in it are the loops of `RowFn.passes`: `TOTALS`, after `fetch` if
+a row stays in registers, r_K; `ELEMENTS`, the result and the sums down the columns; `LEAVE_SUMS`.  A loop is `held` or
+`read`, in which `BRING` calls elements j to j + WIDTH - 1 of operand K x_K_0 and so on, and `BODY` is what becomes of
+them.  Each group sums down the columns of its own rows, and leaves the sums in a line of `work`; a second launch folds
 the lines.  `F` is a term or the result, VALUE the parameter.
 """
 
@@ -76,7 +76,7 @@ def rows(in_K, out, N):
 
 
 def held():
-    """Over what a lane has of a row of m in registers."""
+    """What a lane has of a row of m in registers."""
     for w in range(LOADS):
         j = (w * LANES + lane) * WIDTH
         if j < m:
@@ -85,7 +85,7 @@ def held():
 
 
 def read():
-    """Over what a lane has of a row of m in memory."""
+    """What a lane has of a row of m in memory."""
     j = lane * WIDTH
     while j < m:
         BRING()
