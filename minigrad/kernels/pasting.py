@@ -30,6 +30,7 @@ from minigrad.kernels.rendering import call, fresh, render, settle
 from minigrad.kernels.target import Target, Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
+Named = Mapping[str, Any]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
@@ -74,8 +75,8 @@ class Part(NamedTuple):
     and constants, and the places of its operands, if they are others."""
 
     template: Callable[..., Any]
-    macros: Mapping[str, Any] = {}
-    constants: Mapping[str, Any] = {}
+    macros: Named = {}
+    constants: Named = {}
     operands: Sequence[int] | None = None
 
 
@@ -84,17 +85,14 @@ class Words(NamedTuple):
     names of numbers, how a place is taken apart; and all of these words."""
 
     operands: Sequence[int]
-    macros: Mapping[str, Any]
+    macros: Named
     constants: Mapping[str, str]
     fields: Fields | None
     walk: Walk
     known: frozenset[str]
 
     @classmethod
-    def of(
-        cls, operands: Sequence[int], macros: Mapping[str, Any], constants: Mapping[str, Any], fields: Fields | None,
-        walk: Walk,
-    ) -> Words:  # fmt: skip
+    def of(cls, operands: Sequence[int], macros: Named, constants: Named, fields: Fields | None, walk: Walk) -> Words:
         """Constants are texts, numbers, tuples of numbers for `each`, or truth values, which are 0 or 1."""
         texts = {name: str(int(x) if isinstance(x, bool) else x) for name, x in constants.items()}
         return cls(operands, macros, texts, fields, walk, frozenset({*macros, *texts, *(["N"] if fields else [])}))
@@ -205,8 +203,8 @@ def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
 
 
 def paste(
-    template: Callable[..., Any], operands: int | Sequence[int], macros: Mapping[str, Any],
-    constants: Mapping[str, Any], fields: Fields | None = None, walk: Walk = CPU.walk,
+    template: Callable[..., Any], operands: int | Sequence[int], macros: Named, constants: Named,
+    fields: Fields | None = None, walk: Walk = CPU.walk,
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it."""
