@@ -31,12 +31,13 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One loop over a row, which evaluates scalar functions of each element.
+    """One loop over a row: it evaluates scalar functions of each element.
 
-    kind: what becomes of their values: "sum" and "max" join them to totals, "result" stores them, "columns" adds them
-    to sums down the columns.
-    operands, totals: the places of the operands that the functions name, and of the totals that the loop finds.
-    keeps: the last function's values stay for the result.
+    kind: the use of the values.  "sum" and "max" join them to totals, "result" stores them, "columns" adds them up down
+    the columns.
+    operands: the places of the operands that the functions name.
+    totals: the places of the totals that the loop finds.
+    keeps: the values of the last function stay for the result.
     """
 
     kind: str
@@ -69,10 +70,10 @@ class RowFn:
         return (*self.operands, *[total.name for total in self.totals])
 
     def passes(self, together: int = 1, keeps: bool = False) -> list[Pass]:
-        """The loops over a row in order: those for its totals, one for the result, one for the sums down the columns.
+        """The loops over a row in order: for the totals, for the result, for the sums down the columns.
 
-        together: how many sums one loop finds, as long as no term asks for another of them.  keeps: the result is made
-        of `kept`, if it can be.
+        together: the largest number of sums that one loop finds; no term of them names another of them.
+        keeps: whether the result is made of kept terms, if `reuse` is there.
         """
         again = self.reuse if keeps and self.result is not None else None
         groups: list[list[int]] = []

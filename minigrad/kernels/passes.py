@@ -36,10 +36,10 @@ def pass_macros(
     fn: RowFn, loop: Pass, compute: np.dtype[Any], target: Target = CPU, operands: Sequence[int] | None = None,
     total: str = "total_{}", letter: str = "F",
 ) -> dict[str, Expand]:  # fmt: skip
-    """F, of an element of each operand that the loop reads and of the term that was kept; of a loop for total 2 also
-    F_2, START, JOIN and FINISH_2, and of one for sums down the columns F_0 and F_1.
+    """F, given an element of each operand that the loop reads, then the term that was kept.
 
-    operands: the places of others whose elements are given.  total: the text of the total in a place.
+    A loop that finds total 2 also has F_2, START, JOIN and FINISH_2, a loop for sums down the columns F_0 and F_1.
+    operands: the places of the operands, if others are given.  total: the text of the total in a place.
     """
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
     given = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]

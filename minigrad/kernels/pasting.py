@@ -1,10 +1,10 @@
 """Pasting: a template's own source, with its free names expanded.
 
-`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place, and
-whatever mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart, and a word
-with a list of `Part` for the bodies of other templates.  Lines without any of these stay as they were written, so the
-file that runs is one that a learner can read.  `blocks.py` has the blocks that are chosen and unrolled, `specialize.py`
-makes whole modules of it.
+`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place.
+A line that mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart.  A word may
+stand for the bodies of other templates, a list of `Part`.  Lines without any of these stay as they were written, so
+the file that runs is one that a learner can read.  `blocks.py` chooses and unrolls blocks, `specialize.py` makes whole
+modules.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def fold(node: ast.BinOp) -> ast.expr:
 
 
 class Part(NamedTuple):
-    """A template whose body is pasted in place of a word, and what it has beside the words around it: its own macros
-    and constants, and the places of its operands, if they are others."""
+    """A template whose body is pasted in place of a word, where the words around it hold too.  macros, constants: words
+    of its own.  operands: the places of its operands, if these are not all."""
 
     template: Callable[..., Any]
     macros: Named = {}
@@ -81,8 +81,8 @@ class Part(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What the words of a template stand for: the places of its operands, macros and lists of parts, constants, the
-    names of numbers, how a place is taken apart; and all of these words."""
+    """The meanings of a template's words.  operands: their places.  macros: also lists of parts.  fields: the names of
+    numbers.  known: all of these words."""
 
     operands: Sequence[int]
     macros: Named
@@ -93,7 +93,7 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, operands: Sequence[int], macros: Named, constants: Named, fields: Fields | None, walk: Walk) -> Words:
-        """Constants are texts, numbers, tuples of numbers for `each`, or truth values, which are 0 or 1."""
+        """Constants may be texts, integers, tuples of integers for `each`, and booleans, which become 0 or 1."""
         texts = {name: str(int(x) if isinstance(x, bool) else x) for name, x in constants.items()}
         return cls(operands, macros, texts, fields, walk, frozenset({*macros, *texts, *(["N"] if fields else [])}))
 
@@ -216,7 +216,7 @@ def paste(
 
 
 def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
-    """The lines of a template; those above its body stay as they are, but for the names of operands."""
+    """The expanded lines of a template; the docstring stays as it is."""
     lines = source.text.splitlines()
     result = [*_expand_line(lines[0], words, used), *lines[1 : source.start]]
     for line in unrolled(lines[source.start :], words.constants):

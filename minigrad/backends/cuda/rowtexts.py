@@ -1,5 +1,4 @@
-"""What a `RowFn` becomes in the text of a CUDA kernel: which templates of `kernels/cuda/rows.py` are pasted for its
-loops, and over what."""
+"""Rows in the text of a CUDA kernel: the templates of `kernels/cuda/rows.py` for each loop of a `RowFn`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
 
-Free names, filled in by `specialize`: in the nests `ROOMS` the scratch rows that they need, `TAKE` the operands' rows
-in registers' dtype, x_0 and so on, `TOTALS` calls of the functions above the nest in the order of `RowFn.passes`, `ROW`
-where the result is made, `KEPT` where the last total leaves its terms for it, `F` the result, `G_T` what is summed down
-the columns.  In the functions `GIVEN` are the parameter, the totals that are known and `kept`, `FOUND` the places of
-the totals, `F` or `F_T` one term, `FINISH` what is done at the end.  A line that assigns `...` is left out.  A sum's
-additions may be re-ordered by the compiler; a maximum is found among integers of the same order.  Tasks are chunks of
-rows, or blocks of neighbours, cut by the shape alone, so the number of threads changes no bit.
+The nests are `rows`, `columns`, `pick` and `pick_backward`.  `specialize` fills in their free names: `ROOMS` makes the
+scratch rows, `TAKE` the operands' rows in registers' dtype, x_0 and so on.  `TOTALS` finds the totals in the order of
+`RowFn.passes`: along memory it calls `sums` and `largest`, across it `down` stands there.  `ROW` is the place of the
+result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the functions
+`GIVEN` are the parameter, the totals before and `kept`, `FOUND` the places of the totals, `F_0` a term, `FINISH_0` the
+last step.  A line that assigns `...` is left out.  The compiler may re-order the additions of `sums`; a maximum is
+found among integers of the same order.  Tasks are chunks of rows, or blocks of neighbours, cut by the shape alone, so
+the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -23,7 +24,7 @@ COLUMNS = Fields("blocks block cols n value rank", "shape[rank]", "offset step c
 
 
 def sums(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
-    """Sums over a row in one loop; the term of none asks for another of them."""
+    """Sums over a row in one loop; no term names another of them."""
     for t in each(FOUND):
         total_t = START()
     for j in range(n):
@@ -53,7 +54,7 @@ def largest(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
 
 
 def rooms():  # type: ignore[no-untyped-def]
-    """A scratch row for each operand whose rows are no slices, and a spare one."""
+    """A scratch row for each operand whose rows are not slices, and a spare one."""
     if SCRATCH:
         wide = (n + 63) // 64 * 64
         scratch = room(SCRATCH * wide, T)

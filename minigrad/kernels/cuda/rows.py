@@ -2,11 +2,11 @@
 
 `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block: along memory a
 group is some lanes of a warp, a warp or a whole block; across it the lanes of a warp have rows that lie side by side.
-`rows` is the kernel, and the words that stand alone in it are the loops of `RowFn.passes`: `TOTALS`, after `fetch` if
-a row stays in registers, r_K; `ELEMENTS`, the result and the sums down the columns; `LEAVE_SUMS`.  A loop is `held` or
-`read`, in which `BRING` calls elements j to j + WIDTH - 1 of operand K x_K_0 and so on, and `BODY` is what becomes of
-them.  Each group sums down the columns of its own rows, and leaves the sums in a line of `work`; a second launch folds
-the lines.  `F` is a term or the result, VALUE the parameter.
+`rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`; if a row stays in registers,
+r_K, `fetch` comes first, otherwise each loop reads the row again.  A loop is `held` or `read`.  In it `BRING` names
+elements j to j + WIDTH - 1 of operand K x_K_0 and so on, and `BODY` uses them.  Each group sums down the columns of its
+own rows, and `leave` stores the sums in a line of `work`; a second launch folds the lines.  `F` is a term or the
+result, VALUE the parameter.
 """
 
 # ruff: noqa: F821, F841
@@ -76,7 +76,7 @@ def rows(in_K, out, N):
 
 
 def held():
-    """What a lane has of a row of m in registers."""
+    """A lane's part of a row of m elements, in registers."""
     for w in range(LOADS):
         j = (w * LANES + lane) * WIDTH
         if j < m:
@@ -85,7 +85,7 @@ def held():
 
 
 def read():
-    """What a lane has of a row of m in memory."""
+    """A lane's part of a row of m elements, in memory."""
     j = lane * WIDTH
     while j < m:
         BRING()
