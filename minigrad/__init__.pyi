@@ -234,7 +234,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
 
-def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
+def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -302,6 +302,9 @@ def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """The largest integer not above input/other, as Python's `//`; an integer divided by 0 gives 0.  Gradient: 0."""
+
+def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
+    """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
     """A tensor that shares memory with an object of another library, which has `__dlpack__`."""

@@ -84,7 +84,7 @@ class BatchTransform(ReplacingTransform):
             return Batched(found, self)
         return op.result(*[Batched(y, self) for y in found])
 
-    def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Batched:
+    def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Any:
         """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
         inner: list[Any] = []
         rank, alike, mixed, dtype = operands[0].layout.ndim, True, False, operands[0].dtype
@@ -97,7 +97,8 @@ class BatchTransform(ReplacingTransform):
             inner = promoted([x.layout.ndim for x in operands], inner)
         if not alike:
             inner = [ranked(y, y is not x, rank, self.size) for x, y in zip(operands, inner)]
-        return Batched(op.public(*inner), self)  # type: ignore[misc]
+        found: Any = op.public(*inner)  # type: ignore[misc]
+        return Batched(found, self) if op.result is None else op.result(*[Batched(y, self) for y in found])
 
     def whole(self, y: Any) -> Tensor | None:
         """All of a result, batch dim first; None for one that is the same for all."""

@@ -110,6 +110,8 @@ def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
 def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The derivative rule of an elementwise op, with the tangent for g."""
     k = min(left)
+    if call.op.result is not None:
+        return {k}, [diagonal_part(call, k, i) for i in range(len(call.results))]
     rule, (y,) = call.rule(k), call.results
     # A rule counts on a g of the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
@@ -121,6 +123,21 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
         except Unfusable:
             pass
     return {k}, (rule.fn(*given, **call.facts(rule.facts, k)),)
+
+
+def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
+    """What operand k contributes to result i of several: its rule, with the tangent for the gradient of this result."""
+    rule, y = call.rule(k), call.results[i]
+    if i not in rule.gradients or not y.dtype.is_float:
+        return None
+    g = as_result(call, call.tangents[k], y)
+    others = {j: call.results[j] for j in rule.gradients}
+    heads = [
+        g if j == i else zeros_of(other.shape, other) if other.dtype.is_float or call.op.zeros else None
+        for j, other in others.items()
+    ]
+    found: Tensor = rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
+    return found
 
 
 def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:

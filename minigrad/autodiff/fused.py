@@ -47,7 +47,7 @@ class Trace:
 
     def call(self, op: Op, args: tuple[Any, ...]) -> Symbol:
         """One elementwise op as a line `t3 = name(t1, t2)`."""
-        if op.scalar is None or op.kind != "elementwise" or len(args) != len(op.operands):
+        if op.scalar is None or op.kind != "elementwise" or op.scalar.results > 1 or len(args) != len(op.operands):
             raise Unfusable(op.name)
         specs = tuple(Spec(SCALAR, bool_ if isinstance(x, Symbol) and x._truth else float32) for x in args)
         assert op.dtype_rule is not None

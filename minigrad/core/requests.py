@@ -53,6 +53,18 @@ class Elementwise(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class ElementwiseTuple(Request):
+    """`Elementwise` with several results of one shape: outs[k][i] = scalar(operands[i]...)[k] in `compute`.
+
+    An operand whose Spec is that of a result, the same object, is the memory of this result: all operands of an element
+    are read before one of its results is written.
+    """
+
+    scalar: ScalarFn
+    compute: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Copy(Request):
     """out = a, cast: float to int saturates with nan to 0, int to int wraps, anything to bool is `!= 0`."""
 

@@ -68,7 +68,8 @@ def scalar(function: Callable[..., Any]) -> Any:
 
 
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Linear | bool = False,
-                jvp: Callable[..., Any] | None = None, batch: BatchRule = None, namespace: Namespace = None,
+                jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
+                outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
                 otherwise: Callable[..., Any] | None = None,
                 fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
@@ -76,6 +77,9 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
     where the result carries no gradient.
+    outputs: names of several results, for a body that returns a tuple, `return mantissa, exponent`.  Then the result
+    dtype is a tuple, or one dtype for all; calls return a named tuple, `out=` takes a tuple, and rules name the
+    gradients as those of a `kernel` do: `lambda g0, g1, x: ...`.  zeros: as for `kernel`.
     linear, jvp, batch: what transforms cannot derive, the same for every kind of op.  linear: in which operands the op
     is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule of forward
     mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
@@ -91,16 +95,18 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
-        body = parse(function, defaults=True)
+        body = parse(function, defaults=True, results=1 if outputs == ("y",) else len(outputs))
         if not body.args:
             raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
-        op = new_op(function, "elementwise", body.args, {}, vjp, name=name, label=label)
+        op = new_op(function, "elementwise", body.args, {}, vjp, outputs, zeros, name, label)
         op.scalar, op.dtype_rule = body, dtype
-        op.fuse = str(function.__module__).startswith("minigrad.") if fuse is None else fuse
+        ours = str(function.__module__).startswith("minigrad.")
+        op.fuse = op.result is None and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()
         defaults = {p.name: p.default for p in given if p.default is not p.empty}
-        return publish(op, function, fast_function(op, defaults, front, otherwise), namespace, method, method)
+        in_place = method and op.result is None
+        return publish(op, function, fast_function(op, defaults, front, otherwise), namespace, method, in_place)
 
     return declare
 

@@ -1,10 +1,10 @@
 """Pasting: a template's own source, with its free names expanded.
 
 `F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place.
-A line that mentions `_K` is written once per operand; `walk` stands for the loop that takes a place apart.  A word may
-stand for the bodies of other templates, a list of `Part`.  Lines without any of these stay as they were written, so
-the file that runs is one that a learner can read.  `blocks.py` chooses and unrolls blocks, `specialize.py` makes whole
-modules.
+A line that mentions `_K` is written once per operand, one that mentions `_R` once per result where there are several;
+`walk` stands for the loop that takes a place apart.  A word may stand for the bodies of other templates, a list of
+`Part`.  Lines without any of these stay as they were written, so the file that runs is one that a learner can read.
+`blocks.py` chooses and unrolls blocks, `specialize.py` makes whole modules.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from minigrad.kernels import vecmath
 from minigrad.kernels.blocks import chosen, unrolled
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.rendering import call, fresh, render, settle
+from minigrad.kernels.rendering import call, fresh, render, render_results, settle
 from minigrad.kernels.target import Target, Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 Named = Mapping[str, Any]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
+LETTER = re.compile(r"_([KR])(?![A-Za-z0-9])")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 SCALAR = re.compile(r"[FGH](_\d+)?")  # the macros of scalar functions
 # Names that every kernel has: its arguments, and those of `native.py`.
@@ -81,10 +82,11 @@ class Part(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The meanings of a template's words.  operands: their places.  macros: also lists of parts.  fields: the names of
-    numbers.  known: all of these words."""
+    """The meanings of a template's words.  operands: their places.  results: how many, where there are several.
+    macros: also lists of parts.  fields: the names of numbers.  known: all of these words."""
 
     operands: Sequence[int]
+    results: int
     macros: Named
     constants: Mapping[str, str]
     fields: Fields | None
@@ -92,16 +94,20 @@ class Words(NamedTuple):
     known: frozenset[str]
 
     @classmethod
-    def of(cls, operands: Sequence[int], macros: Named, constants: Named, fields: Fields | None, walk: Walk) -> Words:
+    def of(
+        cls, operands: Sequence[int], results: int, macros: Named, constants: Named, fields: Fields | None, walk: Walk
+    ) -> Words:
         """Constants may be texts, integers, tuples of integers for `each`, and booleans, which become 0 or 1."""
         texts = {name: str(int(x) if isinstance(x, bool) else x) for name, x in constants.items()}
-        return cls(operands, macros, texts, fields, walk, frozenset({*macros, *texts, *(["N"] if fields else [])}))
+        return cls(
+            operands, results, macros, texts, fields, walk, frozenset({*macros, *texts, *(["N"] if fields else [])})
+        )
 
     def inside(self, part: Part) -> Words:
         """The words of a part of this template."""
         operands = self.operands if part.operands is None else part.operands
         macros, constants = {**self.macros, **part.macros}, {**self.constants, **part.constants}
-        return Words.of(operands, macros, constants, self.fields, self.walk)
+        return Words.of(operands, self.results, macros, constants, self.fields, self.walk)
 
 
 def parsed(text: str) -> ast.expr:
@@ -117,7 +123,7 @@ class _Expander(ast.NodeTransformer):
     """Expands macros and constants in the expressions of one template line."""
 
     def __init__(self, words: Words, lines: list[str], used: set[str]) -> None:
-        self.operands, self.macros, self.constants, self.fields = words[:4]
+        self.words, self.macros, self.constants, self.fields = words, words.macros, words.constants, words.fields
         self.lines, self.used = lines, used
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -167,11 +173,24 @@ class _Expander(ast.NodeTransformer):
 
     def spread(self, args: list[ast.expr]) -> list[ast.expr]:
         """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions _K, once per operand."""
-        spread: list[ast.expr] = []
+        found: list[ast.expr] = []
         for arg in args:
             text = ast.unparse(arg)
-            spread += [parsed(text.replace("_K", f"_{k}")) for k in self.operands] if "_K" in text else [arg]
-        return spread
+            letter = letter_of(text)
+            found += [parsed(each) for each in spread(text, letter, self.words)] if letter else [arg]
+        return found
+
+
+def letter_of(text: str) -> str:
+    """ "K" of a text that stands once per operand, "R" of one that stands once per result, or ""."""
+    found = LETTER.search(text)
+    return found[1] if found else ""
+
+
+def spread(text: str, letter: str, words: Words) -> list[str]:
+    """A text once per operand, or once per result, with the number instead of the letter."""
+    places = words.operands if letter == "K" else range(words.results)
+    return [re.sub(rf"(\b|(?<=_)){letter}(?![A-Za-z0-9])", str(k), text) for k in places]
 
 
 def is_number(node: ast.expr) -> bool:
@@ -186,12 +205,13 @@ def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
     assert isinstance(found, ast.Call) and words.fields is not None
     place, sizes = (words.constants.get(text, text) for text in map(ast.unparse, found.args))
     moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in found.keywords]
-    spread: list[tuple[str, str]] = []
+    every: list[tuple[str, str]] = []
     for name, steps in moved:
-        every = words.operands if name.endswith("_K") else [0]
-        spread += [(name.replace("_K", f"_{k}"), re.sub(r"\bK\b", str(k), steps)) for k in every]
+        letter = letter_of(name)
+        pairs = zip(spread(name, letter, words), spread(steps, letter, words)) if letter else [(name, steps)]
+        every += pairs
     length = words.fields.length(sizes.removeprefix("N."))
-    return words.walk(place, sizes, length, spread, lambda wish: fresh(wish, used))
+    return words.walk(place, sizes, length, every, lambda wish: fresh(wish, used))
 
 
 def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
@@ -204,12 +224,13 @@ def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
 
 def paste(
     template: Callable[..., Any], operands: int | Sequence[int], macros: Named, constants: Named,
-    fields: Fields | None = None, walk: Walk = CPU.walk,
+    fields: Fields | None = None, walk: Walk = CPU.walk, results: int = 0,
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
-    docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it."""
+    docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it.
+    results: of a template with several."""
     source, places = source_of(template), range(operands) if isinstance(operands, int) else operands
-    result = expanded(source, Words.of(places, macros, constants, fields, walk), {*source.names, *RESERVED})
+    result = expanded(source, Words.of(places, results, macros, constants, fields, walk), {*source.names, *RESERVED})
     if fields:
         result = with_lengths(result, source.start, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
@@ -231,24 +252,25 @@ def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
                 used |= inner.names
                 pasted = expanded(inner, words.inside(part), used)[inner.start :]
                 result += [indent + each[4:] for each in pasted]
-        elif "_K" in code and _target_is_per_operand(code):
-            for k in words.operands:
-                one = re.sub(r"\bK\b", str(k), line.replace("_K", f"_{k}"))
+        elif letter := _letter_of_target(code):
+            for one in spread(line, letter, words):
                 result += _expand_line(one, words, used)
         else:
             result += _expand_line(line, words, used)
     return chosen(result)
 
 
-def _target_is_per_operand(code: str) -> bool:
+def _letter_of_target(code: str) -> str:
+    """The letter of what a line assigns to: see `letter_of`."""
     left, sep, _ = code.partition("=")
-    return bool(sep) and "_K" in left
+    return letter_of(left) if sep else ""
 
 
 def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     code, indent = line.split("  #")[0].strip(), line[: len(line) - len(line.lstrip())]
     if code.startswith("def "):
-        line = line.replace("in_K", ", ".join(f"in_{k}" for k in words.operands))
+        line = line.replace("in_K", ", ".join(spread("in_K", "K", words)))
+        line = line.replace("out_R", ", ".join(spread("out_R", "R", words)))
         line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
     counted = COUNTED.search(code)  # `K + 1` once K is a number
@@ -287,6 +309,25 @@ def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any], target: Tar
         return expression_macro("{0}")
     macro, count = scalar_macro(scalar, compute, target), len(scalar.args)
     return lambda args, used: macro(args[:count], used)
+
+
+def stores_macro(
+    scalar: ScalarFn, compute: np.dtype[Any], stores: Sequence[str], conditions: Sequence[bool], target: Target = CPU
+) -> Expand:
+    """The macro `F` of several results: its last arguments are the elements that they are stored to.
+
+    stores: for each result an expression in `{}`.  conditions: which results may be comparisons.
+    """
+    count = len(scalar.args)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
+        lines, found = render_results(scalar, args[:count], compute, used, calls, conditions)
+        for place, store, value in zip(map(ast.unparse, args[count:]), stores, found, strict=True):
+            lines.append(f"{place} = {store.format(ast.unparse(value))}")
+        return lines, ast.Constant(0)  # a line that is left out
+
+    return expand
 
 
 def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU, condition: bool = False) -> Expand:

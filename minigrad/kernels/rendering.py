@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -149,7 +149,7 @@ class _Render:
         match node.func:
             case ast.Name(id=name) if name in self.scalar.helpers:
                 helper, values = self.scalar.helpers[name], [self.value(a) for a in node.args]
-                lines, found = body_of(helper, values, self.compute, self.used, f"{name.strip('_')}_", self.calls)
+                lines, (found,) = bodies_of(helper, values, self.compute, self.used, f"{name.strip('_')}_", self.calls)
                 self.lines.extend(lines)
                 return found
             case ast.Name(id="abs") | ast.Attribute(attr="fabs") if self.kind == "int" or isinstance(
@@ -222,16 +222,27 @@ def render(
     others the text is in `MATH`.
     condition: the result may be a condition instead of a number.
     """
-    lines, found = body_of(scalar, [Value(a) for a in args], compute, used, "", calls)
-    if found.condition and not condition and KINDS[compute.kind] != "bool":
-        return lines, call("T", found.text)
-    return lines, found.text
+    lines, (found,) = render_results(scalar, args, compute, used, calls, [condition])
+    return lines, found
 
 
-def body_of(
+def render_results(
+    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], calls: Mapping[str, str],
+    conditions: Sequence[bool],
+) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
+    """`render` with one expression per result.  conditions: which of the results may be conditions."""
+    lines, values = bodies_of(scalar, [Value(a) for a in args], compute, used, "", calls)
+    counted = KINDS[compute.kind] != "bool"
+    return lines, [
+        call("T", value.text) if value.condition and counted and not condition else value.text
+        for value, condition in zip(values, conditions, strict=True)
+    ]
+
+
+def bodies_of(
     scalar: ScalarFn, args: list[Value], compute: np.dtype[Any], used: set[str], prefix: str, calls: Mapping[str, str]
-) -> tuple[list[str], Value]:
-    """The statements and the value of a body.  prefix: for the names of a helper."""
+) -> tuple[list[str], list[Value]]:
+    """The statements and the values of a body, one per result.  prefix: for the names of a helper."""
     lines: list[str] = []
     writer = _Render(scalar, compute, lines, used, calls)
     for name, value in zip(scalar.args, args, strict=True):
@@ -243,7 +254,8 @@ def body_of(
             writer.bind(target.id, writer.value(statement.value), prefix)
         else:
             assert isinstance(statement, ast.Return) and statement.value is not None
-            return lines, writer.value(statement.value)
+            last = statement.value
+            return lines, [writer.value(part) for part in (last.elts if isinstance(last, ast.Tuple) else [last])]
     raise AssertionError(f"{scalar.name} does not return")
 
 
@@ -263,15 +275,18 @@ def as_python(
     """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
 
     namespace: what the text calls: T, np, math, saturate, _power (for `**` of floats) and the names of `INTEGER`.
-    loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.
+    loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.  Several results are a
+    tuple.
     """
     used: set[str] = set()
     args = [fresh(a, used) for a in scalar.args]
     lines = [f"{a} = {load.format(a)}" for a, load in zip(args, loads, strict=True)]
-    more, expr = render(scalar, [ast.Name(a) for a in args], compute, used)
+    conditions = [False] * scalar.results
+    more, found = render_results(scalar, [ast.Name(a) for a in args], compute, used, MappingProxyType({}), conditions)
+    stored = ", ".join([store.format(ast.unparse(each)) for each in found])
     # Not named after the op: a function called `abs` would hide the builtin that its own body calls.
     text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
-    text = settle(f"{text}    return {store.format(ast.unparse(expr))}\n", ("_power",))
+    text = settle(f"{text}    return {stored}\n", ("_power",))
     tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))
     exec(compile(tree, f"<reference {scalar.name}>", "exec"), namespace)
     result: Callable[..., Any] = namespace["scalar_function"]

@@ -11,6 +11,7 @@ import ast
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -52,10 +53,11 @@ BINARY = (
 )  # fmt: skip
 
 
-def parse(function: Callable[..., Any], defaults: bool = False) -> ScalarFn:
+def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1) -> ScalarFn:
     """Check a function against the dialect and keep it.  Raises DeclarationError with file and line.
 
     defaults: its arguments may have defaults, which the function that users call fills in.
+    results: the number of values that it must return; several are a tuple.
     """
     node, where = definition(function)
     spec = node.args
@@ -69,8 +71,20 @@ def parse(function: Callable[..., Any], defaults: bool = False) -> ScalarFn:
         )
     args = tuple(a.arg for a in (*spec.posonlyargs, *spec.args))
     scalar = ScalarFn(node.name, args, node, {}, where)
-    _Check(scalar, ChainMap(closure_of(function), function.__globals__)).body()
+    _Check(scalar, ChainMap(closure_of(function), function.__globals__), results).body()
     return scalar
+
+
+@lru_cache(maxsize=256)  # an equal request must find the same scalar function
+def projected(scalar: ScalarFn, k: int) -> ScalarFn:
+    """The scalar function that returns only result k of a function with several results."""
+    *body, last = scalar.node.body
+    assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
+    name, old = f"{scalar.name}_{k}", scalar.node
+    node = ast.FunctionDef(name, old.args, [*body, ast.Return(last.value.elts[k])], [])
+    found = ScalarFn(name, scalar.args, ast.fix_missing_locations(node), scalar.helpers, scalar.where)
+    found.cost = scalar.cost
+    return found
 
 
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
@@ -103,8 +117,8 @@ def bound(function: ScalarFn, *constants: float) -> ScalarFn:
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 
-    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any]) -> None:
-        self.scalar, self.names = scalar, names
+    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any], results: int) -> None:
+        self.scalar, self.names, self.results = scalar, names, results
         self.locals = set(scalar.args)
 
     def fail(self, node: ast.AST, message: str, remedy: str = "") -> None:
@@ -131,7 +145,18 @@ class _Check:
             self.locals.add(statement.targets[0].id)
         final = statements[-1]
         assert isinstance(final, ast.Return) and final.value is not None
-        self.expression(final.value)
+        self.expressions(self.returned(final.value))
+
+    def returned(self, value: ast.expr) -> list[ast.expr]:
+        """The expressions of a return statement, as many as the declaration has results."""
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        if isinstance(value, ast.Tuple) and self.results == 1:
+            names = ", ".join(f'"{part.id}"' for part in parts if isinstance(part, ast.Name))
+            example = names if len(names.split()) == len(parts) else '"a", "b"'
+            self.fail(value, "a tuple is returned", f"only @elementwise with outputs=({example}) has several results")
+        if len(parts) != self.results:
+            self.fail(value, f"{len(parts)} value{'s' * (len(parts) != 1)} returned for {self.results} outputs")
+        return parts
 
     def expression(self, node: ast.expr) -> None:
         match node:
@@ -195,6 +220,8 @@ class _Check:
                 if isinstance(helper, ScalarFn):
                     if name == self.scalar.name:
                         self.fail(func, f"{name} calls itself, and its text would not end,")
+                    if helper.results > 1:
+                        self.fail(func, f"{name} has {helper.results} results, and a helper has one,")
                     self.scalar.helpers[name] = helper
                     self.scalar.cost += helper.cost - 1
                     return len(helper.args)

@@ -37,25 +37,32 @@ def load_text(dtype: DType, compute: np.dtype[Any], target: Target = CPU) -> tup
     return (text if dtype.compute == compute else f"T({text})"), helpers
 
 
-def store_text(compute: np.dtype[Any], dtype: DType, target: Target = CPU) -> tuple[str, tuple[str, ...]]:
-    """How a compute value becomes a stored one: an expression in `{}`, and the helpers that it calls."""
+def store_text(
+    compute: np.dtype[Any], dtype: DType, target: Target = CPU, several: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """How a compute value becomes a stored one: an expression in `{}`, and the helpers that it calls.
+
+    several: of a kernel with results of several dtypes, whose helpers carry the dtype in their name.
+    """
     if dtype.name in ("float16", "bfloat16"):
         pack = "float_to_half" if dtype.name == "float16" else "float_to_bfloat"
         if compute == np.float64:
             return f"{pack}(round_to_odd({{}}))", ("round_to_odd", pack)
         return (f"{pack}({{}})" if compute == np.float32 else f"{pack}(np.float32({{}}))"), (pack,)
     if dtype.is_int and compute.kind == "f":
-        return "saturate({})", (f"saturate:{dtype.name}",)
+        return (
+            (f"saturate_{dtype}({{}})", (f"saturate_{dtype}",)) if several else ("saturate({})", (f"saturate:{dtype}",))
+        )
     if dtype.kind == "bool":
         return target.truths[1], ()
     return ("{}" if dtype.compute == compute else f"np.{dtype.compute}({{}})"), ()
 
 
-def saturate_text(dtype: DType) -> str:
+def saturate_text(dtype: DType, function: str = "saturate") -> str:
     """The source of `saturate`: a float to the nearest value of an integer dtype, toward zero, nan to 0."""
     name, low, high = dtype.compute, int(dtype.lowest), int(dtype.highest)
     return (
-        f"def saturate(x):\n"
+        f"def {function}(x):\n"
         f"    if x != x:\n        return np.{name}(0)\n"
         f"    if x <= T({low}):\n        return np.{name}({low})\n"
         f"    if x >= T({high}):\n        return np.{name}({high})\n"
@@ -71,6 +78,8 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     kind, _, dtype = name.partition(":")
     if kind == "saturate":
         return saturate_text(dtypes[dtype])
+    if kind.startswith("saturate_"):
+        return saturate_text(dtypes[kind.removeprefix("saturate_")], kind)
     return source_of(getattr(half, kind, None) or getattr(integer, kind)).text
 
 
@@ -93,7 +102,7 @@ def write_kernel(
     title: str,
     template: Callable[..., Any],
     *,
-    out: DType,
+    out: DType | tuple[DType, ...],
     compute: np.dtype[Any],
     operands: Sequence[DType] = (),
     macros: Mapping[str, Any] = NOTHING,
@@ -108,7 +117,8 @@ def write_kernel(
 ) -> str:
     """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
 
-    LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  `helpers` are functions
+    LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  Of several results, a
+    tuple of dtypes, `stores_macro` stores each.  `helpers` are functions
     that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
     the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
     numbers; `results` are the names of the results, where a template's `out` is not all.  `arrays` are the dtypes of
@@ -116,22 +126,27 @@ def write_kernel(
     `target` is the processor.
     """
     conversions: dict[str, None] = {}
-    dtypes = {d.name: d for d in (*operands, out)}
+    outs = out if isinstance(out, tuple) else (out,)
+    several = len(outs) if isinstance(out, tuple) else 0
+    dtypes = {d.name: d for d in (*operands, *outs)}
     all_macros = dict(macros)
     for k, dtype in enumerate(operands):
         text, needed = load_text(dtype, compute, target)
         all_macros[f"LOAD_{k}"] = expression_macro(text)
         conversions |= dict.fromkeys(needed)
-    text, needed = store_text(compute, out, target)
-    all_macros["STORE"] = expression_macro(text)
-    conversions |= dict.fromkeys(needed)
+    for dtype in outs:
+        text, needed = store_text(compute, dtype, target, several > 0)
+        if not several:
+            all_macros["STORE"] = expression_macro(text)
+        conversions |= dict.fromkeys(needed)
     names = dict(constants)
-    body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk))
+    body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk, several))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    body = target.entry(body, source_of(template).start, arrays or (*operands, out), fields, len(operands))
+    groups = len(operands) + len(outs) - 1  # of numbers, besides those of the first result
+    body = target.entry(body, source_of(template).start, arrays or (*operands, *outs), fields, groups)
     imports = target.natives() + imports
-    above = [paste(function, len(operands), all_macros, names, fields, target.walk) for function in helpers]
+    above = [paste(function, len(operands), all_macros, names, fields, target.walk, several) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
     if compute.kind in "iu" and "saturate(" in pasted:

@@ -630,6 +630,9 @@ class Attached:
     def force_contiguous(self) -> Tensor:
         """A row-major copy in storage of its own.  Gradient: g."""
 
+    def frexp(self, *, out: Tensor | None = ...) -> Any:
+        """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
+
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
         """out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and alike for others.  Gradient: g added where it was read."""
 

@@ -33,6 +33,9 @@ def call({parameters}):
 {run}
 """
 
+# The same for an op of several results.
+CALL_SEVERAL = CALL.replace("{run}", "    return run_several(op, plan, ({xs},))")
+
 # What is no plain tensor takes the long road, but a number beside one: literals are common.
 READ = """\
 if not ({plain}):
@@ -155,7 +158,7 @@ def fast_path(
     one another value is answered by `otherwise`, which takes the operands, these parameters and `out`.
     """
     operands = parameter_names(op)
-    template = call_template(names["run_single"], len(operands))
+    template = call_template(names["run_single"], len(operands)) if op.result is None else CALL_SEVERAL
     record = written_out(names["record"], len(operands), names)
     names = {**names, "op": op, "plans": op.plans, "record": record}
     if not defaults and not front:

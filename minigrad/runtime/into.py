@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.backends.launch import Launch
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Elementwise
 from minigrad.errors import (
     ArgumentError,
     DeclarationError,
@@ -22,9 +22,9 @@ from minigrad.errors import (
 )
 from minigrad.runtime.noting import repeating
 from minigrad.runtime.observers import observed
-from minigrad.runtime.planning import CallPlan
+from minigrad.runtime.planning import CallPlan, elementwise_launch
 from minigrad.runtime.plans import plan_of
-from minigrad.runtime.promises import launchable
+from minigrad.runtime.promises import launchable, loop_dtypes
 from minigrad.runtime.rebasing import Ops, Recorder, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
@@ -38,7 +38,9 @@ VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:
     """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result."""
-    return run_into(op, plan, operands, out) if op.kind == "elementwise" else run_beside(op, plan, operands, out, run)
+    if op.kind != "elementwise":
+        return run_beside(op, plan, operands, out, run)
+    return run_into(op, plan, operands, out) if op.result is None else run_into_several(op, plan, operands, out, run)
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
@@ -84,6 +86,46 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     return out
 
 
+def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Callable[..., Any]) -> Any:
+    """Run an elementwise op into a tuple of tensors, by one launch where nothing is recorded.
+
+    So one step of an optimizer overwrites the parameter and its state.  An operand that overlaps a result, and is not
+    this result, is copied first.
+    """
+    outs = expect_tuple(op.label, plan.outs, out)
+    for spec, y in zip(plan.outs, outs):
+        expect_result(op.label, spec, y, plan.device)
+        check_writable(op.label, y)
+    expect_separate(op.label, outs)
+    if mode.enabled and any(x.storage.tracked for x in (*operands, *outs)):
+        return run_beside(op, plan, operands, out, run)
+    overlapping = [any(overlaps(x, y) for y in outs) for x in operands]
+    if True in overlapping:
+        operands = tuple([Ops.clone.public(x) if copy else x for x, copy in zip(operands, overlapping)])  # type: ignore[misc]
+        plan = plan_of(op, operands, plan.params)
+    same = tuple([next((k for k, y in enumerate(outs) if is_same(x, y)), None) for x in operands])
+    launch = plan.into.get((*[y.layout for y in outs], same))
+    if launch is None:
+        launch = plan_into_several(op, plan, outs, same)
+    for y in outs:
+        if observed.writing:
+            observed.write(op.label, y.storage)
+    launch(*[x.storage.buffer for x in operands], *[y.storage.buffer for y in outs])
+    for y in outs:
+        y.storage.version += 1
+    return op.result(*outs)  # type: ignore[misc]
+
+
+def is_same(x: Tensor, out: Tensor) -> bool:
+    """Whether an operand is the memory of a result, element by element."""
+    return x.storage is out.storage and x.layout is out.layout
+
+
+def overlaps(x: Tensor, out: Tensor) -> bool:
+    """Whether a launch that writes a result may change elements of an operand that it reads later."""
+    return x.storage is out.storage and x.layout is not out.layout and overlap(x.layout, out.layout)
+
+
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
     """Run an op whose kernel may not write into any layout, nor beside what it reads, and copy what it gave."""
     places = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
@@ -114,10 +156,24 @@ def copy_result(label: str, found: Any, out: Any) -> Any:
     if not isinstance(found, tuple):
         expect_place(label, found, out)
         return write_copy(found, out)
-    if not isinstance(out, (tuple, list)) or len(out) != len(found):
-        raise ArgumentError(f"{label}: out must be a tuple of {len(found)} tensors, got {describe(out)}", op=label)
+    out = expect_tuple(label, found, out)
     for y, place in zip(found, out):
         expect_place(label, y, place)
+    expect_separate(label, out)
+    for y, place in zip(found, out):
+        write_copy(y, place)
+    return type(found)._make(out) if hasattr(found, "_make") else tuple(out)
+
+
+def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...]:
+    """Return `out` of several results as a tuple.  Raises ArgumentError unless it is one with an entry for each."""
+    if not isinstance(out, (tuple, list)) or len(out) != len(results):
+        raise ArgumentError(f"{label}: out must be a tuple of {len(results)} tensors, got {describe(out)}", op=label)
+    return tuple(out)
+
+
+def expect_separate(label: str, out: Sequence[Tensor]) -> None:
+    """Raise StorageError if two results would be written to the same memory."""
     for k, place in enumerate(out):
         for other in out[:k]:
             if place.storage is other.storage and overlap(place.layout, other.layout):
@@ -126,9 +182,6 @@ def copy_result(label: str, found: Any, out: Any) -> Any:
                     f"tensor of its own",
                     op=label,
                 )
-    for y, place in zip(found, out):
-        write_copy(y, place)
-    return type(found)._make(out) if hasattr(found, "_make") else tuple(out)
 
 
 def expect_place(label: str, found: Tensor, out: Any) -> None:
@@ -176,14 +229,33 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
             target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
         ]
         compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        made: Any = plan.backend.prepare(Elementwise(op.scalar, compute), target, *expanded)  # type: ignore[arg-type]
+        made: Any = elementwise_launch(op, plan.backend, compute, (target,), expanded)
     else:
         made = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
     launch = launchable(op, made, 1 + len(plan.specs))
+    return keep_into(plan, (out.layout, out.dtype, out.device, same), launch)
+
+
+def plan_into_several(
+    op: Op, plan: CallPlan, outs: Sequence[Tensor], same: tuple[int | None, ...]
+) -> Callable[..., Any]:
+    """`plan_into` for results that fit.  same: of each operand, the number of the result that it is, or None."""
+    targets = tuple([Spec(y.layout, y.dtype) for y in outs])
+    expanded = [
+        Spec(s.layout.expand(plan.layout.shape), s.dtype) if k is None else targets[k]
+        for s, k in zip(plan.specs, same, strict=True)
+    ]
+    compute, _ = loop_dtypes(op, op.dtype_rule(op, plan.specs))  # type: ignore[misc]
+    made = elementwise_launch(op, plan.backend, compute, targets, expanded)
+    launch = launchable(op, made, len(targets) + len(expanded))
+    return keep_into(plan, (*[y.layout for y in outs], same), launch)
+
+
+def keep_into(plan: CallPlan, key: tuple[Any, ...], launch: Launch) -> Callable[..., Any]:
+    """The function of a launch that writes into what exists, kept with its plan."""
     if len(plan.writes) >= INTO_LIMIT:
         plan.writes.clear()
         plan.into.clear()
-    key = (out.layout, out.dtype, out.device, same)
     plan.writes[key] = launch
     plan.into[key] = run = observed.runner(plan, launch)
     return run

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.backends.base import Backend, Launch
@@ -13,11 +14,11 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Elementwise
+from minigrad.core.requests import Elementwise, ElementwiseTuple
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
 from minigrad.runtime.observers import Observed
-from minigrad.runtime.promises import dtype_pair, launchable, result_specs, with_dtypes
+from minigrad.runtime.promises import launchable, loop_dtypes, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -103,17 +104,26 @@ def make_plan(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], fres
 
 
 def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:
-    """Shapes broadcast, operands are expanded, the result is fresh and contiguous."""
-    compute, dtype = dtype_pair(op, op.dtype_rule(op, specs, **params))  # type: ignore[misc]
+    """Shapes broadcast, operands are expanded, the results are fresh and contiguous."""
+    compute, dtypes = loop_dtypes(op, op.dtype_rule(op, specs, **params))  # type: ignore[misc]
     try:
         shape = broadcast_shapes(op.label, *[s.shape for s in specs])
     except MinigradError as error:
         raise with_dtypes(error, specs) from None
-    out = Spec(Layout.contiguous(shape), dtype)
+    outs = tuple([Spec(Layout.contiguous(shape), dtype) for dtype in dtypes])
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    made = backend.prepare(Elementwise(op.scalar, compute), out, *expanded)  # type: ignore[arg-type]
-    launch = launchable(op, made, 1 + len(specs))
-    return CallPlan(backend, device, specs, launch, out)
+    launch = launchable(op, elementwise_launch(op, backend, compute, outs, expanded), len(outs) + len(specs))
+    return CallPlan(backend, device, specs, launch, *outs)
+
+
+def elementwise_launch(
+    op: Op, backend: Backend, compute: Any, outs: tuple[Spec, ...], operands: Sequence[Spec]
+) -> Launch:
+    """The launch of an elementwise op over operands that have been expanded."""
+    assert op.scalar is not None
+    if op.result is None:
+        return backend.prepare(Elementwise(op.scalar, compute), outs[0], *operands)
+    return backend.prepare(ElementwiseTuple(op.scalar, compute), outs, *operands)
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:

@@ -32,11 +32,18 @@ def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
     return [Spec(Layout.contiguous(sizes(op, shape)), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
 
 
-def dtype_pair(op: Op, given: Any) -> tuple[np.dtype[Any], DType]:
-    """What an elementwise op computes in, and the dtype that it gives.  Raises DeclarationError for anything else."""
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.dtype) and isinstance(given[1], DType):
-        return given
-    raise broken(op, "its dtype rule", given, "a NumPy dtype to compute in, and a dtype such as mg.float32")
+def loop_dtypes(op: Op, given: Any) -> tuple[np.dtype[Any], tuple[DType, ...]]:
+    """The dtype in which an elementwise op computes, and those of its results.
+
+    Raises DeclarationError for anything else.
+    """
+    count = len(op.outputs)
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.dtype):
+        dtypes = given[1] if op.result is not None and isinstance(given[1], tuple) else (given[1],) * count
+        if len(dtypes) == count and all(isinstance(dtype, DType) for dtype in dtypes):
+            return given[0], dtypes
+    stored = f", or a tuple of {count} such dtypes" if op.result is not None else ""
+    raise broken(op, "its dtype rule", given, f"a NumPy dtype to compute in, and a dtype such as mg.float32{stored}")
 
 
 def sizes(op: Op, shape: Any) -> tuple[int, ...]:

@@ -135,9 +135,10 @@ def named(f: Any, name: str) -> tuple[Function, str]:
             raise ArgumentError(
                 f"viz.curves: no op is called {f!r}" + (f"; there are {', '.join(near)}" if near else "")
             )
-        if op.kind != "elementwise" or len(op.operands) != 1:
+        if op.kind != "elementwise" or len(op.operands) != 1 or op.result is not None:
             raise ArgumentError(
-                f"viz.curves: {f} is no function of single elements with one operand; give a function of one tensor"
+                f"viz.curves: {f} is no function of single elements with one operand and one result; give a function "
+                f"of one tensor"
             )
         return op.public, name or f
     called = getattr(f, "__name__", "f")

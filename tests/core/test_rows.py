@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_SLOPE, RMS_NORM_SLOPE
+from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX
 
 
@@ -11,15 +11,15 @@ def loops(fn, together=1, keeps=False):
 
 
 def test_totals_are_found_in_order_then_the_result_then_sums_down_the_columns():
-    assert loops(LAYER_NORM_SLOPE) == [
+    assert loops(LAYER_NORM_BACKWARD) == [
         ("sum", (0,), (1,)), ("sum", (1,), (0, 2)), ("sum", (2,), (1,)), ("sum", (3,), (0, 1, 2)),
         ("result", (), (0, 1, 2)), ("columns", (), (0, 1)),
     ]  # fmt: skip
 
 
 def test_one_loop_finds_sums_of_which_none_asks_for_another():
-    assert [loop.totals for loop in LAYER_NORM_SLOPE.passes(2)] == [(0, 1), (2, 3), (), ()]
-    assert [loop.totals for loop in RMS_NORM_SLOPE.passes(2)] == [(0, 1), (), ()]
+    assert [loop.totals for loop in LAYER_NORM_BACKWARD.passes(2)] == [(0, 1), (2, 3), (), ()]
+    assert [loop.totals for loop in RMS_NORM_BACKWARD.passes(2)] == [(0, 1), (), ()]
     assert [loop.totals for loop in LAYER_NORM.passes(2)] == [(0,), (1,), ()], "the variance asks for the mean"
     assert [loop.totals for loop in SOFTMAX.passes(2)] == [(0,), (1,), ()], "a maximum is no sum"
 

@@ -83,8 +83,9 @@ def test_every_rule_of_every_op_has_a_formula_and_markup(row: Any) -> None:
 
 ELEMENTWISE = [row for row in op_table.ROWS if row.elementwise]
 WORDS = {"·": "*", "−": "-", "≥": ">=", "≤": "<=", "≠": "!=", " = ": " == ", "²": "**2", "^": "**", "ȳ": "g"}
+WORDS["d mantissa"] = "g"  # of an op with several results
 FUNCTIONS: dict[str, Any] = {
-    name: getattr(math, name) for name in "exp log1p expm1 sqrt sin cos sinh cosh tanh pi".split()
+    name: getattr(math, name) for name in "exp exp2 log1p expm1 sqrt sin cos sinh cosh tanh pi".split()
 } | {
     "ln": math.log, "σ": lambda x: 1 / (1 + math.exp(-x)), "Φ": lambda x: 0.5 * math.erfc(-x / math.sqrt(2)),
     "sign": lambda x: float(np.sign(x)), "minimum": min, "maximum": max, "hypot": math.hypot,

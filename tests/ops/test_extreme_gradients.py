@@ -18,8 +18,8 @@ ROUNDED = {"sigmoid", "expm1", "pow", "softplus"}
 RULES = [
     name
     for name, op in mg.schema.items()
-    if op.kind == "elementwise" and op.differentiable and name not in ROUNDED | {"where"} and op.public is not None
-    and op.public.__module__.startswith("minigrad.")
+    if op.kind == "elementwise" and op.result is None and op.differentiable and name not in ROUNDED | {"where"}
+    and op.public is not None and op.public.__module__.startswith("minigrad.")
 ]  # fmt: skip
 
 

@@ -13,7 +13,9 @@ import minigrad as mg
 from minigrad.runtime import dispatch
 
 ELEMENTWISE = {
-    row.ops[0]: row for row in reversed(ROWS) if row.ops and mg.schema[row.ops[0]].kind == "elementwise" and row.domains
+    row.ops[0]: row
+    for row in reversed(ROWS)
+    if row.ops and row.domains and mg.schema[row.ops[0]].kind == "elementwise" and mg.schema[row.ops[0]].result is None
 }
 CASES = {name: row for name, row in ELEMENTWISE.items() if len(row.domains) == len(mg.schema[name].operands)}
 

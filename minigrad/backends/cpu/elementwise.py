@@ -12,14 +12,14 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.cpu.loops import plan_elementwise
+from minigrad.backends.cpu.loops import plan_elementwise, plan_several
 from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.pasting import LEFT_OUT, expression_macro, scalar_macro
-from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.pasting import LEFT_OUT, expression_macro, scalar_macro, stores_macro
+from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
 
 TEMPLATES = {
@@ -43,6 +43,20 @@ class Elementwise(Family):
             kind=kind_of(out.layout.numel, plan.tasks, scalar.cost),
         )  # fmt: skip
         return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
+
+    @serves(requests.ElementwiseTuple)
+    def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
+        outs, operands = specs[: scalar.results], specs[scalar.results :]
+        numel = outs[0].layout.numel
+        if numel == 0:
+            return NO_STEPS
+        plan = plan_several([y.layout for y in outs], [a.layout for a in operands])
+        same = tuple([next((k for k, y in enumerate(outs) if a is y), None) for a in operands])
+        kernel = self.kernel(
+            write_several, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
+            plan.label, same, kind=kind_of(numel, plan.tasks, scalar.cost),
+        )  # fmt: skip
+        return bind(kernel, headed(plan.tasks, plan.numbers), len(operands), len(outs))
 
 
 def write_elementwise(
@@ -72,6 +86,45 @@ def write_elementwise(
     return load(name, text)
 
 
+def write_several(
+    scalar: ScalarFn,
+    compute: np.dtype[Any],
+    dtypes: tuple[DType, ...],
+    outs: tuple[DType, ...],
+    label: str,
+    same: tuple[int | None, ...],
+) -> Any:
+    """Write, compile and import one kernel with several results.  same: of each operand, the result that it is."""
+    inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
+    stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
+    text = write_kernel(
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))}; {label}.",
+        elementwise.several,
+        operands=dtypes,
+        out=outs,
+        compute=compute,
+        macros={"F": stores_macro(scalar, compute, stores, conditions)},
+        constants=several_places(label.removeprefix("rows").removeprefix("strided"), len(outs), same),
+        fields=elementwise.NEST,
+    )
+    name = "_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label, *inside])
+    return load(name, text)
+
+
+def several_places(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
+    """`places` of a kernel with several results, whose steps come first."""
+    names = {"RESULTS": str(results)}
+    for k in range(results):
+        far = f"numbers[{elementwise.NEST.place('step', group=str(k))}]"
+        names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[to_{k} + (start + i) * far_{k}]"
+        names[f"OUT_RUN_{k}"] = f"out_{k}[to_{k} + start : to_{k} + start + count]" if steps else LEFT_OUT
+        names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
+    for k, result in enumerate(same):
+        inside = None if result is None else f"z_{result}"
+        names |= operand_places(k, steps[results + k] if steps else "", inside, results)
+    return names
+
+
 def places(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:
     """The source text of one element's place: in a slice with a pasted step, or computed from the step's number."""
     names = {"OUT_AT": "z[i]", "OUT_RUN": "out[at + start : at + start + count]", "OUT_STEP": LEFT_OUT}
@@ -79,11 +132,16 @@ def places(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:
         step = f"numbers[{elementwise.NEST.place('step', group='0')}]"
         names = {"OUT_AT": "out[at + (start + i) * step]", "OUT_RUN": LEFT_OUT, "OUT_STEP": step}
     for k in range(operands):
-        if not steps:
-            names |= {f"AT_{k}": f"in_{k}[at_{k} + (start + i) * step_{k}]", f"RUN_{k}": LEFT_OUT}
-            names[f"STEP_OF_{k}"] = f"numbers[{elementwise.NEST.place('step', group=str(k + 1))}]"
-            continue
-        moves = steps[k] == "1"
-        names |= {f"AT_{k}": f"x_{k}[{'i' if moves else '0'}]", f"STEP_{k}": steps[k], f"STEP_OF_{k}": LEFT_OUT}
-        names[f"RUN_{k}"] = "z" if k in same else f"in_{k}[at_{k}{' + start' if moves else ''} :]"
+        names |= operand_places(k, steps[k] if steps else "", "z" if k in same else None, 1)
     return names
+
+
+def operand_places(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
+    """The source text of an element of operand k.  step: a pasted 0 or 1, or "".  inside: the result that it is."""
+    if not step:
+        number = f"numbers[{elementwise.NEST.place('step', group=str(k + results))}]"
+        return {f"AT_{k}": f"in_{k}[at_{k} + (start + i) * step_{k}]", f"RUN_{k}": LEFT_OUT, f"STEP_OF_{k}": number}
+    moves = step == "1"
+    run = inside or f"in_{k}[at_{k}{' + start' if moves else ''} :]"
+    at = f"x_{k}[{'i' if moves else '0'}]"
+    return {f"AT_{k}": at, f"STEP_{k}": step, f"STEP_OF_{k}": LEFT_OUT, f"RUN_{k}": run}

@@ -55,15 +55,32 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:
         return plan_tiles(dims, strides, offsets, across)
+    kind = "rows" if unit_steps else "strided"
+    return plan_nest(kind, inner[1:], out.numel, dims, strides, offsets)
+
+
+def plan_several(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
+    """The walk of a loop with several results; its steps are those of the results and then of the operands."""
+    dims, strides, offsets = walk([*outs, *operands])
+    inner = tuple(s[-1] if s else 1 for s in strides)
+    dense = all(s == 1 for s in inner[: len(outs)]) and all(s in (0, 1) for s in inner)
+    return plan_nest("rows" if dense else "strided", inner, outs[0].numel, dims, strides, offsets)
+
+
+def plan_nest(
+    kind: str, steps: tuple[int, ...], numel: int, dims: Strides, strides: Sequence[Strides], offsets: list[int]
+) -> LoopPlan:
+    """The plan of a walk of any rank around runs."""
+    cols = dims[-1] if dims else 1
     outer = dims[:-1]
     block, blocks = pieces(cols, CHUNK)
-    units = blocks * (out.numel // cols if cols else 0)
+    units = blocks * (numel // cols if cols else 0)
     chunk, chunks = pieces(units, max(1, CHUNK // block))
     numbers = NEST.pack(
         *[(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)],
         cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
     )  # fmt: skip
-    return LoopPlan("rows" if unit_steps else "strided", inner[1:], chunks, numbers)
+    return LoopPlan(kind, steps, chunks, numbers)
 
 
 def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family
-from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, plan_elementwise, plan_turned
+from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, plan_elementwise, plan_several, plan_turned
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
@@ -24,8 +24,8 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu.target import element
 from minigrad.kernels.cuda import elementwise
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, scalar_macro
-from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, scalar_macro, stores_macro
+from minigrad.kernels.specialize import store_text, write_kernel
 
 MOVES = (IDENTITY, NONZERO)  # copies and casts, which are worth the way through shared memory
 RESIDENT = {1: 6, 2: 5, 4: 4}  # blocks of tiles that a multiprocessor has registers for, by the elements of a word
@@ -52,6 +52,16 @@ class Elementwise(Family):
         grid = (self.blocks(plan.units, plan.block[0]), min(plan.high, ROWS_OF_GRID), 1)
         return self.bind(kernel, grid, plan.block, plan.numbers)
 
+    @serves(requests.ElementwiseTuple)
+    def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
+        outs, operands = specs[: scalar.results], specs[scalar.results :]
+        if outs[0].layout.numel == 0:
+            return NO_STEPS
+        plan = plan_several([y.layout for y in outs], [a.layout for a in operands])
+        dtypes = [tuple([each.dtype for each in some]) for some in (operands, outs)]
+        kernel = self.kernel(write_several, scalar, compute, *dtypes, plan.rank, plan.long)
+        return self.bind(kernel, (self.blocks(plan.units, plan.block[0]), 1, 1), plan.block, plan.numbers)
+
 
 def write_elementwise(
     scalar: ScalarFn,
@@ -76,7 +86,7 @@ def write_elementwise(
         macros={
             "F": scalar_macro(scalar, compute, CUDA, out.kind == "bool"), "G": call_macro("value"),
             "ALL": lanes_macro(width),
-            "WORD": expression_macro("np.int64({})" if long else "np.uint32({})"),
+            "WORD": word_macro(long),
         },
         constants=places(kind, steps, width, long),
         helpers=[elementwise.value] if long or kind == "dense" else [elementwise.value, elementwise.divide],
@@ -84,6 +94,32 @@ def write_elementwise(
         target=CUDA,
     )  # fmt: skip
     return Program("_".join([scalar.name, *(d.short for d in dtypes), out.short, label]), text)
+
+
+def write_several(
+    scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], rank: int, long: bool
+) -> Program:
+    """Write one kernel with several results."""
+    label = f"several{rank}" + ("_long" if long else "")
+    stores, conditions = [store_text(compute, y, CUDA, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
+    text = write_kernel(
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))}; {label}.",
+        elementwise.several,
+        operands=dtypes,
+        out=outs,
+        compute=compute,
+        macros={"F": stores_macro(scalar, compute, stores, conditions, CUDA), "WORD": word_macro(long)},
+        constants={"RESULTS": str(len(outs)), "DIVISORS": "N.shape" if long else "N.magic"},
+        helpers=[] if long else [elementwise.divide],
+        fields=elementwise.rows_fields(rank),
+        target=CUDA,
+    )  # fmt: skip
+    return Program("_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label]), text)
+
+
+def word_macro(long: bool) -> Expand:
+    """The type of places."""
+    return expression_macro("np.int64({})" if long else "np.uint32({})")
 
 
 def places(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict[str, str]:

@@ -27,7 +27,7 @@ ROWS_OF_GRID = 65535  # blocks along y
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """kind: "dense", "rows", "tiles" or "nest"; steps: the inner step of each operand in the first two.
+    """kind: "dense", "rows", "tiles", "nest" or "several"; steps: the inner step of each operand in the first two.
 
     width: elements that a thread takes at once.  rank: dims that are taken apart.  long: places need 64 bits.
     units: threads with work along x.  block: its threads.  high: blocks along y.
@@ -56,7 +56,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
         numbers = DENSE.pack(*[(o,) for o in offsets], n=cols, whole=cols // width if width > 1 else 0)
         return LoopPlan("dense", inner[1:], width, 0, False, -(-cols // width), (THREADS, 1, 1), 1, numbers)
     rows = prod(dims[:-1])
-    long = out.numel >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in (out, *operands))
+    long = is_long([out, *operands])
     if unit_steps and cols >= SHORT:
         width = width_of(sizes, inner, [offsets, [cols] * len(inner), *zip(*[s[:-1] for s in strides], strict=True)])
         units = -(-cols // width)
@@ -65,6 +65,19 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
         return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, high, numbers)
     numbers = numbers_of(dims, strides, offsets, out.numel, 1)
     return LoopPlan("nest", (), 1, len(dims), long, out.numel, (THREADS, 1, 1), 1, numbers)
+
+
+def plan_several(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
+    """The walk of a loop with several results: neighbouring threads take neighbours of the first result."""
+    layouts, numel = [*outs, *operands], outs[0].numel
+    dims, strides, offsets = walk(layouts)
+    numbers = numbers_of(dims, strides, offsets, numel, 1)
+    return LoopPlan("several", (), 1, len(dims), is_long(layouts), numel, (THREADS, 1, 1), 1, numbers)
+
+
+def is_long(layouts: Sequence[Layout]) -> bool:
+    """Whether places need 64 bits."""
+    return layouts[0].numel >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in layouts)
 
 
 def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None:

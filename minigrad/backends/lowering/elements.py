@@ -1,4 +1,4 @@
-"""Copies, joins, constants and ranges, element by element."""
+"""Loops with several results, copies, joins, constants and ranges, element by element."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
 from minigrad.backends.steps import Specs, Steps, lowers, wide
 from minigrad.core.op import Spec
-from minigrad.core.requests import Arange, Copy, Elementwise, Fill, Join
+from minigrad.core.requests import Arange, Copy, Elementwise, ElementwiseTuple, Fill, Join
+from minigrad.kernels.scalar import projected
 
 
 @lowers(Copy)
@@ -22,6 +23,20 @@ def copy(backend: Backend, request: Copy, outs: Specs, operands: Specs) -> Launc
     else:  # float32 on the way to a half would round twice
         compute = out.dtype.compute if out.dtype.itemsize > 2 else np.dtype(np.float64)
     return backend.prepare(Elementwise(IDENTITY, compute), out, a)
+
+
+@lowers(ElementwiseTuple)
+def elementwise_tuple(backend: Backend, request: ElementwiseTuple, outs: Specs, operands: Specs) -> Launch:
+    """One loop per result.  Where operands are results, all results but the last are copied there after the loops."""
+    steps = Steps(backend, outs, operands)
+    in_place = any(a is out for a in operands for out in outs)
+    goals = [steps.work(out.shape, out.dtype) if in_place else out for out in steps.outs[:-1]]
+    for k, out in enumerate([*goals, steps.outs[-1]]):
+        steps.each(projected(request.scalar, k), out, *steps.operands, compute=request.compute)
+    for goal, out in zip(goals, steps.outs):
+        if in_place:
+            steps.copy(out, goal)
+    return steps.launch
 
 
 @lowers(Join)

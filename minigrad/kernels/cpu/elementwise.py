@@ -1,11 +1,13 @@
-"""Elementwise loops over any number of operands: a dense run, a nest of any rank around runs, and tiles.
+"""Elementwise loops over any number of operands: a dense run, a nest of any rank around runs, and tiles; and a nest
+with several results.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
 memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element, in the slices `RUN_K`
 and `OUT_RUN` or by the steps `STEP_OF_K` and `OUT_STEP`; `HERE_K` what it is given, or `z` for an operand that is `out`
 itself: seen as two, they might overlap otherwise than element by element, and the loop would not vectorise.  A line
-that assigns to `_K` stands once per operand, one that assigns `...` is left out.  Strides and offsets are in elements,
-those of `out` first.  Chunks are cut from the shape alone, so the number of threads cannot change a result.
+that assigns to `_K` stands once per operand, one that assigns to `_R` once per result, one that assigns `...` is left
+out.  Strides and offsets are in elements, those of results first; `several` has RESULTS of them.  Chunks are cut from
+the shape alone, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821, F841
@@ -107,3 +109,51 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
                     for j in range(count):
                         # Unsigned, because a signed index is tested for wrapping around at each element.
                         z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))
+
+
+def several(in_K, out_R, N):  # type: ignore[no-untyped-def]
+    """`nest` with several results.  A dense run is a row without dims around it."""
+    rank = N.rank
+    cols = N.cols
+    block = N.block
+    blocks = N.blocks
+    units = N.units
+    chunk = N.chunk
+    far_R = OUT_STEP_R
+    step_K = STEP_OF_K
+    index = room(rank, np.int64)
+    for c in range(first, last):
+        lo = c * chunk
+        hi = min(units, lo + chunk)
+        place = lo // blocks
+        part = lo - place * blocks
+        to_R = N.offset[R]
+        at_K = N.offset[K + RESULTS]
+        for d in range(rank - 1, -1, -1):
+            index[d] = place % N.shape[d]
+            place //= N.shape[d]
+            to_R += index[d] * N.strides[R][d]
+            at_K += index[d] * N.strides[K + RESULTS][d]
+        for _unit in range(lo, hi):
+            start = part * block
+            count = min(block, cols - start)
+            z_R = OUT_RUN_R
+            x_K = RUN_K
+            for i in range(count):
+                # All operands are read before a result is written: one may be the memory of the other.
+                F(LOAD_K(AT_K), OUT_AT_R)
+            part += 1
+            if part == blocks:
+                part = 0
+                d = rank - 1
+                while d >= 0:
+                    index[d] += 1
+                    to_R += N.strides[R][d]
+                    at_K += N.strides[K + RESULTS][d]
+                    if index[d] < N.shape[d]:
+                        break
+                    index[d] = 0
+                    to_R -= N.strides[R][d] * N.shape[d]
+                    at_K -= N.strides[K + RESULTS][d] * N.shape[d]
+                    d -= 1
+    leave(index)

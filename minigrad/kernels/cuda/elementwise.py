@@ -90,6 +90,19 @@ def nest(in_K, out, N):
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
+def several(in_K, out_R, N):
+    """`nest` with several results, in any order of memory."""
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.rows:
+        place = WORD(i)
+        to_R = WORD(N.offset[R])
+        at_K = WORD(N.offset[K + RESULTS])
+        walk(place, DIVISORS, to_R=N.strides[R], at_K=N.strides[K + RESULTS])
+        # All operands are read before a result is written: one may be the memory of the other.
+        F(LOAD_K(in_K[at_K]), out_R[to_R])
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
 HIGH = 8  # rows of threads that bring a tile, of 32 each
 
 

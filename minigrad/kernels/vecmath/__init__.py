@@ -62,6 +62,7 @@ def decorator(function: str) -> str:
 # Polynomials that are made of their odd and their even part in float64, side by side; each loses no accuracy by it.
 IN_TWO = frozenset({"EXP", "EXP2", "EXP_HALF", "ERF", "LOG_ERFC", "ERFCX", "TAIL_TOP", "TAIL_BELOW"})
 SIZED = re.compile(r"_(32|64)$")
+STORE = re.compile(r" +\w+\[.*\] = ")  # a line that stores a result
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
@@ -185,7 +186,10 @@ def guarded(body: str) -> str:
             for name, node in map(named, calls)
         ]
         test = re.sub(r"_any(_(?:32|64)\()", r"\1", " | ".join(tests))
-        result += [f"{margin}rare = False", line, *quick[:-1], f"{margin}    rare |= {test}", f"{margin}if rare:"]
+        # The first loop stores nothing: a result may be the memory of an operand that the second one reads.
+        stored = next(k for k, other in enumerate([*reversed(quick), ""]) if not STORE.match(other))
+        result += [f"{margin}rare = False", line, *quick[: -max(stored, 1)]]
+        result += [f"{margin}    rare |= {test}", f"{margin}if rare:"]
         result += ["    " + other for other in (line, *block)]
         result += [f"{margin}else:"]
         result += ["    " + other for other in (line, *quick)]

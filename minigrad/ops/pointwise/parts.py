@@ -1,0 +1,52 @@
+"""A number as two: its mantissa and its exponent.  Ops whose scalar function returns a tuple."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import DType, int32
+from minigrad.core.op import Op, Spec
+from minigrad.declare.decorators import elementwise
+from minigrad.declare.rules import floating
+from minigrad.runtime.tensor import Tensor
+
+
+def _mantissa_and_exponent(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tuple[DType, DType]]:
+    """A float of the operand's dtype and an int32."""
+    dtype = floating(op, specs)
+    return dtype.compute, (dtype, int32)
+
+
+def _mantissa_rule(g: Tensor, exponent: Tensor) -> Tensor:
+    """g / 2**exponent, as a product: 2**16 is infinite in float16, and 2**-16 is not 0."""
+    return g * exponent.to(g.dtype).neg().exp2()
+
+
+@elementwise(dtype=_mantissa_and_exponent, outputs=("mantissa", "exponent"), vjp=(_mantissa_rule,))
+def frexp(input):
+    """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent.
+
+    The mantissa has the dtype of the input and lies in [0.5, 1) or (-1, -0.5].  The exponent is int32.  For 0, an
+    infinity or nan the mantissa is the input and the exponent is 0.
+    Gradient: g / 2**exponent of the mantissa's g; none flows through the exponent.  It is g at 0, and at a power of
+    two that of the numbers above it, since the mantissa jumps there.
+    """
+    size = abs(input)
+    regular = (size < math.inf) & (size > 0)  # `and` would be a branch, and the loop would not vectorise
+    safe = size if regular else 1
+    # Between 2**-100 and 2**100 a float32 or float64 is normal, and so is 2 to minus its exponent.
+    tiny = safe < 7.888609052210118e-31
+    huge = safe > 1.2676506002282294e30
+    shift = -100 if tiny else 100 if huge else 0
+    near = safe * (1.2676506002282294e30 if tiny else 7.888609052210118e-31 if huge else 1)
+    guess = math.floor(math.log2(near))
+    # The logarithm is rounded, so next to a power of two the guess is one too small or too large.
+    scaled = near * math.exp2(-guess)
+    step = 0 if scaled < 1 else 2 if scaled >= 2 else 1
+    half = scaled * (1 if scaled < 1 else 0.25 if scaled >= 2 else 0.5)
+    mantissa = math.copysign(half, input) if regular else input
+    return mantissa, guess + step + shift if regular else 0
