@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
@@ -112,6 +112,13 @@ def goes_along(kept: Axes, folded: Axes) -> bool:
     if ranks[0][0] and ranks[1][0]:
         return folded.dims[f] >= kept.dims[k]
     return ranks[0] <= ranks[1]
+
+
+def leading(layouts: Sequence[Layout]) -> list[int]:
+    """The numbers of some operands, first the one with the most memory of its own: loops are in its order, not in that
+    of one that is broadcast."""
+    sizes = [prod(n for n, step in zip(layout.shape, layout.strides) if step) for layout in layouts]
+    return sorted(range(len(layouts)), key=lambda k: -sizes[k])
 
 
 def kept_axes(out: Layout, a: Layout, dims: Sequence[int]) -> Axes:

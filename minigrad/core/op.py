@@ -19,22 +19,16 @@ class ScalarFn:
     """A checked scalar function: the inner line of a loop.
 
     `node` is its parsed definition, `helpers` the other scalar functions that it calls, `where` its file and line,
-    `cost` about how many additions one call is worth, `results` the number of values that it returns.
+    `cost` about how many additions one call is worth, `results` how many values it returns.
     """
 
-    __slots__ = ("args", "cost", "helpers", "name", "node", "where")
+    __slots__ = ("args", "cost", "helpers", "name", "node", "results", "where")
 
     def __init__(
         self, name: str, args: tuple[str, ...], node: ast.FunctionDef, helpers: dict[str, ScalarFn], where: str
     ) -> None:
         self.name, self.args, self.node, self.helpers, self.where = name, args, node, helpers, where
-        self.cost = 1
-
-    @property
-    def results(self) -> int:
-        last = self.node.body[-1]
-        value = last.value if isinstance(last, ast.Return) else None
-        return len(value.elts) if isinstance(value, ast.Tuple) else 1
+        self.cost = self.results = 1
 
 
 class Spec:
@@ -105,8 +99,7 @@ class Op:
     where: file and line of the declaration.
     doc, scalar: the docstring; the body of an elementwise op, parsed.
     dtype_rule, shape_rule: from the operands' Specs to the result's dtype (of an elementwise op: compute dtype and
-    result dtype, of several results a tuple of these or one for all) and shape; where shapes broadcast there is no
-    shape rule.
+    result dtype, or one for each result) and shape; where shapes broadcast there is no shape rule.
     prepare: the body of another op: a view's gives a layout, a kernel's asks the backend for a launch.
     check: what looks at the operands' values in each call, such as indices, or None.
     public: the function that users call.  plans: the plans of its calls so far, by key.

@@ -19,11 +19,12 @@ class Fields:
 
     numbers: "m n k rank".  lists: "sizes[rank] steps[rank]", each as long as the number in brackets says; the last may
     be "runs", of any length, if no groups come behind it.  each: "offset step strides[rank]", of which `N.offset[0]` is
-    the result's, `N.offset[1]` the first operand's.  A length that is known beforehand is written as such: "sizes[3]".
+    the result's, `N.offset[1]` the first operand's; results: whether results have groups, too.  A length that is known
+    beforehand is written as such: "sizes[3]".
     """
 
-    def __init__(self, numbers: str, lists: str = "", each: str = "") -> None:
-        self.numbers = numbers.split()
+    def __init__(self, numbers: str, lists: str = "", each: str = "", results: bool = True) -> None:
+        self.numbers, self.results = numbers.split(), results
         self.lists = [parsed(word) for word in lists.split()]
         self.each = [parsed(word) for word in each.split()]
         before: list[str] = []
@@ -43,7 +44,8 @@ class Fields:
         lists = [f"{name}[{length or '...'}]" for name, length in self.lists]
         each = [f"{name}[{length}]" if length else name for name, length in self.each]
         names = [*self.numbers, *lists]
-        return ", ".join(names) + (f"; then of the result and each operand {', '.join(each)}" if each else "")
+        of = "the result and each operand" if self.results else "each operand"
+        return ", ".join(names) + (f"; then of {of} {', '.join(each)}" if each else "")
 
     def count(self, groups: int) -> int:
         """How many numbers there are, of which each list has a known length; groups: the result and the operands."""

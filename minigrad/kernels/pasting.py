@@ -33,7 +33,7 @@ Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 Named = Mapping[str, Any]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
-LETTER = re.compile(r"_([KR])(?![A-Za-z0-9])")
+LETTER, EACH = re.compile(r"_([KR])(?![A-Za-z0-9])"), re.compile(r"\w+_([KR])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 SCALAR = re.compile(r"[FGH](_\d+)?")  # the macros of scalar functions
 # Names that every kernel has: its arguments, and those of `native.py`.
@@ -269,8 +269,7 @@ def _letter_of_target(code: str) -> str:
 def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     code, indent = line.split("  #")[0].strip(), line[: len(line) - len(line.lstrip())]
     if code.startswith("def "):
-        line = line.replace("in_K", ", ".join(spread("in_K", "K", words)))
-        line = line.replace("out_R", ", ".join(spread("out_R", "R", words)))
+        line = EACH.sub(lambda match: ", ".join(spread(match[0], match[1], words)), line)
         line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
     counted = COUNTED.search(code)  # `K + 1` once K is a number
@@ -295,6 +294,11 @@ def expression_macro(text: str) -> Expand:
         return [], parsed(text.format(*(ast.unparse(a) for a in args)))
 
     return expand
+
+
+def call_macro(name: str) -> Expand:
+    """A macro that calls a function of the module."""
+    return lambda args, used: ([], ast.Call(ast.Name(name), args, []))
 
 
 def finish_macro(fold: Fold, compute: np.dtype[Any], target: Target = CPU) -> Expand:

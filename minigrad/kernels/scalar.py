@@ -71,7 +71,8 @@ def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1
         )
     args = tuple(a.arg for a in (*spec.posonlyargs, *spec.args))
     scalar = ScalarFn(node.name, args, node, {}, where)
-    _Check(scalar, ChainMap(closure_of(function), function.__globals__), results).body()
+    scalar.results = results
+    _Check(scalar, ChainMap(closure_of(function), function.__globals__)).body()
     return scalar
 
 
@@ -117,8 +118,8 @@ def bound(function: ScalarFn, *constants: float) -> ScalarFn:
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 
-    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any], results: int) -> None:
-        self.scalar, self.names, self.results = scalar, names, results
+    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any]) -> None:
+        self.scalar, self.names = scalar, names
         self.locals = set(scalar.args)
 
     def fail(self, node: ast.AST, message: str, remedy: str = "") -> None:
@@ -150,12 +151,12 @@ class _Check:
     def returned(self, value: ast.expr) -> list[ast.expr]:
         """The expressions of a return statement, as many as the declaration has results."""
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
-        if isinstance(value, ast.Tuple) and self.results == 1:
+        if isinstance(value, ast.Tuple) and self.scalar.results == 1:
             names = ", ".join(f'"{part.id}"' for part in parts if isinstance(part, ast.Name))
             example = names if len(names.split()) == len(parts) else '"a", "b"'
             self.fail(value, "a tuple is returned", f"only @elementwise with outputs=({example}) has several results")
-        if len(parts) != self.results:
-            self.fail(value, f"{len(parts)} value{'s' * (len(parts) != 1)} returned for {self.results} outputs")
+        if len(parts) != self.scalar.results:
+            self.fail(value, f"{len(parts)} value{'s' * (len(parts) != 1)} returned for {self.scalar.results} outputs")
         return parts
 
     def expression(self, node: ast.expr) -> None:

@@ -143,7 +143,7 @@ def write_kernel(
     body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk, several))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    groups = len(operands) + len(outs) - 1  # of numbers, besides those of the first result
+    groups = len(operands) + (len(outs) if fields is None or fields.results else 0) - 1  # of numbers, but for the first
     body = target.entry(body, source_of(template).start, arrays or (*operands, *outs), fields, groups)
     imports = target.natives() + imports
     above = [paste(function, len(operands), all_macros, names, fields, target.walk, several) for function in helpers]

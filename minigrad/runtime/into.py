@@ -22,9 +22,9 @@ from minigrad.errors import (
 )
 from minigrad.runtime.noting import repeating
 from minigrad.runtime.observers import observed
-from minigrad.runtime.planning import CallPlan, elementwise_launch
+from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
-from minigrad.runtime.promises import launchable, loop_dtypes
+from minigrad.runtime.promises import elementwise_launch, launchable, loop_dtypes
 from minigrad.runtime.rebasing import Ops, Recorder, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
@@ -229,10 +229,10 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
             target if same >> k & 1 else Spec(s.layout.expand(out.shape), s.dtype) for k, s in enumerate(plan.specs)
         ]
         compute, _ = op.dtype_rule(op, plan.specs)  # type: ignore[misc]
-        made: Any = elementwise_launch(op, plan.backend, compute, (target,), expanded)
+        launch = elementwise_launch(op, plan.backend, compute, (target,), expanded)
     else:
         made = op.prepare(plan.backend, target, *plan.specs, **plan.params)  # type: ignore[misc]
-    launch = launchable(op, made, 1 + len(plan.specs))
+        launch = launchable(op, made, 1 + len(plan.specs))
     return keep_into(plan, (out.layout, out.dtype, out.device, same), launch)
 
 
@@ -246,8 +246,7 @@ def plan_into_several(
         for s, k in zip(plan.specs, same, strict=True)
     ]
     compute, _ = loop_dtypes(op, op.dtype_rule(op, plan.specs))  # type: ignore[misc]
-    made = elementwise_launch(op, plan.backend, compute, targets, expanded)
-    launch = launchable(op, made, len(targets) + len(expanded))
+    launch = elementwise_launch(op, plan.backend, compute, targets, expanded)
     return keep_into(plan, (*[y.layout for y in outs], same), launch)
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from minigrad.backends.base import Backend, Launch
@@ -14,11 +13,10 @@ from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Elementwise, ElementwiseTuple
 from minigrad.core.shape import broadcast_shapes
 from minigrad.errors import DeviceError, MinigradError
 from minigrad.runtime.observers import Observed
-from minigrad.runtime.promises import launchable, loop_dtypes, result_specs, with_dtypes
+from minigrad.runtime.promises import elementwise_launch, launchable, loop_dtypes, result_specs, with_dtypes
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -112,18 +110,8 @@ def plan_elementwise(op: Op, backend: Backend, device: Device, specs: tuple[Spec
         raise with_dtypes(error, specs) from None
     outs = tuple([Spec(Layout.contiguous(shape), dtype) for dtype in dtypes])
     expanded = [Spec(s.layout.expand(shape), s.dtype) for s in specs]
-    launch = launchable(op, elementwise_launch(op, backend, compute, outs, expanded), len(outs) + len(specs))
+    launch = elementwise_launch(op, backend, compute, outs, expanded)
     return CallPlan(backend, device, specs, launch, *outs)
-
-
-def elementwise_launch(
-    op: Op, backend: Backend, compute: Any, outs: tuple[Spec, ...], operands: Sequence[Spec]
-) -> Launch:
-    """The launch of an elementwise op over operands that have been expanded."""
-    assert op.scalar is not None
-    if op.result is None:
-        return backend.prepare(Elementwise(op.scalar, compute), outs[0], *operands)
-    return backend.prepare(ElementwiseTuple(op.scalar, compute), outs, *operands)
 
 
 def plan_view(op: Op, backend: Backend, device: Device, specs: tuple[Spec, ...], params: Any) -> CallPlan:

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, as_launch
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Elementwise, ElementwiseTuple
 from minigrad.errors import DeclarationError, MinigradError
 
 
@@ -59,6 +61,18 @@ def launchable(op: Op, launch: Any, arguments: int) -> Launch:
     if not callable(launch):
         raise broken(op, "its body", launch, "a launch, such as `return backend.prepare(request, out, x)`")
     return as_launch(launch, arguments, op.name)
+
+
+def elementwise_launch(
+    op: Op, backend: Backend, compute: np.dtype[Any], outs: tuple[Spec, ...], operands: Sequence[Spec]
+) -> Launch:
+    """Return the launch of an elementwise op over operands that have been expanded."""
+    assert op.scalar is not None
+    if op.result is None:
+        made = backend.prepare(Elementwise(op.scalar, compute), outs[0], *operands)
+    else:
+        made = backend.prepare(ElementwiseTuple(op.scalar, compute), outs, *operands)
+    return launchable(op, made, len(outs) + len(operands))
 
 
 def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:

@@ -54,6 +54,21 @@ def test_layouts(simulator, way, dims):
         assert np.array_equal(y.argmax(dims[0]).numpy(), y.numpy().argmax(dims[0]))
 
 
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)
+def test_several_operands_are_read_by_one_launch_each_in_its_own_layout(simulator, dims):
+    x = mg.tensor(integers((9, 40)).astype(np.float32), device="cuda")
+    pairs = [(x, x.flip(1)), (x.t().contiguous().t(), x), (x[:1].expand(9, 40), x), (x[::2, ::3], x[:5, :14])]
+    for a, b in pairs:
+        want = (a.numpy() - b.numpy()) ** 2
+        assert mg.nn.functional.mse_loss(a, b, reduction="sum").item() == want.sum()
+        np.testing.assert_allclose(a.var(dims).numpy(), a.numpy().astype(np.float64).var(dims, ddof=1), rtol=1e-6)
+
+
+def test_pieces_of_several_operands_are_combined(simulator):
+    x = mg.tensor(integers((9000,)).astype(np.float32), device="cuda")
+    assert mg.nn.functional.mse_loss(x, x.flip(0), reduction="sum").item() == ((x - x.flip(0)).numpy() ** 2).sum()
+
+
 @pytest.mark.shared(by=lambda dtype: dtype in ("bool", "uint32"))
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint32", "int64", "float16", "float64"])
 def test_what_travels_between_lanes(simulator, dtype):

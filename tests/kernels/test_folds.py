@@ -14,14 +14,15 @@ from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 import minigrad as mg
-from minigrad.backends.cpu import folding
+from minigrad.backends.cpu import folding, mapped
 from minigrad.backends.cpu import reduction as family
 from minigrad.backends.cpu import scan as scan_family
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
-from minigrad.core import fold
+from minigrad.core import fold, requests
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32, f64, i32, i64
+from minigrad.core.op import Spec
 from minigrad.declare import partials as folds
 from minigrad.declare.partials import declared
 from minigrad.declare.record import schema
@@ -66,6 +67,10 @@ def gap(x, t):
     return abs(x - t)
 
 
+def farther(acc, x):
+    return acc + 3 * x
+
+
 def and_count(acc, n):
     return acc * 2 + n
 
@@ -103,6 +108,7 @@ def short(monkeypatch):
     """The interpreted backend, and cuts so small that these sizes stand on both sides of every one."""
     for name, size in {"PIECE": 40, "LANES": 12, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "FEW": 4}.items():
         monkeypatch.setattr(folding, name, size)
+        monkeypatch.setattr(mapped, name, size)
     monkeypatch.setattr(fold, "SHORT", 4)
     monkeypatch.setattr(family, "lanes", lambda compute: 16)
     return interpreted(monkeypatch)[0]
@@ -253,6 +259,45 @@ def test_a_fold_of_several_operands_reads_each_in_its_own_layout(short, dims):
     for device in (short, REFERENCE):
         device.reduce(gaps, np.dtype(np.int64), out[1], (x[1], t[1]), dims)(x[0], t[0], out[0])
         np.testing.assert_array_equal(contents(*out), wanted + np.prod([shape[d] for d in dims]))
+
+
+PAIRS = {
+    "sum": declared(add, "zero", order="sum", map=gap, finish=and_count),
+    "highest": declared(highest, "lowest", combine=highest, map=gap),
+    "combined": declared(farther, "zero", combine=add, map=gap),
+    "sequential": declared(digits, "one", order="sequential", map=gap),
+}
+
+
+@pytest.mark.parametrize("compute", [np.int64, np.float64], ids=["integers", "floats"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_fold_of_two_operands_in_every_layout_over_every_set_of_dims(short, name, compute):
+    dtype, sequential = (i32, i64) if compute is np.int64 else (f32, f64), name == "sequential"
+    for shape in [(333,), (3, 5, 7), (30, 2, 11)]:
+        a, b = (x % 2 if sequential else x for x in (numbers(shape), numbers(shape)[::-1].copy()))
+        for (one, other), count in itertools.product(zip(WAYS, (*WAYS[2:], *WAYS[:2])), range(len(shape) + 1)):
+            for dims in itertools.combinations(range(len(shape)), count):
+                if sequential and math.prod(shape[d] for d in dims) > 30:
+                    continue  # the digits of more are beyond every dtype
+                x, t = arrange(a, dtype[0], one), arrange(b, dtype[0], other)
+                out = blank(tuple(1 if d in dims else n for d, n in enumerate(shape)), dtype[1], "permuted")
+                found = []
+                for device in (short, REFERENCE):
+                    memory = out[0].copy()
+                    device.reduce(PAIRS[name], np.dtype(compute), out[1], (x[1], t[1]), dims)(x[0], t[0], memory)
+                    check_gaps(memory, out[1])
+                    found.append(contents(memory, out[1]))
+                np.testing.assert_array_equal(*found, f"{shape} {one} {other} {dims}")
+
+
+def test_a_fold_of_several_operands_is_one_launch_unless_they_are_transposed(short):
+    x, t = arrange(numbers((30, 11)), f32), arrange(numbers((30, 11)), f32)
+    across = arrange(numbers((11, 30)), f32)[1]
+    turned = Spec(across.layout.transpose(0, 1), f32)
+    out = blank((1, 1), f64)[1]
+    request = requests.Reduce(PAIRS["sum"], np.dtype(np.float64), (0, 1))
+    assert len(short.backend.prepare(request, out, x[1], t[1]).steps) == 1
+    assert len(short.backend.prepare(request, out, x[1], turned).steps) > 1
 
 
 def test_a_fold_says_how_partial_results_become_one():

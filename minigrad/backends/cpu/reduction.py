@@ -15,6 +15,7 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
+from minigrad.backends.cpu.mapped import plan_mapped, write_mapped
 from minigrad.backends.cpu.texts import keep_macro, short_header
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.searching import Searching
@@ -38,7 +39,7 @@ class Reduction(Family, Searching):
         if out.layout.numel == 0:
             return NO_STEPS
         if len(operands) > 1:
-            return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
+            return self.reduce_several(out, operands, fold, compute, dims)
         (a,) = operands
         stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
         count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
@@ -50,6 +51,24 @@ class Reduction(Family, Searching):
             self._fold(steps, plan, fold if last else fold.unfinished(), compute, source, goal, count)
             source = goal
             fold = fold if last else fold.joining()
+        return steps.launch
+
+    def reduce_several(
+        self, out: Spec, operands: tuple[Spec, ...], fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]
+    ) -> Launch:
+        """A reduction of several operands: one launch, unless its elements must come one after the other, or operands
+        are transposed against each other, which elementwise loops read by tiles."""
+        plan = plan_mapped(out.layout, [a.layout for a in operands], dims)
+        if plan.crossed or (fold.combine is None and plan.kind != "tiny"):
+            return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
+        dtypes = tuple([a.dtype for a in operands])
+        kind = kind_of(plan.numel, plan.tasks, fold.scalar.cost)
+        kernel = self.kernel(write_mapped, fold, compute, dtypes, out.dtype, plan.kind, plan.steps, kind=kind)
+        steps = Steps(self, (out,), operands)
+        (target,) = steps.outs
+        # One piece stores nothing in between: any memory stands for the work that is not touched.
+        work = steps.work((plan.work,), as_dtype(compute)) if plan.work else target
+        steps.then(kernel, *steps.operands, work, target, numbers=headed(plan.tasks, plan.numbers, plan.pieces > 1))
         return steps.launch
 
     def _fold(

@@ -24,7 +24,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu.target import element
 from minigrad.kernels.cuda import elementwise
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import LEFT_OUT, Expand, expression_macro, scalar_macro, stores_macro
+from minigrad.kernels.pasting import LEFT_OUT, Expand, call_macro, expression_macro, scalar_macro, stores_macro
 from minigrad.kernels.specialize import store_text, write_kernel
 
 MOVES = (IDENTITY, NONZERO)  # copies and casts, which are worth the way through shared memory
@@ -172,11 +172,6 @@ def turn_macro(width: int, rank: int) -> Expand:
         return lines, ast.Constant(0)
 
     return expand
-
-
-def call_macro(name: str) -> Expand:
-    """A macro that calls a function of the module."""
-    return lambda args, used: ([], ast.Call(ast.Name(name), args, []))
 
 
 def lanes_macro(width: int) -> Expand:

@@ -29,7 +29,8 @@ class Share:
     along: the lanes of a group are neighbours in memory; else the groups are.
     width: elements of one load.  lanes, groups: of a block.  pieces: that each output is cut into.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, but for the count of the whole fold.
+    values: the numbers by name, but for the count of the whole fold.  others: of each further operand, its offset and
+    its steps.
     """
 
     along: bool
@@ -39,6 +40,7 @@ class Share:
     pieces: int
     partial: int
     values: dict[str, Any]
+    others: Sequence[tuple[Any, ...]] = ()
 
     @property
     def block(self) -> Size:
@@ -62,16 +64,20 @@ def group_of(along: bool, outputs: int, cols: int, rows: int, width: int) -> tup
     return min(THREADS // groups, power_above(-(-loads // EACH))), groups
 
 
-def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int) -> Share:
-    """How a fold of `a` over `dims` into `out` is shared; itemsize: of a."""
-    kept, folded = kept_axes(out, a, dims), axes([a], list(dims))
+def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int, others: Sequence[Layout] = ()) -> Share:
+    """How a fold of `a` over `dims` into `out` is shared; itemsize: of a, or 0 if it is read element by element.
+
+    others: further operands, which are walked in the order of a.
+    """
+    kept = axes([a, Layout.contiguous(out.shape), out, *others], [d for d in range(a.ndim) if d not in dims])
+    folded = axes([a, *others], list(dims))
     along, count = lies_along(kept, folded), prod(a.shape[d] for d in dims)
     cols = 1 if along else innermost(kept)
-    rows, (row_step,) = folded.take(folded.pick())
+    rows, (row_step, *row_steps) = folded.take(folded.pick())
     if not count:
-        rows, row_step, folded = 0, 0, Axes((), [()], [0])
+        rows, row_step, folded = 0, 0, Axes((), [()] * (1 + len(others)), [0] * (1 + len(others)))
     offset = a.offset + kept.shifts[0] + folded.shifts[0]
-    width = WIDEST // itemsize if along and row_step == 1 else 1
+    width = WIDEST // itemsize if itemsize and along and row_step == 1 else 1
     while width > 1 and any(n % width for n in (offset, *kept.strides[0], *folded.strides[0])):
         width //= 2
     lanes, groups = group_of(along, out.numel, cols, rows, width)
@@ -88,7 +94,11 @@ def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int) -> S
         "steps": kept.strides[0], "to_steps": kept.strides[to], "fold_sizes": folded.dims,
         "fold_steps": folded.strides[0],
     }  # fmt: skip
-    return Share(along, width, lanes, groups, parts, parts * out.numel if parts > 1 else 0, values)
+    each = [
+        (x.offset + kept.shifts[k] + folded.shifts[i], step, kept.strides[k], folded.strides[i])
+        for i, (x, k, step) in enumerate(zip(others, range(3, 3 + len(others)), row_steps, strict=True), 1)
+    ]
+    return Share(along, width, lanes, groups, parts, parts * out.numel if parts > 1 else 0, values, each)
 
 
 def plan_search(out: Layout, a: Layout, dim: int) -> tuple[Share, Share | None]:

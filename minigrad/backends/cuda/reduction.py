@@ -26,7 +26,7 @@ from minigrad.backends.searching import Searching
 from minigrad.backends.steps import Steps, Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.fold import Fold, axes, kept_axes
+from minigrad.core.fold import Fold, axes, kept_axes, leading
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
@@ -42,31 +42,54 @@ class Reduction(Family, Searching):
     def reduce(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
         if out.layout.numel == 0:
             return NO_STEPS
-        if len(operands) > 1:
-            return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
-        (a,) = operands
-        count = prod(a.shape[d] for d in dims)
+        a, count = operands[0], prod(operands[0].shape[d] for d in dims)
         if fold.combine is None:
+            if len(operands) > 1:
+                return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
             return self.one_after_another(out, a, fold, compute, dims, count)
-        steps = Steps(self, (out,), (a,))
-        (goal,), (source,) = steps.outs, steps.operands
-        share = plan_spread(out.layout, a.layout, dims, a.dtype.itemsize)
+        steps = Steps(self, (out,), operands)
+        (goal,), sources = steps.outs, steps.operands
+        if len(operands) > 1:
+            order = leading([x.layout for x in sources])
+            first, *others = [sources[k].layout for k in order]
+            share = plan_spread(out.layout, first, dims, 0, others)
+        else:
+            order, share = [0], plan_spread(out.layout, a.layout, dims, a.dtype.itemsize)
         while share.pieces > 1:
             parts = steps.work((share.pieces, *out.shape), as_dtype(compute))
-            self.stage(steps, fold.unfinished(), compute, source, parts, share, count)
-            fold, source = fold.joining(), parts
+            self.stage(steps, fold.unfinished(), compute, sources, parts, share, count, order)
+            fold, sources, order = fold.joining(), [parts], [0]
             share = plan_spread(out.layout.unsqueeze(0), parts.layout, [0], parts.dtype.itemsize)
-        self.stage(steps, fold, compute, source, goal, share, count)
+        self.stage(steps, fold, compute, sources, goal, share, count, order)
         return steps.launch
 
     def stage(
-        self, steps: Steps, fold: Fold, compute: np.dtype[Any], a: Value, out: Value, share: Share, count: int
-    ) -> None:
-        """One launch of a fold of `count` elements to one."""
+        self, steps: Steps, fold: Fold, compute: np.dtype[Any], operands: Sequence[Value], out: Value, share: Share,
+        count: int, order: Sequence[int],
+    ) -> None:  # fmt: skip
+        """One launch of a fold of `count` elements to one.  order: the operands as the share has them."""
+        if len(operands) > 1:
+            self.stage_of_several(steps, fold, compute, operands, out, share, count, order)
+            return
+        (a,) = operands
         lists = len(share.values["sizes"]), len(share.values["fold_sizes"])
         kernel = self.kernel(write_spread, fold, compute, a.dtype, out.dtype, share.along, share.width, *lists)
         numbers = reduction.spread_fields(*lists).pack(count=count, **share.values)
         steps.then(self.cut(kernel, share, numbers), a, out)
+
+    def stage_of_several(
+        self, steps: Steps, fold: Fold, compute: np.dtype[Any], operands: Sequence[Value], out: Value, share: Share,
+        count: int, order: Sequence[int],
+    ) -> None:  # fmt: skip
+        """`stage` of several operands."""
+        lists = len(share.values["sizes"]), len(share.values["fold_sizes"])
+        dtypes = tuple([x.dtype for x in operands])
+        kernel = self.kernel(write_mapped, fold, compute, dtypes, out.dtype, share.along, *lists)
+        values = dict(share.values)
+        each = [tuple([values.pop(name) for name in ("offset", "row_step", "steps", "fold_steps")]), *share.others]
+        given = [each[order.index(k)] for k in range(len(operands))]
+        numbers = reduction.mapped_fields(*lists).pack(*given, count=count, **values)
+        steps.then(self.cut(kernel, share, numbers), *operands, out)
 
     def one_after_another(
         self, out: Spec, a: Spec, fold: Fold, compute: np.dtype[Any], dims: Sequence[int], count: int
@@ -159,6 +182,34 @@ def write_spread(
         target=CUDA,
     )  # fmt: skip
     return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+
+
+def write_mapped(
+    fold: Fold, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, along: bool, kept: int, folded: int
+) -> Program:
+    """Write one fold of several operands by groups of threads."""
+    scalar = fold.scalar
+    label = f"{'along' if along else 'across'}{kept}_{folded}{finish_label(fold)}"
+    macros, constants = wire(compute)
+    assert fold.combine is not None
+    text = write_kernel(
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {label}.",
+        reduction.mapped,
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros=macros | {
+            "F": scalar_macro(scalar, compute, CUDA), "COMBINE": scalar_macro(fold.combine, compute, CUDA),
+            "FINISH": finish_macro(fold, compute, CUDA),
+        },
+        constants=constants | group_words(along) | {
+            "IDENTITY": neutral_text(fold.identity, compute), "JOINED": "by_lanes" if along else "by_rows", "TOLD": "0",
+        },
+        helpers=[reduction.by_lanes if along else reduction.by_rows],
+        fields=reduction.mapped_fields(kept, folded),
+        target=CUDA,
+    )  # fmt: skip
+    return Program("_".join([scalar.name, *(d.short for d in (*dtypes, out)), label]), text)
 
 
 def together(fold: Fold, compute: np.dtype[Any], a: DType) -> Expand:

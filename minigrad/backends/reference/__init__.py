@@ -19,7 +19,8 @@ from minigrad.backends.reference.products import Products
 from minigrad.backends.reference.rows import Rows
 from minigrad.backends.reference.scan import Scan
 from minigrad.backends.reference.sorting import Sorting
+from minigrad.backends.reference.tuples import Tuples
 
 
-class ReferenceBackend(Loops, Conv, Folding, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting):
+class ReferenceBackend(Loops, Conv, Folding, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting, Tuples):
     """Everything that `Backend` asks for, one element at a time."""

@@ -33,19 +33,6 @@ class Loops(HostMemory):
 
         return quiet(launch)
 
-    @serves(requests.ElementwiseTuple)
-    def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
-        f, count = python_function(scalar, compute), scalar.results
-        outs, operands = specs[:count], specs[count:]
-
-        def launch(*buffers: Buffer) -> None:
-            columns = [read(buffer, spec, compute) for buffer, spec in zip(buffers, operands)]
-            rows = [f(*row) for row in zip(*columns, strict=True)]
-            for k, (buffer, out) in enumerate(zip(buffers[len(operands) :], outs, strict=True)):
-                write(buffer, out, [row[k] for row in rows], compute)
-
-        return quiet(launch)
-
     @serves(requests.Copy)
     def copy(self, out: Spec, a: Spec) -> Loop:
         def launch(x: Buffer, z: Buffer) -> None:

@@ -142,6 +142,44 @@ def spread(in_0, out, N):
         first += np.int64(cuda.gridDim.x) * GROUPS
 
 
+def mapped_fields(kept, folded):
+    """The numbers of `mapped`: those of `spread`, with a group for each operand."""
+    lists = f"sizes[{kept}] to_steps[{kept}] fold_sizes[{folded}]"
+    each = f"offset row_step steps[{kept}] fold_steps[{folded}]"
+    return Fields("outputs count units piece rows block blocks to copy", lists, each, results=False)
+
+
+def mapped(in_K, out, N):
+    """`spread` over several operands, of which a lane reads one element at a time."""
+    lane = np.int64(LANE)
+    p = np.int64(cuda.blockIdx.y)
+    first = np.int64(cuda.blockIdx.x) * GROUPS
+    while first < N.outputs:
+        inside = first + GROUP < N.outputs
+        place = first + GROUP if inside else np.int64(0)
+        base_K = N.offset[K]
+        to = N.to + p * N.copy
+        walk(place, N.sizes, base_K=N.steps[K], to=N.to_steps)
+        acc = IDENTITY
+        u = p * N.piece
+        stop = min(N.units, u + N.piece) if inside else u
+        while u < stop:
+            stretch = u // N.blocks
+            start = (u - stretch * N.blocks) * N.block
+            length = min(N.block, N.rows - start)
+            at_K = base_K + start * N.row_step[K]
+            walk(stretch, N.fold_sizes, at_K=N.fold_steps[K])
+            i = lane
+            while i < length:
+                acc = T(F(acc, LOAD_K(in_K[at_K + i * N.row_step[K]])))
+                i += LANES
+            u += 1
+        acc = JOINED(acc)
+        if lane == 0 and inside:
+            out[to] = STORE(FINISH(acc, N.count))
+        first += np.int64(cuda.gridDim.x) * GROUPS
+
+
 def best_by_lanes(best, winner):
     """`by_lanes` of the best elements and their places, -1 where there is none; of equals the first one wins."""
     lanes = min(cuda.blockDim.x, 32) // 2

@@ -1,0 +1,151 @@
+"""Reductions of several operands on the CPU: the plan of one launch, its numbers by name, and its kernel.
+
+The loops are in `kernels/cpu/mapped.py`.  As in `folding.py`, the operands are read in the order of the memory of one
+of them, and long reductions with few outputs are cut into pieces from shapes alone; here the same kernel combines the
+pieces at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.cpu.folding import COLUMNS, FEW, PIECE, ROWS, TINY
+from minigrad.backends.cpu.loops import CHUNK, STRIP
+from minigrad.core.dtype import DType
+from minigrad.core.fold import Axes, Fold, axes, goes_along, leading
+from minigrad.core.layout import Layout
+from minigrad.core.plan import pieces
+from minigrad.kernels.cpu import mapped
+from minigrad.kernels.pasting import LEFT_OUT, call_macro, finish_macro, scalar_macro
+from minigrad.kernels.specialize import neutral_text, write_kernel
+from minigrad.kernels.store import load
+
+LANES = 64  # accumulators side by side where a sum may not be re-associated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedPlan:
+    """One launch of a reduction of several operands.
+
+    kind: "tiny", "along" or "across".  steps: the innermost step of each operand, "0", "1", or "s" for any other.
+    pieces: parts of each output.  work: elements of the workspace, 0 for one piece.  numbers: in their places.
+    crossed: two operands are dense along different dims, so one of them would be read a line of the cache an element.
+    """
+
+    kind: str
+    steps: str
+    numel: int
+    tasks: int
+    pieces: int
+    work: int
+    numbers: list[int]
+    crossed: bool = False
+
+
+def plan_mapped(out: Layout, operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
+    """The plan of a reduction of operands of one shape over `dims` into `out`, which has length 1 there."""
+    a = operands[0]
+    if a.numel <= TINY and out.numel <= TINY:
+        return plan_tiny(out, operands, dims)
+    order = leading(operands)
+    layouts = [operands[k] for k in order]
+    kept = axes([*layouts, out], [d for d in range(a.ndim) if d not in dims])
+    return plan_walk(kept, axes(layouts, list(dims)), order, out, operands, prod(a.shape[d] for d in dims))
+
+
+def plan_tiny(out: Layout, operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
+    """The places of all outputs and elements, one by one."""
+    a = operands[0]
+    kept = [d for d in range(a.ndim) if d not in dims]
+    shapes = tuple(a.shape[d] for d in kept), tuple(a.shape[d] for d in dims)
+    each = [
+        (
+            list(Layout.make(shapes[0], tuple(x.strides[d] for d in kept), x.offset).offsets()),
+            list(Layout.make(shapes[1], tuple(x.strides[d] for d in dims)).offsets()),
+        )
+        for x in operands
+    ]
+    numbers = mapped.TINY.pack(*each, count=prod(shapes[1]), to=list(out.offsets()))
+    return MappedPlan("tiny", "", a.numel, 1, 1, 0, numbers)
+
+
+def plan_walk(
+    kept: Axes, folded: Axes, order: Sequence[int], out: Layout, operands: Sequence[Layout], count: int
+) -> MappedPlan:
+    """The plan of "along" and "across".  order: the operands in the order of the strides, which `out` follows."""
+    along = goes_along(kept, folded)
+    n = len(operands)
+    cols, col_steps = (1, (1,) * (n + 1)) if along else kept.take(kept.pick())
+    rows, row_steps = folded.take(folded.pick())
+    if not count:
+        rows, row_steps, folded = 0, (0,) * n, Axes((), [()] * n, [0] * n)
+    col_block, col_blocks = pieces(cols, COLUMNS)
+    groups, size = prod(kept.dims) * col_blocks, count * col_block
+    part = PIECE if along else max(PIECE, ROWS * col_block)
+    cut = groups < FEW and size >= 2 * part
+    block, blocks = pieces(rows, max(1, part // col_block) if cut else rows)
+    units = prod(folded.dims) * blocks
+    piece, parts = pieces(units, max(1, part // (block * col_block)) if cut else units)
+    chunk, chunks = pieces(groups, max(1, CHUNK // max(1, size // parts)))
+    each = [
+        (
+            operands[k].offset + kept.shifts[i] + folded.shifts[i], row_steps[i], col_steps[i], kept.strides[i],
+            folded.strides[i],
+        )
+        for i, k in sorted(enumerate(order), key=lambda pair: pair[1])
+    ]  # fmt: skip
+    numbers = mapped.WALK.pack(
+        *each, groups=groups, chunk=chunk, units=units, piece=piece, pieces=parts, rows=rows, block=block,
+        blocks=blocks, cols=cols, col_block=col_block, col_blocks=col_blocks, to=out.offset + kept.shifts[n],
+        to_step=col_steps[n], count=count, kept=len(kept.dims), folded=len(folded.dims), sizes=kept.dims,
+        to_steps=kept.strides[n], fold_sizes=folded.dims,
+    )  # fmt: skip
+    inner = [row if along else col for _, row, col, *_ in each]
+    steps = "".join([str(step) if step in (0, 1) else "s" for step in inner])
+    work = parts * groups * col_block if parts > 1 else 0
+    crossed = "1" in steps and any(
+        step not in (-1, 0, 1) and any(stride == 1 and size >= STRIP for size, stride in zip(x.shape, x.strides))
+        for step, x in zip(inner, operands)
+    )
+    kind = "along" if along else "across"
+    return MappedPlan(kind, steps, operands[0].numel, chunks * parts, parts, work, numbers, crossed)
+
+
+def write_mapped(
+    fold: Fold, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, kind: str, steps: str
+) -> Any:
+    """Write, compile and import one reduction of several operands."""
+    scalar = fold.scalar
+    # Sums may be re-associated, and integers anyway: their lanes are registers.
+    laned = kind == "along" and not (fold.order == "sum" or compute.kind != "f")
+    places: dict[str, str] = {"LANED": str(int(laned)), "LANES": str(LANES)}
+    for k, step in enumerate(steps):
+        run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + count]"}
+        at = {"0": f"x_{k}[0]", "1": f"x_{k}[j]"}
+        # Unsigned, because a signed index is tested for wrapping around at each element.
+        places |= {
+            f"RUN_{k}": run.get(step, LEFT_OUT),
+            f"AT_{k}": at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]"),
+        }
+    text = write_kernel(
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {kind}{steps}.",
+        getattr(mapped, kind),
+        operands=dtypes,
+        out=out,
+        compute=compute,
+        macros={
+            "F": scalar_macro(scalar, compute), "FINISH": finish_macro(fold, compute), "G": call_macro("stretch"),
+            "COMBINE": scalar_macro(fold.combine or scalar, compute),
+        },
+        constants=places | {"IDENTITY": neutral_text(fold.identity, compute)},
+        arrays=(*dtypes, compute, out),
+        helpers=[mapped.stretch] if kind == "along" and not laned else [],
+        fastmath=("reassoc", "contract") if fold.order == "sum" else (),
+        fields=mapped.TINY if kind == "tiny" else mapped.WALK,
+    )  # fmt: skip
+    return load("_".join([scalar.name, *(d.short for d in (*dtypes, out)), kind + steps]), text)
