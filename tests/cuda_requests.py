@@ -84,6 +84,10 @@ def elementwise(backend):
             ask_elementwise(backend, op, [dtype] * len(op.operands) if name != "where" else [bool_, dtype, dtype])
     for dtype, name in itertools.product((f16, f64), ("exp", "pow", "remainder", "erf", "logaddexp")):
         ask_elementwise(backend, schema[name], [dtype] * len(schema[name].operands))
+    for dtype, way in itertools.product((f16, f32, f64), ("dense", "transposed")):
+        op, operand = schema["frexp"], spec(dtype, way=way)
+        compute, dtypes = op.dtype_rule(op, [operand])
+        backend.prepare(requests.ElementwiseTuple(op.scalar, compute), tuple(map(spec, dtypes)), operand)
     add = schema["add"]
     for way, shape in itertools.product(("transposed", "stepped", "flipped"), [(64, 64), (4, 8, 16), (2, 3, 4, 5, 6)]):
         ask_elementwise(backend, add, [f32, f32], shape, way)

@@ -60,6 +60,8 @@ def family_of(row: Row) -> Family:
     """What the kernels of a row have in common with others: one operand or more, and which results; or a name."""
     if not row.ops or (row.elementwise and not row.refuses):
         return COMPOSED
+    if row.elementwise and mg.schema[row.ops[0]].result is not None:
+        return ("elementwise with several results",)
     if row.elementwise:
         return (min(len(row.domains), 2), row.result, row.dtypes, row.name == "where")
     return (TEMPLATE_OF.get(row.ops[0], row.ops[0]),)

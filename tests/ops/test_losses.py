@@ -77,3 +77,13 @@ def test_class_numbers_of_a_dtype_that_cannot_hold_the_ignored_one() -> None:
 def test_wrong_arguments_are_named_before_anything_is_computed(call: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         call(mg.randn(2, 3), mg.tensor([0, 2]))
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
+def test_a_long_squared_error_is_one_kernel_that_combines_its_pieces(threshold: int) -> None:
+    with mg.override(parallel_threshold=threshold):
+        x, t = (mg.tensor(np.arange(100_000) % n, dtype="float32") for n in (7, 5))
+        loss = mg.nn.functional.mse_loss(x, t, reduction="sum")
+        assert loss.item() == ((np.arange(100_000) % 7 - np.arange(100_000) % 5) ** 2).sum()
+        plans = mg.schema["sum_of_squared_differences"].plans.values()
+        assert all(len(plan.launch.steps) == 1 for plan in plans if plan.device is x.device)
