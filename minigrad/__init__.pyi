@@ -33,6 +33,7 @@ from minigrad.autodiff.custom import custom_vjp as custom_vjp
 from minigrad.autodiff.anomaly import detect_anomaly as detect_anomaly
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
+from minigrad import linalg as linalg
 from minigrad import nn as nn
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules

@@ -9,7 +9,8 @@ import pytest
 import minigrad as mg
 from minigrad.api.absent import INSTEAD
 
-ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func}
+ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func,
+         "minigrad.linalg": mg.linalg}  # fmt: skip
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -20,7 +20,8 @@ BY_NAME = {"facts", "kwargs", "values"}
 
 def public() -> Iterator[tuple[str, Any]]:
     """Every callable of the public face by its dotted name; of a property, what reads it."""
-    for label, module in (("mg", mg), ("functional", mg.nn.functional), ("func", mg.func), ("cuda", mg.cuda)):
+    modules = {"mg": mg, "functional": mg.nn.functional, "func": mg.func, "linalg": mg.linalg, "cuda": mg.cuda}
+    for label, module in modules.items():
         for name in module.__all__:
             if callable(getattr(module, name)):
                 yield f"{label}.{name}", getattr(module, name)

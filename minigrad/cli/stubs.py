@@ -46,6 +46,7 @@ def files() -> dict[Path, str]:
     return {
         PATH: text(),
         root / "__init__.pyi": module_text(mg, "minigrad"),
+        root / "linalg.pyi": module_text(mg.linalg, "minigrad.linalg"),
         root / "nn" / "functional.pyi": module_text(mg.nn.functional, "minigrad.nn.functional"),
     }
 

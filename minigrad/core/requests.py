@@ -191,6 +191,21 @@ class Convolve(Request):
     groups: int
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Cholesky(Request):
+    """Two results of batches of square matrices: upper triangles u with u.T @ u = a, dense, of which only the upper
+    triangle of a is read; and for each row 0 where its pivot is positive, else 1 (int64, dense)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SolveTriangular(Request):
+    """out (dense) with a @ out = b; operands: triangular matrices a, of which the other triangle is not read, and b;
+    batch dims are those of out.  unit: the diagonal of a is 1 and not read."""
+
+    upper: bool
+    unit: bool
+
+
 # ---- by index -------------------------------------------------------------------------------------------------------
 
 

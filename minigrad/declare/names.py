@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-MG, FUNCTIONAL = "mg", "nn.functional"
-namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}}
+MG, FUNCTIONAL, LINALG = "mg", "nn.functional", "linalg"
+namespaces: dict[str, dict[str, Callable[..., Any]]] = {MG: {}, FUNCTIONAL: {}, LINALG: {}}
 methods: dict[str, Callable[..., Any]] = {}
 in_place: dict[str, Callable[..., Any]] = {}
 

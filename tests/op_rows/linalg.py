@@ -56,6 +56,12 @@ ROWS = [
     Row("einsum", lambda a, b, c: mg.einsum("...ij,kj,kk->...ik", a, b, c), lambda a, b, c: np.einsum(
         "...ij,kj,kk->...ik", a, b, c), ("real",) * 3, (), ((2, 3, 4), (2, 4), (2, 2)), dtypes=FLOATS, refuses=False,
         tolerance=8),
+    Row("cholesky", lambda x: mg.linalg.cholesky(x @ x.mT + mg.eye(3, dtype=x.dtype, device=x.device)),
+        lambda x: np.linalg.cholesky(x @ x.swapaxes(-1, -2) + np.eye(3)), ("real",), ("cholesky",), ((2, 3, 3),),
+        dtypes=("float32", "float64"), refuses=False, tolerance=50),
+    Row("solve_triangular", lambda a, b: mg.linalg.solve_triangular(a, b, upper=False),
+        lambda a, b: np.linalg.solve(np.tril(a), b), ("above1", "real"), ("solve_triangular",), ((2, 3, 3), (3, 2)),
+        dtypes=("float32", "float64"), tolerance=50),
     _added("addmm", mg.addmm, (3, 5), (3, 4), (4, 5)),
     _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
     _added("addmv", mg.addmv, (3,), (3, 4), (4,)),

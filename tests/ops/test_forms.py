@@ -46,6 +46,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "addmm": {"input": (2, 2), "mat1": X, "mat2": Y},
     "baddbmm": {"input": (2, 2, 2), "batch1": (2, 2, 3), "batch2": (2, 3, 2)},
     "addmv": {"input": (2,), "mat": X, "vec": (3,)},
+    "cholesky": {"A": np.array([[4.0, 1.0], [1.0, 2.0]])},
+    "solve_triangular": {"A": np.array([[4.0, 1.0], [1.0, 2.0]]), "B": X, "upper": True},
     "linear": {"input": X, "weight": (4, 3), "bias": (4,)},
     "cast": {"input": X, "dtype": mg.float64},
 }  # fmt: skip

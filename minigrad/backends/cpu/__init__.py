@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from minigrad.backends.cpu.conv import Conv
 from minigrad.backends.cpu.elementwise import Elementwise
+from minigrad.backends.cpu.factors import Factors
 from minigrad.backends.cpu.filling import Filling
 from minigrad.backends.cpu.indexing import Indexing
 from minigrad.backends.cpu.joining import Joining
@@ -20,5 +21,7 @@ from minigrad.backends.cpu.scan import Scan
 from minigrad.backends.cpu.sorting import Sorting
 
 
-class CpuBackend(Conv, Elementwise, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Rows, Scan, Sorting):
+class CpuBackend(
+    Conv, Elementwise, Factors, Filling, Indexing, Joining, Masks, Matmul, Pool, Reduction, Rows, Scan, Sorting
+):
     """Everything that `Backend` asks for, on the host's threads."""

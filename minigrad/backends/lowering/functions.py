@@ -100,6 +100,16 @@ def picked_gradient(y, hit, ignored, dy, share):
     return 0 if ignored != 0 else (y - hit) * (dy * share)
 
 
+def over_root(x, pivot):
+    """An element of a row over the root of its pivot."""
+    return x / math.sqrt(pivot)
+
+
+def not_positive(x):
+    """Whether a pivot is not positive, which nan is not."""
+    return 0 if x > 0 else 1
+
+
 def total(acc, x):
     """One step of a sum."""
     return acc + x
@@ -149,6 +159,8 @@ UNLESS = parse(unless)
 LAST_AT = parse(last_at)
 NEGATIVE_UNLESS = parse(negative_unless)
 PICKED_GRADIENT = parse(picked_gradient)
+OVER_ROOT = parse(over_root)
+NOT_POSITIVE = parse(not_positive)
 TOTAL = parse(total)
 HIGHEST = parse(highest)
 LOWEST = parse(lowest)

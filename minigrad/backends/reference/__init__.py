@@ -9,6 +9,7 @@ device of its own, `reference`, whose memory is the host's.
 from __future__ import annotations
 
 from minigrad.backends.reference.conv import Conv
+from minigrad.backends.reference.factors import Factors
 from minigrad.backends.reference.filling import Filling
 from minigrad.backends.reference.folding import Folding
 from minigrad.backends.reference.indexing import Indexing
@@ -22,5 +23,7 @@ from minigrad.backends.reference.sorting import Sorting
 from minigrad.backends.reference.tuples import Tuples
 
 
-class ReferenceBackend(Loops, Conv, Folding, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting, Tuples):
+class ReferenceBackend(
+    Loops, Conv, Factors, Folding, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting, Tuples
+):
     """Everything that `Backend` asks for, one element at a time."""

@@ -1,0 +1,182 @@
+"""Cholesky factors and triangular systems, with derivatives of every order that need no inverse.
+
+The derivative of a factor is that of Murray, "Differentiation of the Cholesky decomposition" (2016), section 3.1: two
+triangular solves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.base import Backend
+from minigrad.backends.limits import IndexLimits
+from minigrad.backends.steps import Steps
+from minigrad.core.device import CPU
+from minigrad.core.dtype import DType, int64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import Bounds, Cholesky, Copy, SolveTriangular
+from minigrad.core.roles import Flag
+from minigrad.core.shape import broadcast_shapes
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.names import LINALG
+from minigrad.declare.rules import common
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.ops.batch_rules import Flags, ranked, stretched
+from minigrad.ops.shape.triangles import tril, triu
+from minigrad.runtime.tensor import Tensor
+
+
+def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
+    """float32 or float64."""
+    dtype = common(specs)
+    if not dtype.is_float or dtype.itemsize < 4:
+        shown = ", ".join(map(repr, specs))
+        raise DTypeError(
+            f"{op.label}: expected float32 or float64, got {shown}; convert with .to(mg.float32)", op=op.label
+        )
+    return dtype
+
+
+def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
+    """The shape of square matrices."""
+    if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"{op.label}: expected square matrices of shape (..., n, n), got {a!r}", op=op.label)
+    return a.shape
+
+
+# ---- factors --------------------------------------------------------------------------------------------------------
+
+
+def half_upper(x: Tensor) -> Tensor:
+    """Return the upper triangle with half of the diagonal."""
+    return (triu(x) + triu(x, 1)) * 0.5
+
+
+def factor_gradient(g: Tensor, y: Tensor) -> Tensor:
+    """Return the gradient of the matrix, which is symmetric: y^-1 S y^-T for the symmetric part S of a triangle."""
+    half = half_upper(g @ y.mT)
+    inner = triangular(y, (half + half.mT) * 0.5, upper=True, unit=False)
+    return triangular(y, inner.mT, upper=True, unit=False).mT
+
+
+def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
+    """Return the tangent of the factor, for the symmetric part of a tangent of the matrix."""
+    inner = triangular(y.mT, (da + da.mT) * 0.5, upper=False, unit=False)
+    return half_upper(triangular(y.mT, inner.mT, upper=False, unit=False)) @ y
+
+
+@kernel(
+    dtype=real_dtype, shape=square_shape, vjp=(lambda g, y: factor_gradient(g, y),),
+    jvp=lambda da, y: factor_tangent(da, y), batch=lambda a, *, batch: factor(a), name="cholesky", namespace=(),
+)  # fmt: skip
+def factor(backend, out, a: Tensor):
+    """The upper triangle u with u.T @ u = a, of the upper triangle of a.  Gradient: that of a symmetric matrix."""
+    steps = Steps(backend, (out,), (a,))
+    (result,), (matrix,) = steps.outs, steps.operands
+    pivots, bounds = steps.work(a.shape[:-1], int64), steps.work((2,), int64)
+    steps.then(backend.prepare(Cholesky(), (out, pivots.spec), a), matrix, result, pivots)
+    if a.layout.numel:
+        steps.ask(Bounds(), bounds, pivots)
+        steps.check(bounds, 0, 0)
+    return steps.launch.within(Pivots(backend, a))
+
+
+class Pivots(IndexLimits):
+    """What the error of a factor names: the first matrix of a batch, and its first pivot that is not positive."""
+
+    def __init__(self, backend: Backend, a: Spec) -> None:
+        super().__init__(backend, "cholesky", 0, a, a, -1)
+
+    def error(self, buffers: tuple[Any, ...]) -> Any:
+        """Return the error for a call on these buffers, which factors the matrices again on the host."""
+        spec, a = Spec(Layout.contiguous(self.x.shape), self.x.dtype), self.x
+        copy = self.backend.allocate(a.layout.numel, a.dtype, CPU)
+        self.backend.prepare(Copy(), spec, a)(buffers[0], copy.buffer)
+        n = a.shape[-1]
+        matrices = np.array(self.backend.to_host(copy)[: a.layout.numel], np.float64).reshape(-1, n, n)
+        minors = [first_minor(matrix) for matrix in matrices]
+        batch = next((k for k, order in enumerate(minors) if order), 0)
+        where = tuple(map(int, np.unravel_index(batch, a.shape[:-2])))
+        return ArgumentError(
+            f"cholesky: the matrix{f' {list(where)} of the batch' if where else ''} {a!r} is not positive "
+            f"definite: its leading minor of order {minors[batch] or n} is not positive; add a multiple of mg.eye",
+            op="cholesky", batch=where, order=minors[batch] or n,
+        )  # fmt: skip
+
+
+def first_minor(a: Any) -> int:
+    """Return the order of the first leading minor that is not positive, 0 if there is none."""
+    u = np.triu(a)
+    for j in range(len(u)):
+        u[j, j:] -= u[:j, j] @ u[:j, j:]
+        if not u[j, j] > 0:
+            return j + 1
+        u[j, j:] /= np.sqrt(u[j, j])
+    return 0
+
+
+@composed(of=factor, namespace=LINALG, method=False)
+def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
+    """Return the triangle L with L @ L.mT = A for symmetric positive definite matrices (..., n, n); upper: L.mT.
+
+    Only the triangle that is asked for is read.  Gradient: symmetric, by two triangular solves (Murray 2016).
+    Raises ArgumentError, with the index in the batch and the order of the minor, for another matrix.
+    """
+    square = A.shape[-1:] == A.shape[-2:-1]  # of others the error shows the shape that was given
+    return factor(A) if upper or not square else factor(A.mT).mT
+
+
+# ---- triangular systems ---------------------------------------------------------------------------------------------
+
+
+def solution_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
+    """(..., n, n) and (..., n, k) -> (..., n, k); batch dims broadcast."""
+    square_shape(op, a)
+    if len(b.shape) < 2 or b.shape[-2] != a.shape[-1]:
+        raise ShapeError(
+            f"{op.label}: {b!r} does not fit the matrices {a!r}; expected shape (..., n, k), or (..., k, n) for "
+            f"left=False, with n = {a.shape[-1]}",
+            op=op.label,
+        )
+    return (*broadcast_shapes(op.label, a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+
+
+def matrix_gradient(g: Tensor, a: Tensor, y: Tensor, upper: bool, unit: bool) -> Tensor:
+    """Return the gradient of the matrix of a triangular system: minus that of b times y.mT, in its triangle."""
+    whole = triangular(a.mT, g, upper=not upper, unit=unit) @ y.mT
+    return -(triu(whole, int(unit)) if upper else tril(whole, -int(unit)))
+
+
+def batched_system(a: Tensor, b: Tensor, upper: bool, unit: bool, size: int, flags: Flags) -> Tensor:
+    """Return the solutions of a batch of systems, whose dims are further batch dims."""
+    rank = max(a.ndim - flags[0], b.ndim - flags[1])
+    a, b = ranked(a, flags[0], rank, size), ranked(b, flags[1], rank, size)
+    return stretched(triangular(a, b, upper=upper, unit=unit), True, size)
+
+
+@kernel(
+    dtype=real_dtype, shape=solution_shape, name="solve_triangular", namespace=(),
+    vjp=(lambda g, a, y, *, upper, unit: matrix_gradient(g, a, y, upper, unit),
+         lambda g, a, *, upper, unit: triangular(a.mT, g, upper=not upper, unit=unit)),
+    batch=lambda a, b, *, upper, unit, batch, flags: batched_system(a, b, upper, unit, batch, flags),
+)  # fmt: skip
+def triangular(backend, out, a: Tensor, b: Tensor, *, upper: Flag, unit: Flag):
+    """The solution of a @ y = b; the other triangle of a is not read.  Gradient: x = a^-T g for b, -x @ y.T for a."""
+    batch = out.shape[:-2]
+    left, right = (Spec(x.layout.expand((*batch, *x.shape[-2:])), x.dtype) for x in (a, b))
+    return backend.prepare(SolveTriangular(upper, unit), out, left, right)
+
+
+@composed(of=triangular, namespace=LINALG, method=False)
+def solve_triangular(A: Tensor, B: Tensor, *, upper: Flag, left: Flag = True, unitriangular: Flag = False) -> Tensor:
+    """Return X with A @ X = B for triangular matrices A, or X @ A = B with left=False; batch dims broadcast.
+
+    Only the triangle that `upper` names is read, without its diagonal if `unitriangular`.  Gradient: G = A^-T @ g for
+    B, and the triangle of -G @ X.mT for A.
+    """
+    if left or A.ndim < 2 or B.ndim < 2:
+        return triangular(A, B, upper=upper, unit=unitriangular)
+    return triangular(A.mT, B.mT, upper=not upper, unit=unitriangular).mT
