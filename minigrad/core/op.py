@@ -73,7 +73,7 @@ class Op:
     """One declared op.
 
     kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is made of others.
-    operands, params: names of the tensors, and of the static arguments with their defaults.
+    operands, params: names of the tensors, and of the static arguments with their defaults.  writes: those written.
     rules: one Rule or None per operand; None means "not differentiable in this operand".
     roles: what the parameters are, by name, where the declaration says so: see `core/roles.py`.
     target: the parameter that names the device of the result, where there is one.
@@ -106,7 +106,6 @@ class Op:
     signature: the public parameters, as `declare/signature.py` reads them; None for an op that nobody declared.
     along: it has a parameter that is a dim, so a scalar is a row of one element to it.
     variants: the ops over some of its operands, where others are optional, by which of them are present.
-    writes: the operands, by name, into whose memory a call may write.
     """
 
     __slots__ = (
@@ -128,10 +127,9 @@ class Op:
         self.scalar: ScalarFn | None = None
         self.fold: Any = None
         self.linear: Linear | None = None
-        self.fuse = False
+        self.fuse = self.variadic = False
         self.jvp: Jvp | None = None
         self.batch: str | Callable[..., Any] | None = None
-        self.variadic = False
         self.dtype_rule: Callable[..., Any] | None = None
         self.shape_rule: Callable[..., Any] | None = None
         self.prepare: Callable[..., Any] | None = None

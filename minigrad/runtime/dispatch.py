@@ -18,7 +18,7 @@ from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.runtime import ahead, fast_paths, journal  # noqa: F401  the first two attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
-from minigrad.runtime.into import begin_writes, end_writes, write_result
+from minigrad.runtime.into import write_result
 from minigrad.runtime.noting import noted
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, number, weak_number
@@ -57,11 +57,7 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     plan = plan_of(op, operands, params)
     if plan.check is not None:
         plan.check(*operands)
-    if op.writes:
-        begin_writes(op, operands)
-    found = run(op, plan, operands) if out is None else write_result(op, plan, operands, out, run)
-    if op.writes:
-        end_writes(op, operands)
+    found = run(op, plan, operands) if out is None and not op.writes else write_result(op, plan, operands, out, run)
     if began is not None:
         observed.call(op, operands, found, began)
     return found

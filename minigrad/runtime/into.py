@@ -37,10 +37,18 @@ VECTORS_PAY = 2048  # elements from which a kernel of its own is worth compiling
 
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:
-    """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result."""
-    if op.kind != "elementwise":
+    """Run an op into `out`: at once if its kernel may write into any layout, otherwise by a copy of its result.
+
+    An op that writes operands is run between the checks of these writes and their count; out may be None then.
+    """
+    if op.kind == "elementwise":
+        return run_into(op, plan, operands, out) if op.result is None else run_into_several(op, plan, operands, out, run)
+    if not op.writes:
         return run_beside(op, plan, operands, out, run)
-    return run_into(op, plan, operands, out) if op.result is None else run_into_several(op, plan, operands, out, run)
+    begin_writes(op, operands)
+    result = run(op, plan, operands) if out is None else run_beside(op, plan, operands, out, run)
+    end_writes(op, operands)
+    return result
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
