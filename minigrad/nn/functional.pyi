@@ -67,6 +67,9 @@ def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
     """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
 
+def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
+    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes."""
+
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
 

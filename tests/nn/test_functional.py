@@ -38,6 +38,8 @@ SIGNATURES = {
     "linear": "input weight bias=None",
     "layer_norm": "input normalized_shape weight=None bias=None eps=1e-05",
     "batch_norm": "input running_mean running_var weight=None bias=None training=False momentum=0.1 eps=1e-05",
+    "interpolate": "input size=None scale_factor=None mode='nearest' align_corners=None recompute_scale_factor=None "
+    "antialias=False",
     "rms_norm": "input normalized_shape weight=None eps=None",
     "embedding": "input weight padding_idx=None max_norm=None norm_type=2.0 scale_grad_by_freq=False sparse=False",
     "nll_loss": "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean'",

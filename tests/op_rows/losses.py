@@ -8,7 +8,7 @@ import numpy as np
 
 import minigrad as mg
 
-from .row import FLOATS, Row
+from .row import FLOATS, NUMBERS, Row
 from .rows import log_softmax, softmax
 
 F = mg.nn.functional
@@ -72,6 +72,12 @@ ROWS = [
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
     _backward("sum", lambda g, x: g * _slopes(x), ()),
     _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),
+    Row("interpolate", lambda x: F.interpolate(x, size=(3, 4), mode="bilinear", align_corners=True),
+        lambda x: np.einsum("am,ncmk,bk->ncab", np.array([[1, 0], [0.5, 0.5], [0, 1]]), x, np.array(
+            [[1, 0, 0], [1 / 3, 2 / 3, 0], [0, 2 / 3, 1 / 3], [0, 0, 1]])), ("real",), (), ((2, 1, 2, 3),),
+        dtypes=FLOATS, refuses=False, tolerance=8),
+    Row("interpolate-nearest", lambda x: F.interpolate(x, scale_factor=2), lambda x: x.repeat(2, 2), ("real",), (),
+        ((2, 3, 2),), dtypes=NUMBERS, refuses=False),
     Row("batch_norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
         lambda x, w, b: (x - x.mean((0, 2), keepdims=True)) / np.sqrt(x.var((0, 2), keepdims=True) + 1e-5)
         * w[:, None] + b[:, None], ("real", "real", "real"), (), ((2, 3, 4), (3,), (3,)), dtypes=FLOATS, refuses=False,

@@ -1,0 +1,92 @@
+"""interpolate: PyTorch's pixels in every mode, numbers from which they can be seen, and arguments that do not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+
+F = mg.nn.functional
+ROW = mg.tensor(np.arange(6.0).reshape(1, 1, 6), device="reference")
+
+
+# What PyTorch 2.13 gives for 0, 1, ... 5.
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({"size": 9}, [0, 0, 1, 2, 2, 3, 4, 4, 5]),
+        ({"size": 4, "mode": "nearest-exact"}, [0, 2, 3, 5]),
+        ({"scale_factor": 1.7}, [0, 0, 1, 1, 2, 2, 3, 4, 4, 5]),
+        ({"scale_factor": 1.7, "recompute_scale_factor": True}, [0, 0, 1, 1, 2, 3, 3, 4, 4, 5]),
+        ({"scale_factor": 1.1}, [0, 0, 1, 2, 3, 4]),
+        ({"size": 4, "mode": "linear"}, [0.25, 1.75, 3.25, 4.75]),
+        ({"size": 4, "mode": "linear", "align_corners": True}, [0, 5 / 3, 10 / 3, 5]),
+        ({"size": 1, "mode": "linear", "align_corners": True}, [0]),
+        ({"scale_factor": 0.5, "mode": "linear"}, [0.5, 2.5, 4.5]),
+        ({"size": 3, "mode": "area"}, [0.5, 2.5, 4.5]),
+        ({"size": 4, "mode": "area"}, [0.5, 1.5, 3.5, 4.5]),
+    ],
+    ids=str,
+)
+def test_the_pixels_are_those_of_pytorch(given: dict[str, Any], want: list[float]) -> None:
+    np.testing.assert_allclose(F.interpolate(ROW, **given).numpy()[0, 0], want, rtol=1e-12)
+
+
+def test_dims_are_resampled_one_after_the_other() -> None:
+    rows, columns = np.arange(2.0)[:, None], np.arange(3.0)
+    x = mg.tensor((10 * rows + columns)[None, None], device="reference")
+    y = F.interpolate(x, size=(3, 5), mode="bilinear", align_corners=True)
+    np.testing.assert_allclose(y.numpy()[0, 0], 10 * np.linspace(0, 1, 3)[:, None] + np.linspace(0, 2, 5))
+    cube = F.interpolate(x.unsqueeze(-1), scale_factor=(1, 2, 2), mode="trilinear")
+    assert cube.shape == (1, 1, 2, 6, 2) and cube[0, 0, 1, 0].tolist() == [10.0, 10.0]
+
+
+def test_a_gradient_goes_to_the_pixels_that_were_read() -> None:
+    x = mg.Var([[[1.0, 2.0, 3.0]]], device="reference")
+    assert F.interpolate(x, size=4).backward()[x].tolist() == [[[2.0, 1.0, 1.0]]]
+    g = F.interpolate(x, size=5, mode="linear", align_corners=True).backward()[x]
+    assert g.tolist() == [[[1.5, 2.0, 1.5]]]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_dtype_stays(mode: str, dtype: str) -> None:
+    y = F.interpolate(ROW.to(dtype), size=4, mode=mode)
+    assert y.dtype.name == dtype and y.shape == (1, 1, 4)
+    assert F.interpolate(mg.zeros(0, 2, 3, dtype=dtype, device="reference"), size=4, mode=mode).shape == (0, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({}, ArgumentError, "either size or scale_factor, got neither"),
+        ({"size": 3, "scale_factor": 2.0}, ArgumentError, "either size or scale_factor, got both"),
+        ({"size": (3, 3)}, ArgumentError, r"size \(3, 3\) must have one value per spatial dim of float64\(1, 1, 6\)"),
+        ({"size": 3, "align_corners": False}, ArgumentError, "align_corners is for linear, bilinear, trilinear"),
+        (
+            {"size": 3, "recompute_scale_factor": True},
+            ArgumentError,
+            "recompute_scale_factor=True needs a scale_factor",
+        ),
+        ({"size": 3, "mode": "bicubic"}, ArgumentError, "mode='bicubic' is not implemented; use one of the modes"),
+        ({"size": 3, "mode": "linear", "antialias": True}, ArgumentError, "antialias=True is not implemented"),
+        ({"size": 3, "mode": "bilinear"}, ShapeError, r"mode='bilinear' needs 4 dims \(N, C, ...\), got"),
+        ({"size": 0}, ShapeError, r"at the spatial sizes \(0,\): channels and sizes must be at least 1"),
+        ({"scale_factor": -1.0}, ShapeError, r"at the spatial sizes \(-6,\)"),
+    ],
+    ids=str,
+)
+def test_arguments_that_do_not_fit_are_refused(given: dict[str, Any], error: type, words: str) -> None:
+    with pytest.raises(error, match=f"interpolate: .*{words}"):
+        F.interpolate(ROW, **given)
+
+
+def test_integers_have_neighbours_but_no_blends() -> None:
+    whole = ROW.to("int32")
+    assert F.interpolate(whole, size=3).tolist() == [[[0, 2, 4]]]
+    with pytest.raises(DTypeError, match=r"mode='linear' needs a floating dtype, got int32\(1, 1, 6\)"):
+        F.interpolate(whole, size=3, mode="linear")
