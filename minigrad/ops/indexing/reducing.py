@@ -18,9 +18,9 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones_like
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
-from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.pointwise.arithmetic import floor_divide, maximum, minimum, mul
-from minigrad.ops.pointwise.compare import eq, where
+from minigrad.ops.indexing.sorting import sort
+from minigrad.ops.pointwise.arithmetic import floor_divide, maximum, minimum, mul, remainder
+from minigrad.ops.pointwise.compare import eq, logical_and, logical_not, where
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import movedim, narrow, reshape
@@ -76,7 +76,7 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
     count = counted(x.shape, dim, index)
     if reduce in ("sum", "mean"):
         total = scatter_add(wide(start(x, count, 0, include_self)), dim, index, wide(src))
-        return cast(total if reduce == "sum" else average(total, count + include_self), dtype=x.dtype)
+        return cast(total if reduce == "sum" else average(total, count, include_self), dtype=x.dtype)
     if reduce == "prod":
         found = joined(wide(src), dim, index, x.shape, mul)
         kept = wide(start(x, count, 1, include_self))
@@ -99,10 +99,11 @@ def start(x: Tensor, count: Tensor, value: int, include_self: bool) -> Tensor:
     return x if include_self else where(count > 0, number(value, x.dtype, x.device), x)
 
 
-def average(total: Tensor, count: Tensor) -> Tensor:
+def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
     """Return sums over how many elements they have, those of integers rounded down."""
-    count = maximum(count, 1)
-    return total / cast(count, dtype=total.dtype) if total.dtype.is_float else floor_divide(total, count)
+    count = cast(count, dtype=total.dtype if total.dtype.is_float else int64)
+    count = count + 1 if include_self else where(count > 0, count, number(1, count.dtype, count.device))
+    return total / count if total.dtype.is_float else floor_divide(total, count)
 
 
 def joined(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...], join: Callable[..., Tensor]) -> Tensor:
@@ -110,9 +111,9 @@ def joined(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...], join: C
 
     `dim` is first meanwhile, so that stretches of it are dense.
     """
-    index, src = movedim(where(index < 0, index + shape[dim], index), dim, 0), movedim(src, dim, 0)
-    order = argsort(index, 0)
-    index, values = gather(index, 0, order), gather(src, 0, order)
+    index, src = movedim(remainder(index, max(shape[dim], 1)), dim, 0), movedim(src, dim, 0)
+    index, order = sort(index, 0)
+    values = gather(src, 0, order)
     n, k = index.shape[0], 1
     while k < n:
         alike = eq(narrow(index, 0, k, n - k), narrow(index, 0, 0, n - k))
@@ -135,7 +136,7 @@ def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, inclu
     mine = input == y
     theirs = src == gather(y, dim, index)
     if not include_self:
-        mine = where(counted(y.shape, dim, index) > 0, False, mine)
+        mine = logical_and(mine, logical_not(counted(y.shape, dim, index) > 0))
     return mine, theirs, scatter_add(cast(mine, dtype=int64), dim, index, cast(theirs, dtype=int64))
 
 

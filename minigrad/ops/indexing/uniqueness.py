@@ -17,9 +17,9 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.errors import ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import full, zeros
-from minigrad.ops.indexing.gathering import gather, index_copy, index_select, scatter_add, zeros_of
+from minigrad.ops.indexing.gathering import index_copy, index_select, scatter_add, zeros_of
 from minigrad.ops.indexing.masks import places_of
-from minigrad.ops.indexing.sorting import argsort, sort
+from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.shape.joining import cat
@@ -96,8 +96,8 @@ def groups(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if not n:
         nothing = zeros(0, dtype=int64, device=key.device)
         return nothing, nothing, nothing
-    order = argsort(key, 0)
-    ends = differences(gather(key, 0, order))
+    values, order = sort(key, 0)
+    ends = differences(values)
     starts = cat([zeros(1, dtype=int64, device=key.device), places_of(ends)], 0)
     after = cat([narrow(starts, 0, 1, starts.shape[0] - 1), full((1,), n, dtype=int64, device=key.device)], 0)
     inverse = index_copy(zeros_of((n,), order), 0, order, cumsum(cast(ends, dtype=int64), 0))

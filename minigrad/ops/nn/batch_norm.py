@@ -41,10 +41,12 @@ def statistics_of(
     check_channels(x, running_mean, running_var, weight, bias, training, eps)
     if not training and running_mean is not None and running_var is not None:
         return running_mean, running_var
-    found = batch_statistics(x)
+    center, spread = batch_statistics(x)
     if running_mean is not None and running_var is not None and x.numel():
-        move_statistics(x, {"running_mean": running_mean, "running_var": running_var}, momentum)
-    return found
+        found = {"running_mean": center.detach(), "running_var": spread.detach()}
+        move_statistics({"running_mean": running_mean, "running_var": running_var}, found, momentum)
+    n = x.numel() // max(x.shape[1], 1)
+    return center, spread * ((n - 1) / n) if n else spread
 
 
 def check_channels(
@@ -94,7 +96,7 @@ def check_channels(
 
 
 def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance, without correction, of each channel; of float16 and bfloat16 in float32.
+    """Return mean and variance, with correction 1, of each channel; of float16 and bfloat16 in float32.
 
     Those of nothing are 0 and 1, so that the gradients of weight and bias are 0 and not nan.
     """
@@ -102,7 +104,7 @@ def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     x = wide(x)
     if not x.numel():
         return zeros(x.shape[1], dtype=x.dtype, device=x.device), ones(x.shape[1], dtype=x.dtype, device=x.device)
-    return mean(x, dims), variance(x, dims=dims, keepdim=False, correction=0)
+    return mean(x, dims), variance(x, dims=dims, keepdim=False, correction=1)
 
 
 def scaled_channels(
@@ -115,11 +117,8 @@ def scaled_channels(
     return y if bias is None else y + reshape(wide(bias), shape)
 
 
-def move_statistics(x: Tensor, running: dict[str, Tensor], momentum: float) -> None:
-    """Move the running statistics by `momentum` to those of x, the variance with correction 1."""
-    dims = tuple([d for d in range(x.ndim) if d != 1])
-    x = wide(x.detach())
-    batch = {"running_mean": mean(x, dims), "running_var": variance(x, dims=dims, keepdim=False, correction=1)}
-    moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
+def move_statistics(running: dict[str, Tensor], found: dict[str, Tensor], momentum: float) -> None:
+    """Move the running statistics by `momentum` to those of a batch."""
+    moved = {name: wide(old.detach()) * (1 - momentum) + found[name] * momentum for name, old in running.items()}
     values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
     write_operands(batch_norm.op, running, values)  # type: ignore[attr-defined]

@@ -17,8 +17,8 @@ def tril(input: Tensor, diagonal: Int = 0) -> Tensor:
 
     The main diagonal is 0, and 1 is the one above it.  Gradient: `g` on and below the diagonal, 0 above.
     """
-    columns, last = positions("tril", input, diagonal)
-    return where(le(columns, last), input, number(0, input.dtype, input.device))
+    last, columns = positions("tril", input, diagonal)
+    return where(ge(last, columns), input, number(0, input.dtype, input.device))
 
 
 @composed(in_place=True)
@@ -27,14 +27,14 @@ def triu(input: Tensor, diagonal: Int = 0) -> Tensor:
 
     The main diagonal is 0, and 1 is the one above it.  Gradient: `g` on and above the diagonal, 0 below.
     """
-    columns, first = positions("triu", input, diagonal)
-    return where(ge(columns, first), input, number(0, input.dtype, input.device))
+    first, columns = positions("triu", input, diagonal)
+    return where(le(first, columns), input, number(0, input.dtype, input.device))
 
 
 def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
-    """Return the columns of a matrix as a row, and the column of the diagonal in each row as a column."""
+    """Return the column of the diagonal in each row of a matrix, as a column, and all of its columns, as a row."""
     if x.ndim < 2:
         raise ShapeError(f"{name}: expected at least 2 dims, got {describe(x)}; unsqueeze(0) makes a row", op=name)
     rows, columns = x.shape[-2:]
     start = max(-rows, min(columns, diagonal))  # a diagonal outside of the matrix changes nothing further out
-    return arange(columns, device=x.device), arange(start, start + rows, device=x.device).unsqueeze(1)
+    return arange(start, start + rows, device=x.device).unsqueeze(1), arange(columns, device=x.device)
