@@ -62,6 +62,11 @@ ROWS = [
     Row("solve_triangular", lambda a, b: mg.linalg.solve_triangular(a, b, upper=False),
         lambda a, b: np.linalg.solve(np.tril(a), b), ("above1", "real"), ("solve_triangular",), ((2, 3, 3), (3, 2)),
         dtypes=("float32", "float64"), tolerance=50),
+    *[Row(f"solve_triangular-unit{'-upper' * upper}",
+          lambda a, b, u=upper: mg.linalg.solve_triangular(a, b, upper=u, unitriangular=True),
+          lambda a, b, cut=cut: np.linalg.solve(np.where(np.eye(3), 1.0, cut(a)), b), ("unit", "real"),
+          ("solve_triangular",), ((3, 3), (2, 3, 2)), dtypes=("float32", "float64"), tolerance=50)
+      for upper, cut in ((False, np.tril), (True, np.triu))],
     _added("addmm", mg.addmm, (3, 5), (3, 4), (4, 5)),
     _added("addmm-row", mg.addmm, (5,), (3, 4), (4, 5)),
     _added("addmv", mg.addmv, (3,), (3, 4), (4,)),
