@@ -42,7 +42,9 @@ def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any,
     An op that writes operands is run between the checks of these writes and their count; out may be None then.
     """
     if op.kind == "elementwise":
-        return run_into(op, plan, operands, out) if op.result is None else run_into_several(op, plan, operands, out, run)
+        return (
+            run_into(op, plan, operands, out) if op.result is None else run_into_several(op, plan, operands, out, run)
+        )
     if not op.writes:
         return run_beside(op, plan, operands, out, run)
     begin_writes(op, operands)
