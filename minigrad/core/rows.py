@@ -2,8 +2,8 @@
 
 softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
 `RowFn` holds the scalar functions as an elementwise op holds one, and each takes what its arguments name.
-`RowFn.passes` is the program of a row, a list of loops, which the templates of `kernels/cpu/rows.py` and
-`kernels/cuda/rows.py` lower; `backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
+`RowFn.passes` is the program of a row, a list of loops, which the templates of each processor lower.
+`backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
 """
 
 from __future__ import annotations

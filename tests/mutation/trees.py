@@ -63,6 +63,8 @@ def code_of(tree: ast.AST, free: tuple[str, ...] = ()) -> Any:
     around = ast.parse(f"def around({', '.join(free)}): pass").body[0]
     assert isinstance(around, ast.FunctionDef)
     own = [ast.Global([made.name])] if isinstance(made, ast.FunctionDef) and made.name not in free else []
+    if isinstance(made, ast.FunctionDef):  # a mutant may have lost the only use of a free name
+        made.body.append(ast.parse(f"lambda: ({''.join(f'{name}, ' for name in free)})").body[0])
     around.body = [*own, inside]
     whole = compile(ast.fix_missing_locations(ast.Module([around], [])), "<mutant>", "exec")
     outer = next(c for c in whole.co_consts if inspect.iscode(c))

@@ -126,7 +126,9 @@ def test_out_and_in_place_equal_the_functional_form(row: Row, device: str) -> No
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_float_rows_exist_for_every_float(name: str) -> None:
-    assert all(name in row.dtypes for row in ROWS if row.smooth)
+    wide = {"cholesky", "solve_triangular"}  # as in PyTorch, which refuses float16 and bfloat16 there
+    rows = [row for row in ROWS if row.smooth and (name in ("float32", "float64") or wide.isdisjoint(row.ops))]
+    assert all(name in row.dtypes for row in rows)
 
 
 @pytest.mark.usefixtures("serial")
