@@ -98,11 +98,11 @@ class Toy(Backend):
         return launch
 
     @serves(requests.Reduce)
-    def reduce(self, out, *operands, fold, compute, dims):
-        step, join, finish = (f and on_arrays(f, compute) for f in (fold.scalar, fold.combine, fold.finish))
+    def reduce(self, out, *operands, reducer, compute, dims):
+        step, join, finish = (f and on_arrays(f, compute) for f in (reducer.scalar, reducer.combine, reducer.finish))
         whole, order = operands[0].shape, sorted(range(len(operands[0].shape)), key=lambda d: d not in dims)
         n, shape = int(np.prod([whole[d] for d in dims])), [whole[d] for d in order[len(dims) :]]
-        start = np.full(shape, first_accumulator(fold, compute), compute)
+        start = np.full(shape, first_accumulator(reducer, compute), compute)
 
         @quiet
         def launch(*buffers):
@@ -111,7 +111,7 @@ class Toy(Backend):
             while len(rows) > 1:  # partial results are joined two by two
                 rows = np.concatenate([join(rows[:-1:2], rows[1::2]), rows[len(rows) // 2 * 2 :]])
             acc = rows[0] if len(rows) else functools.reduce(lambda acc, xs: step(acc, *xs), zip(*columns), start)
-            acc = finish(*(acc, compute.type(n))[: len(fold.finish.args)]) if finish else acc
+            acc = finish(*(acc, compute.type(n))[: len(reducer.finish.args)]) if finish else acc
             view(buffers[-1], out)[...] = cast_array(np.asarray(acc), out.dtype).reshape(out.shape)
 
         return launch

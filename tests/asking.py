@@ -41,8 +41,8 @@ class Asking:
     def join(self, out, parts, dim):
         return self.prepare(ask.Join(dim), out, *parts)
 
-    def reduce(self, fold, compute, out, a, dims):
-        return self.prepare(ask.Reduce(fold, compute, dims), out, *(a if isinstance(a, tuple) else (a,)))
+    def reduce(self, reducer, compute, out, a, dims):
+        return self.prepare(ask.Reduce(reducer, compute, dims), out, *(a if isinstance(a, tuple) else (a,)))
 
     def argreduce(self, better, out, a, dim):
         return self.prepare(ask.ArgReduce(better, dim), out, a)
@@ -96,8 +96,8 @@ class Asking:
     def pick_backward(self, fn, out, dy, x, target, ignore, reduction):
         return self.prepare(ask.PickBack(fn, ignore, reduction), out, dy, x, target)
 
-    def scan(self, fold, compute, out, operands, dim):
-        return self.prepare(ask.Scan(fold, compute, dim), out, *operands)
+    def scan(self, reducer, compute, out, operands, dim):
+        return self.prepare(ask.Scan(reducer, compute, dim), out, *operands)
 
     def argscan(self, better, out, a, dim):
         return self.prepare(ask.ArgScan(better, dim), out, a)

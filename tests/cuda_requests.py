@@ -119,7 +119,7 @@ def turns(backend):
         backend.prepare(requests.Copy(), spec(f16, layout.shape), Spec(layout, f16))
 
 
-def folds(backend):
+def reducers(backend):
     """A fold of each kind, in dtypes that differ in a conversion, along and across memory, whole and in pieces."""
     for name, dtype in itertools.product(("sum", "mean", "amax", "any"), (f16, bf16, f32, i32, u8, bool_)):
         if name == "mean" and not dtype.is_float:
@@ -129,8 +129,8 @@ def folds(backend):
         compute, result = rule(op, (a,))
         for dims in ((0,), (2,), (0, 2), (0, 1, 2)) if dtype is f32 else ((0,), (2,)):
             out = tuple(1 if d in dims else n for d, n in enumerate(a.shape))
-            backend.prepare(requests.Reduce(op.fold, compute, dims), spec(result, out), a)
-    total, long = schema["sum"].fold, spec(f32, (1 << 20, 3))
+            backend.prepare(requests.Reduce(op.reducer, compute, dims), spec(result, out), a)
+    total, long = schema["sum"].reducer, spec(f32, (1 << 20, 3))
     for dims, out in (((0,), (1, 3)), ((0, 1), (1, 1)), ((1,), (1 << 20, 1))):
         backend.prepare(requests.Reduce(total, f64.compute, dims), spec(f32, out), long)
         ordered = replace(total, order="sequential", combine=None)
@@ -265,8 +265,8 @@ def scans(backend):
             backend.prepare(requests.Scan(scan.SUM, compute.compute, dim), spec(total, shape), x)
         backend.prepare(requests.RunningExtreme(scan.NOT_LESS, 1), (x, spec(i64, x.shape)), x)
     x = spec(f32, (7, 20_000))
-    for fold in (scan.PRODUCT, scan.LOG):
-        backend.prepare(requests.Scan(fold, f32.compute, 1), x, x)
+    for reducer in (scan.PRODUCT, scan.LOG):
+        backend.prepare(requests.Scan(reducer, f32.compute, 1), x, x)
     backend.prepare(requests.Scan(scan.LINE, f32.compute, 1), x, x, x)
 
 
@@ -298,7 +298,7 @@ FAMILIES = {
     "elementwise": elementwise,
     "casts": casts,
     "turns": turns,
-    "folds": folds,
+    "folds": reducers,
     "indices": indices,
     "products": products,
     "convolutions": convolutions,

@@ -145,7 +145,7 @@ ELEMENTWISE = [
 ]  # fmt: skip
 
 
-def _fold(name: str, numpy: Callable[..., Any], domain: str, dim: Any, keepdim: bool, **more: Any) -> Row:
+def _reduction(name: str, numpy: Callable[..., Any], domain: str, dim: Any, keepdim: bool, **more: Any) -> Row:
     label = f"{name}-{dim}{'-keepdim' if keepdim else ''}".replace(" ", "")
     axis = dim
     more.setdefault("ops", (name,))
@@ -153,18 +153,18 @@ def _fold(name: str, numpy: Callable[..., Any], domain: str, dim: Any, keepdim: 
                (domain,), shapes=((2, 3, 4),), **more)  # fmt: skip
 
 
-FOLDS = [
-    *[_fold("sum", np.sum, "real", d, k, dtypes=ALL, result="sum")
+REDUCTIONS = [
+    *[_reduction("sum", np.sum, "real", d, k, dtypes=ALL, result="sum")
       for d, k in ((None, False), (0, False), (1, True), (-1, False), ((0, 2), False))],
-    *[_fold("prod", np.prod, "real", d, k, dtypes=ALL, result="sum") for d, k in ((None, False), (1, True))],
+    *[_reduction("prod", np.prod, "real", d, k, dtypes=ALL, result="sum") for d, k in ((None, False), (1, True))],
     Row("prod-zeros", lambda x: mg.prod(x, 1), lambda x: np.prod(x, 1), ("zeros",), ("prod",), ((6, 5),), dtypes=FLOATS,
         refuses=False),
-    *[_fold("mean", np.mean, "real", d, k, dtypes=FLOATS) for d, k in ((None, False), (1, False), ((0, 1), True))],
-    *[_fold(name, getattr(np, name), "distinct", d, k, dtypes=ALL) for name in ("amax", "amin")
+    *[_reduction("mean", np.mean, "real", d, k, dtypes=FLOATS) for d, k in ((None, False), (1, False), ((0, 1), True))],
+    *[_reduction(name, getattr(np, name), "distinct", d, k, dtypes=ALL) for name in ("amax", "amin")
       for d, k in ((None, False), (1, True), ((0, 2), False))],
-    *[_fold(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False) for name in ("any", "all")
-      for d, k in ((None, False), (2, True))],
-    *[_fold(name, getattr(np, name), "distinct", d, k, ops=(name,), dtypes=ALL, result="int64", smooth=False)
+    *[_reduction(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False)
+      for name in ("any", "all") for d, k in ((None, False), (2, True))],
+    *[_reduction(name, getattr(np, name), "distinct", d, k, ops=(name,), dtypes=ALL, result="int64", smooth=False)
       for name in ("argmax", "argmin") for d, k in ((None, False), (1, False), (-1, True))],
     Row("max-dim", lambda x: mg.max(x, 1).values, lambda x: np.max(x, 1), ("distinct",), ("max",),
         ((2, 3, 4),), dtypes=ALL),
@@ -353,7 +353,7 @@ INDEXING = [
 
 ROWS: list[Row] = [
     *ELEMENTWISE,
-    *FOLDS,
+    *REDUCTIONS,
     *VIEWS,
     *INDEXING,
     *linalg.ROWS,

@@ -62,11 +62,11 @@ STANDS_ON = {
     "tiles": {"product"},
     "blas": {"product"},
     "indexing": {"grouping"},
-    "mapped": {"folding"},
-    "reduction": {"folding", "mapped"},
-    "rows": {"folding", "rowtexts"},
-    "scan": {"folding", "reduction"},
-    "sorting": {"folding"},
+    "mapped": {"reduction_plans"},
+    "reduction": {"reduction_plans", "mapped"},
+    "rows": {"reduction_plans", "rowtexts"},
+    "scan": {"reduction_plans", "reduction"},
+    "sorting": {"reduction_plans"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
 ROOMS = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",

@@ -76,14 +76,14 @@ def slice_set(x: Tensor, source: Tensor, dim: int, offset: int) -> Tensor:
 
 
 def keeping(name: str) -> Callable[..., Any]:
-    """candle's `sum_keepdim(dim)` and its like: the fold with keepdim=True."""
-    fold = getattr(Tensor, name)
+    """candle's `sum_keepdim(dim)` and its like: the reduction with keepdim=True."""
+    reducer = getattr(Tensor, name)
 
     def method(x: Tensor, dim: Any = None) -> Any:
-        return fold(x, dim, keepdim=True)
+        return reducer(x, dim, keepdim=True)
 
     method.__name__ = method.__qualname__ = f"{name}_keepdim"
-    method.__doc__ = f"`{name}` with the folded dims kept as length 1."
+    method.__doc__ = f"`{name}` with the reduced dims kept as length 1."
     return method
 
 

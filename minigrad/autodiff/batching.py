@@ -3,7 +3,7 @@
 Most ops need no rule for it.  What they do to a batch follows from their kind and from the roles of their parameters:
 
 elementwise  operands broadcast, with dims of 1 between the batch and the dims of those of lower rank
-reduction    the dims that are folded move by one
+reduction    the dims that are reduced move by one
 view         parameters change as their roles say: a dim moves by one, a shape gets the batch in front
 product      batch dims broadcast, vectors are rows and columns
 along        an op along one dim, of operands of one rank: the dim moves by one

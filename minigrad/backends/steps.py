@@ -158,9 +158,9 @@ class Steps:
         """One number everywhere."""
         self.copy(out, self.constant(number, out.dtype))
 
-    def fold(self, fold: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
-        """A fold in the dtype of out, which has length 1 at `dims`."""
-        self.ask(Reduce(fold, out.dtype.compute, tuple(dims)), out, a)
+    def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
+        """A reduction in the dtype of out, which has length 1 at `dims`."""
+        self.ask(Reduce(reducer, out.dtype.compute, tuple(dims)), out, a)
 
     def dense(self, a: Value) -> Value:
         """a itself if its elements lie row-major in one run, else a copy that does."""
@@ -186,12 +186,12 @@ def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec
 
 
 def through_terms(backend: Backend, request: Reduce, out: Spec, *operands: Spec) -> Launch:
-    """The launch of a fold of several operands by loops over one: what they are mapped to is written down first."""
-    steps, fold = Steps(backend, (out,), operands), request.fold
-    assert fold.map is not None
+    """The launch of a reduction of several operands by loops over one: the mapped terms are stored first."""
+    steps, reducer = Steps(backend, (out,), operands), request.reducer
+    assert reducer.map is not None
     terms = steps.work(operands[0].shape, as_dtype(request.compute))
-    steps.each(fold.map, terms, *steps.operands, compute=request.compute)
-    steps.ask(Reduce(fold.unmapped(), request.compute, request.dims), steps.outs[0], terms)
+    steps.each(reducer.map, terms, *steps.operands, compute=request.compute)
+    steps.ask(Reduce(reducer.unmapped(), request.compute, request.dims), steps.outs[0], terms)
     return steps.launch
 
 

@@ -58,12 +58,12 @@ def in_place(dtype: Any, shape: tuple[int, int]) -> None:
     x.zero_()
 
 
-def folds(dtype: Any, shape: tuple[int, int]) -> None:
+def reducers(dtype: Any, shape: tuple[int, int]) -> None:
     """Sums, means and extremes over everything and along each dim."""
     x = leaf(dtype, *shape)
     for dim in (None, 0, 1):
-        for fold in (mg.sum, mg.mean, mg.amax):
-            fold(x, dim).backward()
+        for reducer in (mg.sum, mg.mean, mg.amax):
+            reducer(x, dim).backward()
         mg.argmax(x, dim)
     mg.var(x).backward()
     mg.norm(x).backward()
@@ -153,7 +153,7 @@ WORK: dict[str, Work] = {
     "matrix products": products,
     "convolution and pooling": images,
     "softmax, norms, cross_entropy": rows,
-    "sums, means, extremes": folds,
+    "sums, means, extremes": reducers,
     "sorting and running sums": order,
     "indexing": indexing,
     "arithmetic": arithmetic,

@@ -349,8 +349,8 @@ def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]
 def _sticky(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Large int64 with the low 24 bits folded into one, so that float64 holds them and a later rounding is right."""
     low = array & 0xFFFFFF
-    folded = ((array >> 24) | (low != 0)) << 24
-    return np.asarray(np.where(np.abs(array >> 1) >= 1 << 40, folded, array))
+    reduced = ((array >> 24) | (low != 0)) << 24
+    return np.asarray(np.where(np.abs(array >> 1) >= 1 << 40, reduced, array))
 
 
 def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -88,7 +88,7 @@ class Op:
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
     composed: the op as a function of other ops, or None.  Where there is a joint rule too, which is not smooth, and the
     graph of the backward pass is wanted, the gradients are found through it.
-    fold: of a reduction, what `core/fold.py` keeps of its declaration.
+    reducer: of a reduction, what `core/reducer.py` keeps of its declaration.
     linear: in which operands it is linear, or None.
     fuse: of an elementwise op, that its derivative rules may be traced, each into one kernel.
     jvp: the declared rule of forward mode, or None where `autodiff/forward.py` derives it.
@@ -109,10 +109,10 @@ class Op:
     """
 
     __slots__ = (
-        "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fold", "fuse", "joint", "jvp", "kind",
-        "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "result",
-        "roles", "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants", "where",
-        "writes", "zeros",
+        "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fuse", "joint", "jvp", "kind",
+        "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "reducer",
+        "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants",
+        "where", "writes", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -125,7 +125,7 @@ class Op:
         self.roles: dict[str, Any] = {}
         self.target: str | None = None
         self.scalar: ScalarFn | None = None
-        self.fold: Any = None
+        self.reducer: Any = None
         self.linear: Linear | None = None
         self.fuse = self.variadic = False
         self.jvp: Jvp | None = None

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
+from minigrad.core.reducer import Reducer
 from minigrad.core.rows import RowFn
 
 Ints = tuple[int, ...]
@@ -81,9 +81,9 @@ class Join(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduce(Request):
-    """Fold operands of one shape over dims in `compute`; `out` has that shape with length 1 at each of them."""
+    """Reduce operands of one shape over dims in `compute`; `out` has that shape with length 1 at each of them."""
 
-    fold: Fold
+    reducer: Reducer
     compute: np.dtype[Any]
     dims: Ints
 
@@ -106,12 +106,12 @@ class ArgReduce(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan(Request):
-    """out[i] = the fold of out[i - 1] and operands[i]... along `dim` in `compute`, from the identity on.
+    """out[i] = the reduction of out[i - 1] and operands[i]... along `dim` in `compute`, from the identity on.
 
-    With one operand and a function that joins partial results, long rows may be folded in blocks first.
+    With one operand and a function that joins partial results, long rows may be reduced in blocks first.
     """
 
-    fold: Fold
+    reducer: Reducer
     compute: np.dtype[Any]
     dim: int
 

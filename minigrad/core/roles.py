@@ -129,7 +129,7 @@ def _shift_dims(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...
 
 
 def _shift_folded(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one, and folding it changes nothing
+    return _shift_dims(value, shape, size) if shape else ()  # a scalar is a row of one, and reducing it changes nothing
 
 
 def _shift_order(value: Any, shape: tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
-PLAIN_DIMS = (type(None), int)  # what a fold is asked for mostly; not bool, which is equal to an int as a key
+PLAIN_DIMS = (type(None), int)  # what a reduction is asked for mostly; not bool, which is equal to an int as a key
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -143,18 +143,19 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
         check_rule(function, dtype)
         body = parse(function)
         last = average if mean else finish
-        fold = declared(body, identity, order=order, combine=combine, map=map, finish=last, linear=linear is not False)
-        operands = ("x",) if fold.map is None else fold.map.args
+        linearly = linear is not False
+        reducer = declared(body, identity, order=order, combine=combine, map=map, finish=last, linear=linearly)
+        operands = ("x",) if reducer.map is None else reducer.map.args
         op = new_op(function, "reduction", operands, {"dims": None, "keepdim": False}, vjp, label=label)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
-        op.scalar, op.fold = body, fold
+        op.scalar, op.reducer = body, reducer
         claim(op, linear, jvp, batch)
         op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
         op.shape_rule = rules.reduced_shape
 
         def prepare(backend: Any, out: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
             kept = rules.with_kept_dims(out, specs[0].shape, dims)
-            return backend.prepare(Reduce(fold, dtype(op, specs)[0], dims), kept, *specs)
+            return backend.prepare(Reduce(reducer, dtype(op, specs)[0], dims), kept, *specs)
 
         op.prepare = prepare
 

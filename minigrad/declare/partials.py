@@ -1,9 +1,9 @@
-"""What may a loop assume of a fold?  What its declaration says, checked on a few numbers.
+"""What may a loop assume of a reduction?  What its declaration says, checked on a few numbers.
 
 Parallel loops, lanes of vector registers and pieces of long rows each make a partial result of some of the elements.
 How those become one is declared, never read from a body's source: `order="sum"` and `order="extreme"` say that the body
 joins accumulators as it joins an element, `combine=` names the function that does, and `order="sequential"` forbids
-partial results.  `core/fold.py` has the record, `docs/decisions/013-what-a-fold-may-assume.md` the reasons.
+partial results.  `core/reducer.py` has the record, `docs/decisions/013-what-a-reduction-may-assume.md` the reasons.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.reference.scalars import first_accumulator, python_function
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
+from minigrad.core.reducer import Reducer
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import mapped, parse
 
@@ -32,7 +32,7 @@ CHOICES = (
     'function of two partial results; order="extreme" for the largest or smallest; or order="sequential" for one '
     "element after the other"
 )
-# Rows in two parts that are folded apart and as one.  Times 4 they are integers, for bodies that only those can run.
+# Rows in two parts that are reduced apart and as one.  Times 4 they are integers, for bodies that only those can run.
 ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
 ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
 CLOSE = 1e-6
@@ -48,8 +48,8 @@ def declared(
     map: Callable[..., Any] | ScalarFn | None = None,
     finish: Callable[..., Any] | ScalarFn | None = None,
     linear: bool = False,
-) -> Fold:
-    """The fold of a declaration: of elements, or of what `map` makes of those of its operands.
+) -> Reducer:
+    """The reduction of a declaration: of elements, or of what `map` makes of those of its operands.
 
     Raises DeclarationError if it does not say how partial results become one, or if what it says is not so for some
     numbers.
@@ -57,7 +57,7 @@ def declared(
     scalar, values, last = read(body), None if map is None else read(map), None if finish is None else read(finish)
 
     def refuse(reason: str) -> DeclarationError:
-        return DeclarationError(f"{scalar.where}: the fold {scalar.name} {reason}", op=scalar.name)
+        return DeclarationError(f"{scalar.where}: the reduction {scalar.name} {reason}", op=scalar.name)
 
     if identity not in IDENTITIES:
         raise refuse(f"begins at identity={identity!r}; there are {', '.join(repr(one) for one in IDENTITIES)}")
@@ -70,16 +70,16 @@ def declared(
     if values is not None and (not values.args or len(scalar.args) != 2):
         raise refuse(f"maps elements by {values.name}, which must take one, and takes their values as (acc, x)")
     join = read(combine) if combine is not None else None if order == "sequential" else scalar
-    fold = Fold(scalar, identity, order or "any", join, None, last, linear)
-    if fold.combine is not None:
-        for function in (scalar, fold.combine):
+    reducer = Reducer(scalar, identity, order or "any", join, None, last, linear)
+    if reducer.combine is not None:
+        for function in (scalar, reducer.combine):
             if len(function.args) != 2:
                 raise refuse(f"needs two arguments for {function.name}, not ({', '.join(function.args)})")
         # Our own are tried by a test: it takes a tenth of the time of importing them.
-        wrong = "" if scalar.where.startswith(OURS) else untrue(fold)
+        wrong = "" if scalar.where.startswith(OURS) else untrue(reducer)
         if wrong:
             raise refuse(wrong)
-    return fold if values is None else replace(fold, scalar=mapped(scalar, values), map=values)
+    return reducer if values is None else replace(reducer, scalar=mapped(scalar, values), map=values)
 
 
 def read(function: Callable[..., Any] | ScalarFn) -> ScalarFn:
@@ -93,18 +93,18 @@ def average(acc: Any, n: Any) -> Any:
     return acc / n
 
 
-def untrue(fold: Fold) -> str:
-    """What a fold says of itself and is not so, or ""."""
-    if fold.order == "extreme":
-        return no_extreme(fold)
-    return disagreement(fold) or (no_sum(fold) if fold.order == "sum" and fold.linear else "")
+def untrue(reducer: Reducer) -> str:
+    """What a reduction says of itself and is not so, or ""."""
+    if reducer.order == "extreme":
+        return no_extreme(reducer)
+    return disagreement(reducer) or (no_sum(reducer) if reducer.order == "sum" and reducer.linear else "")
 
 
-def disagreement(fold: Fold) -> str:
-    """How a fold in two parts differs from the same in one, or ""."""
-    assert fold.combine is not None
+def disagreement(reducer: Reducer) -> str:
+    """How a reduction in two parts differs from the same in one, or ""."""
+    assert reducer.combine is not None
     for compute, factor in ((np.dtype(np.float64), 1), (np.dtype(np.int64), 4)):
-        f, join, start = (*both(fold, compute), first_accumulator(fold, compute))
+        f, join, start = (*both(reducer, compute), first_accumulator(reducer, compute))
         with np.errstate(all="ignore"):
             try:
                 for parts in ROWS:
@@ -112,16 +112,16 @@ def disagreement(fold: Fold) -> str:
                     whole, left, right = (reduce(f, row, start) for row in ([*a, *b], a, b))
                     for first, second in ((left, right), (right, left)):
                         if not close(join(first, second), whole):
-                            return told(fold, a, b, whole, first, second, join(first, second))
+                            return told(reducer, a, b, whole, first, second, join(first, second))
             except TypeError:  # a body for integers alone, such as acc | x
                 continue
         return ""
     return ""
 
 
-def no_sum(fold: Fold) -> str:
-    """Where a fold that says order="sum" and linear=True does not add its elements, or ""."""
-    f, _ = both(fold, np.dtype(np.float64))
+def no_sum(reducer: Reducer) -> str:
+    """Where a reduction that says order="sum" and linear=True does not add its elements, or ""."""
+    f, _ = both(reducer, np.dtype(np.float64))
     for acc, x in product((-2.0, 0.0, 0.75, 3.0), repeat=2):
         if not close(f(np.float64(acc), np.float64(x)), np.float64(acc + x)):
             return (
@@ -131,23 +131,23 @@ def no_sum(fold: Fold) -> str:
     return ""
 
 
-def told(fold: Fold, a: Iterable[Any], b: Iterable[Any], whole: Any, first: Any, second: Any, joined: Any) -> str:
+def told(reducer: Reducer, a: Iterable[Any], b: Iterable[Any], whole: Any, first: Any, second: Any, joined: Any) -> str:
     """A sentence about one disagreement."""
-    assert fold.combine is not None
+    assert reducer.combine is not None
     elements = ", ".join(f"{x:g}" for x in (*a, *b)) or "nothing"
-    how = f'order="{fold.order}"' if fold.order == "sum" else f"combine={fold.combine.name}"
+    how = f'order="{reducer.order}"' if reducer.order == "sum" else f"combine={reducer.combine.name}"
     return (
-        f'says {how}, but from identity="{fold.identity}" the elements {elements} give {whole:g} one after the other '
-        f"and {fold.combine.name}({first:g}, {second:g}) = {joined:g} in two parts; write {CHOICES}"
+        f'says {how}, but from identity="{reducer.identity}" the elements {elements} give {whole:g} one after the '
+        f"other and {reducer.combine.name}({first:g}, {second:g}) = {joined:g} in two parts; write {CHOICES}"
     )
 
 
-def no_extreme(fold: Fold) -> str:
-    """Where a fold is not the largest or smallest number with nan above all, or ""."""
-    if fold.identity not in ("lowest", "highest"):
-        return f'says order="extreme", which begins at "lowest" or "highest" and not at {fold.identity!r}'
-    f, _ = both(fold, np.dtype(np.float64))
-    sign = ">" if fold.identity == "lowest" else "<"
+def no_extreme(reducer: Reducer) -> str:
+    """Where a reduction is not the largest or smallest number with nan above all, or ""."""
+    if reducer.identity not in ("lowest", "highest"):
+        return f'says order="extreme", which begins at "lowest" or "highest" and not at {reducer.identity!r}'
+    f, _ = both(reducer, np.dtype(np.float64))
+    sign = ">" if reducer.identity == "lowest" else "<"
     for acc, x in product(map(np.float64, ENDS), repeat=2):
         best = max(acc, x) if sign == ">" else min(acc, x)
         wanted = np.float64(math.nan) if math.isnan(acc) or math.isnan(x) else best
@@ -159,11 +159,11 @@ def no_extreme(fold: Fold) -> str:
     return ""
 
 
-def both(fold: Fold, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The body and the joining function of a fold as Python functions; all operands have the same element."""
-    assert fold.combine is not None
-    step, operands = python_function(fold.scalar, compute), len(fold.scalar.args) - 1
-    return lambda acc, x: step(acc, *[x] * operands), python_function(fold.combine, compute)
+def both(reducer: Reducer, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The body and the joining function of a reduction as Python functions; all operands have the same element."""
+    assert reducer.combine is not None
+    step, operands = python_function(reducer.scalar, compute), len(reducer.scalar.args) - 1
+    return lambda acc, x: step(acc, *[x] * operands), python_function(reducer.combine, compute)
 
 
 def close(a: Any, b: Any) -> bool:

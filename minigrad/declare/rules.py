@@ -113,23 +113,23 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after folding `dims`.  Raises ShapeError if the fold has no element and no identity, or if operands
+    """The shape after reducing `dims`.  Raises ShapeError if the reduction has no element and no identity, or if operands
     differ in shape."""
     same_shape(op, a, *others)
-    if op.fold.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
+    if op.reducer.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
         raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
-    return folded_shape(op, a, dims=dims, keepdim=keepdim)
+    return shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
 
 
-def folded_shape(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
-    """The shape after folding `dims` with something to give for no element."""
+def shape_of_reduction(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
+    """The shape after reducing `dims` with something to give for no element."""
     if keepdim:
         return tuple(1 if d in dims else n for d, n in enumerate(a.shape))
     return tuple(n for d, n in enumerate(a.shape) if d not in dims)
 
 
 def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> Spec:
-    """The output as the kernels see it: length 1 at every folded dim."""
+    """The output as the kernels see it: length 1 at every reduced dim."""
     kept = tuple(1 if d in dims else n for d, n in enumerate(shape))
     return Spec(Layout.contiguous(kept, out.layout.offset), out.dtype)
 

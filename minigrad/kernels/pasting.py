@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
+from minigrad.core.reducer import Reducer
 from minigrad.kernels import vecmath
 from minigrad.kernels.blocks import chosen, unrolled
 from minigrad.kernels.cpu.target import CPU
@@ -58,7 +58,7 @@ def source_of(function: Callable[..., Any]) -> Source:
     return Source(text, names, tree.body[0].end_lineno if documented else 1)
 
 
-def fold(node: ast.BinOp) -> ast.expr:
+def simplified(node: ast.BinOp) -> ast.expr:
     """4 + 0 -> 4, i * 1 -> i, i * 0 -> 0, lo + 0 -> lo: pasted steps and positions leave these behind."""
     left, right = node.left, node.right
     if not (isinstance(right, ast.Constant) and type(right.value) is int):
@@ -160,7 +160,7 @@ class _Expander(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        return fold(node)
+        return simplified(node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -301,9 +301,9 @@ def call_macro(name: str) -> Expand:
     return lambda args, used: ([], ast.Call(ast.Name(name), args, []))
 
 
-def finish_macro(fold: Fold, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """The macro `FINISH`: the result of a fold, from an accumulator and the number of elements."""
-    last = first_arguments(fold.finish, compute, target)
+def finish_macro(reducer: Reducer, compute: np.dtype[Any], target: Target = CPU) -> Expand:
+    """The macro `FINISH`: the result of a reduction, from an accumulator and the number of elements."""
+    last = first_arguments(reducer.finish, compute, target)
     return lambda args, used: last([args[0], call("T", args[1])], used)
 
 

@@ -47,7 +47,7 @@ def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
     return [x if x.dtype is wanted or x.dtype is bool_ else cast(x, dtype=wanted) for x in xs]
 
 
-def folded(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> Any:
+def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> Any:
     """An op over (N, ...) of (B, N, ...): for it N and the batch are one."""
     size, n = xs[0].shape[:2]
     found = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], *params)

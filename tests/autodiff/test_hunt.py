@@ -33,7 +33,7 @@ VIEWS: list[Callable[[Any], Any]] = [
     lambda x: x[:1].expand(2, 3), lambda x: x[:, 1:2].expand(2, 3), lambda x: x.reshape(6).reshape(2, 3),
     lambda x: mg.cat([x[1:], x[:1]], 0), lambda x: mg.stack([x[1], x[0]], 0), lambda x: x.flip(0),
 ]  # fmt: skip
-FOLDS: list[Callable[[Any], Any]] = [
+REDUCTIONS: list[Callable[[Any], Any]] = [
     lambda x: x - x.mean(1, keepdim=True), lambda x: x * x.sum(0), lambda x: x + x.sum(), lambda x: x.softmax(1),
     lambda x: x * (x * x).mean(), lambda x: x.cumsum(1), lambda x: x.logsumexp(1, keepdim=True) + x,
 ]  # fmt: skip
@@ -85,7 +85,7 @@ def draw(seed: int) -> tuple[list[Step], bool]:
             steps.append(write(one_of(rng, SHIFTS), int(rng.integers(2))))
             written = True
             continue
-        family = (UNARY, BINARY, VIEWS, FOLDS, UNARY, BINARY)[kind]
+        family = (UNARY, BINARY, VIEWS, REDUCTIONS, UNARY, BINARY)[kind]
         operands = (count - 1, recent[0]) if family is BINARY else (recent[0] if rng.random() < 0.3 else count - 1,)
         steps.append(append(one_of(rng, family), *operands))
         count += 1

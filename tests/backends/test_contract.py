@@ -255,17 +255,17 @@ def test_integers_are_rounded_once_to_bfloat16(kind):
 # ---- folds
 
 
-FOLDS = ("sum", "prod", "amax", "amin", "any", "all")
+REDUCTIONS = ("sum", "prod", "amax", "amin", "any", "all")
 
 
-def hold_fold(kind, name, values, dims, way="dense", **tolerance):
+def hold_reduction(kind, name, values, dims, way="dense", **tolerance):
     op, a = schema[name], arrange(values, way=way)
     compute, dtype = (
         rules.widen(op, (a[1],)) if name in ("sum", "prod", "mean")
         else rules.logical(op, (a[1],)) if name in ("any", "all") else rules.promote(op, (a[1],))
     )  # fmt: skip
     out = blank(tuple(1 if d in dims else n for d, n in enumerate(a[1].shape)), dtype)
-    hold(kind, lambda b: b.reduce(op.fold, compute, out[1], a[1], dims), out, [a], **tolerance)
+    hold(kind, lambda b: b.reduce(op.reducer, compute, out[1], a[1], dims), out, [a], **tolerance)
 
 
 def numbers_of(dtype, shape, seed=0):
@@ -275,34 +275,34 @@ def numbers_of(dtype, shape, seed=0):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()], ids=str)
-def test_folds_over_any_dims_of_every_layout(kind, dims, way):
+def test_reductions_over_any_dims_of_every_layout(kind, dims, way):
     for name in ("sum", "amax"):
-        hold_fold(kind, name, numbers_of(f64, (3, 4, 5)), dims, way)
+        hold_reduction(kind, name, numbers_of(f64, (3, 4, 5)), dims, way)
 
 
 @pytest.mark.shared(by=as_in_the_table)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
-@pytest.mark.parametrize("name", [*FOLDS, "mean"])
-def test_folds_of_every_dtype(kind, name, dtype):
+@pytest.mark.parametrize("name", [*REDUCTIONS, "mean"])
+def test_reductions_of_every_dtype(kind, name, dtype):
     if name != "mean" or dtype.is_float:
-        hold_fold(kind, name, numbers_of(dtype, (3, 20)), (1,))
+        hold_reduction(kind, name, numbers_of(dtype, (3, 20)), (1,))
 
 
 @pytest.mark.once("name", "shape", "dims")
 @pytest.mark.parametrize("name", ["sum", "mean", "amax"])
 @pytest.mark.parametrize("shape", [(70_001,), (3, 20_011), (20_011, 3)], ids=str)
 @pytest.mark.parametrize("dims", [(0,), (-1,)])
-def test_long_folds(kind, shape, dims, name):
+def test_long_reductions(kind, shape, dims, name):
     values = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
     near = {"sum": {"rtol": 1e-6, "atol": 1e-6}, "mean": {"rtol": 1e-6, "atol": 1e-9}}.get(name, {})
-    hold_fold(kind, name, values, (dims[0] % len(shape),), **near)
+    hold_reduction(kind, name, values, (dims[0] % len(shape),), **near)
 
 
-def test_folds_of_nothing_and_of_nan(kind):
+def test_reductions_of_nothing_and_of_nan(kind):
     for name in ("sum", "prod", "any", "all", "mean"):
-        hold_fold(kind, name, np.zeros((2, 0)), (1,))
-    for name in (*FOLDS, "mean"):
-        hold_fold(kind, name, np.float64([[1, NAN, 3], [INF, 2, -INF], [-0.0, 0, 0]]), (1,))
+        hold_reduction(kind, name, np.zeros((2, 0)), (1,))
+    for name in (*REDUCTIONS, "mean"):
+        hold_reduction(kind, name, np.float64([[1, NAN, 3], [INF, 2, -INF], [-0.0, 0, 0]]), (1,))
 
 
 @pytest.mark.shared(by=lambda dtype, better: base(dtype) and better is GREATER)  # the op table has the smallest
@@ -590,7 +590,7 @@ def test_rows_with_infinities_and_nan(kind):
 # ---- scans
 
 
-LAST = {"largest": (scan.NOT_LESS, schema["amax"].fold), "smallest": (scan.NOT_GREATER, schema["amin"].fold)}
+LAST = {"largest": (scan.NOT_LESS, schema["amax"].reducer), "smallest": (scan.NOT_GREATER, schema["amin"].reducer)}
 
 
 # The smallest are found as the largest are, and the op table has them.
@@ -615,7 +615,7 @@ def test_scans_along_every_dim_of_every_layout(kind, dim, dtype, extremes, way):
         hold(kind, prepare, out, [a, factor], rtol=2e-2 if dtype is bf16 else 1e-6)
 
 
-LONG_SCANS = {"sum": scan.SUM, "largest": schema["amax"].fold, "log": scan.LOG}
+LONG_SCANS = {"sum": scan.SUM, "largest": schema["amax"].reducer, "log": scan.LOG}
 
 
 @pytest.mark.once("name", "threshold", "shape")

@@ -45,10 +45,10 @@ def one(name, *values, compute=np.float32):
     return elementwise(op.scalar, *([v] for v in values), compute=compute, dtype=dtype)[0]
 
 
-def fold(name, values, dims, *, compute, dtype=None, way="dense"):
+def reducer(name, values, dims, *, compute, dtype=None, way="dense"):
     operand = arrange(values, way=way)
     shape = tuple(1 if d in dims else n for d, n in enumerate(operand[1].shape))
-    prepare = lambda out, a: backend.reduce(schema[name].fold, np.dtype(compute), out, a, dims)
+    prepare = lambda out, a: backend.reduce(schema[name].reducer, np.dtype(compute), out, a, dims)
     return run(prepare, blank(shape, dtype or compute, way), operand)
 
 
@@ -230,48 +230,48 @@ def test_a_large_int_is_rounded_once_to_bfloat16():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2), ()])
-def test_folds_over_any_dims_of_any_layout(dims, way):
+def test_reductions_over_any_dims_of_any_layout(dims, way):
     a = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 9
     kept = lambda f: f(a, axis=dims, keepdims=True) if dims else a
-    assert np.array_equal(fold("sum", a, dims, compute=np.float64, dtype=f32, way=way), kept(np.sum))
-    assert np.array_equal(fold("amax", a, dims, compute=np.float32, way=way), kept(np.max))
+    assert np.array_equal(reducer("sum", a, dims, compute=np.float64, dtype=f32, way=way), kept(np.sum))
+    assert np.array_equal(reducer("amax", a, dims, compute=np.float32, way=way), kept(np.max))
 
 
 def test_sums_of_integers_and_bools_are_kept_in_int64():
-    assert fold("sum", np.int8([127, 127]), (0,), compute=np.int64) == [254]
-    assert fold("sum", np.array([True, True]), (0,), compute=np.int64) == [2]
+    assert reducer("sum", np.int8([127, 127]), (0,), compute=np.int64) == [254]
+    assert reducer("sum", np.array([True, True]), (0,), compute=np.int64) == [2]
 
 
 def test_float16_sums_are_kept_in_float32():
     values = np.float16([2048, 1, 1])
-    assert fold("sum", values, (0,), compute=np.float32, dtype=f16) == [2050]
+    assert reducer("sum", values, (0,), compute=np.float32, dtype=f16) == [2050]
 
 
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("sum", 0), ("prod", 1), ("any", False), ("all", True)],
 )
-def test_a_fold_of_nothing_is_the_identity(name, wanted):
+def test_a_reduction_of_nothing_is_the_identity(name, wanted):
     empty = np.zeros((2, 0), np.float32)
     dtype = bool_ if name in ("any", "all") else f32
-    result = fold(name, empty, (1,), compute=np.float32, dtype=dtype)
+    result = reducer(name, empty, (1,), compute=np.float32, dtype=dtype)
     assert result.tolist() == [[wanted], [wanted]]
 
 
 def test_nan_wins_every_extreme():
     values = np.float32([1, NAN, 3])
-    assert np.isnan(fold("amax", values, (0,), compute=np.float32)).all()
-    assert np.isnan(fold("amin", values, (0,), compute=np.float32)).all()
+    assert np.isnan(reducer("amax", values, (0,), compute=np.float32)).all()
+    assert np.isnan(reducer("amin", values, (0,), compute=np.float32)).all()
 
 
 def test_integer_extremes_start_at_the_ends_of_the_range():
     low = np.full(2, -128, np.int8)
-    assert fold("amax", low, (0,), compute=np.int8) == [-128]
-    assert fold("amin", low + np.int8(-1), (0,), compute=np.int8) == [127]
+    assert reducer("amax", low, (0,), compute=np.int8) == [-128]
+    assert reducer("amin", low + np.int8(-1), (0,), compute=np.int8) == [127]
 
 
 def test_the_mean_divides_by_the_count_and_is_nan_for_nothing():
-    prepare = lambda out, a: backend.reduce(schema["mean"].fold, np.dtype(np.float64), out, a, (0,))
+    prepare = lambda out, a: backend.reduce(schema["mean"].reducer, np.dtype(np.float64), out, a, (0,))
     assert run(prepare, blank((1, 2), f32), arrange(np.float32([[1, 2], [2, 4]]))).tolist() == [[1.5, 3]]
     assert np.isnan(run(prepare, blank((1, 2), f32), arrange(np.zeros((0, 2), np.float32)))).all()
 

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.cuda import rows
-from minigrad.backends.cuda.folding import BLOCKS
+from minigrad.backends.cuda.reduction_plans import BLOCKS
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import check_written
 from minigrad.backends.cuda.watched import Notice

@@ -17,11 +17,11 @@ from plain_kernels import interpreted
 from strided import arrange, blank, contents
 
 import minigrad as mg
-from minigrad.backends.cpu import folding, loops
+from minigrad.backends.cpu import reduction_plans, loops
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f32, f64
-from minigrad.core.fold import Fold
+from minigrad.core.reducer import Reducer
 from minigrad.declare.partials import declared
 from minigrad.kernels import cpu, rendering, scalar, specialize, vecmath
 
@@ -102,8 +102,8 @@ def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templ
 
 
 def test_the_names_of_a_fold_may_be_every_name_of_the_templates(plain, monkeypatch):
-    monkeypatch.setattr(folding, "TINY", -1)
-    monkeypatch.setattr(folding, "PIECE", 20)
+    monkeypatch.setattr(reduction_plans, "TINY", -1)
+    monkeypatch.setattr(reduction_plans, "PIECE", 20)
     for place in range(0, len(WORDS), 40):
         acc, x, *more = (WORDS[place : place + 40] + WORDS[:40])[:40]
         lines = "".join(f"    {b} = {a} * 2 - {a}\n" for a, b in itertools.pairwise([x, *more]))
@@ -125,7 +125,7 @@ def test_the_names_of_a_running_fold_may_be_every_name_of_the_templates(plain):
     backend, _ = plain
     rows, columns = [arrange(np.arange(42.0).reshape(6, 7) % 5, f32) for _ in range(2)], blank((6, 7), f32)
     for f in named(WORDS):
-        line = Fold(f, "zero", "sequential", None)
+        line = Reducer(f, "zero", "sequential", None)
         for dim in (0, 1):
             agree(
                 backend,

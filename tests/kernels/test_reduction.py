@@ -7,7 +7,7 @@ from asking import Asking
 from selection import runs_in
 
 import minigrad as mg
-from minigrad.backends.cpu import folding
+from minigrad.backends.cpu import reduction_plans
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -39,7 +39,7 @@ SERIAL, PARALLEL = 10**12, 0
 
 
 # name: the same in NumPy, and how the dtypes follow from that of the operand; the folds are those of the schema
-FOLDS = {
+REDUCTIONS = {
     "sum": (np.sum, "wide"),
     "prod": (np.prod, "wide"),
     "amax": (np.max, "same"),
@@ -50,24 +50,24 @@ FOLDS = {
 MEAN = (np.mean, "wide")
 
 
-def folded(shape, dims):
+def reduced(shape, dims):
     return tuple(1 if d in dims else n for d, n in enumerate(shape))
 
 
-def run_fold(name, dtype, buffer, layout, dims, out=None):
+def run_reduction(name, dtype, buffer, layout, dims, out=None):
     """The fold of `layout` of a storage buffer, as an array of numbers in the shape with length 1 at each of dims."""
-    _, kind = FOLDS.get(name, MEAN)
+    _, kind = REDUCTIONS.get(name, MEAN)
     compute = np.dtype(dtype.accumulator) if kind == "wide" else dtype.compute
     result = dtype if name == "mean" else {"wide": dtype.sum_dtype, "same": dtype, "truth": bool_}[kind]
-    out = out or Layout.contiguous(folded(layout.shape, dims))
+    out = out or Layout.contiguous(reduced(layout.shape, dims))
     memory = np.full(out.span()[1] + 3, 77, result.storage)
-    backend.reduce(schema[name].fold, compute, Spec(out, result), Spec(layout, dtype), dims)(buffer, memory)
+    backend.reduce(schema[name].reducer, compute, Spec(out, result), Spec(layout, dtype), dims)(buffer, memory)
     assert (memory[out.span()[1] :] == memory.dtype.type(77)).all()
     return view(to_logical(memory, result), out)
 
 
 def run_search(better, dtype, buffer, layout, dim):
-    out = Layout.contiguous(folded(layout.shape, (dim,)))
+    out = Layout.contiguous(reduced(layout.shape, (dim,)))
     memory = np.full(out.numel, -1, np.int64)
     backend.argreduce(better, Spec(out, i64), Spec(layout, dtype), dim)(buffer, memory)
     return memory.reshape(out.shape)
@@ -109,7 +109,7 @@ def whole_numbers(rng, n):
 @pytest.mark.parametrize("tiny", [True, False])
 def test_sums_over_random_dims_of_random_layouts_are_exact(tiny, monkeypatch):
     if not tiny:
-        monkeypatch.setattr(folding, "TINY", -1)
+        monkeypatch.setattr(reduction_plans, "TINY", -1)
     rng = np.random.default_rng(3)
     for trial in range(600):
         rank = int(rng.integers(0, 6))
@@ -119,7 +119,7 @@ def test_sums_over_random_dims_of_random_layouts_are_exact(tiny, monkeypatch):
         buffer = whole_numbers(rng, length)
         dims = tuple(int(d) for d in np.flatnonzero(rng.random(rank) < 0.5))
         expected = view(buffer, layout).sum(dims, np.float64, keepdims=True)
-        np.testing.assert_array_equal(run_fold("sum", f32, buffer, layout, dims), expected, str((layout, dims)))
+        np.testing.assert_array_equal(run_reduction("sum", f32, buffer, layout, dims), expected, str((layout, dims)))
 
 
 def test_positions_along_random_dims_of_random_layouts():
@@ -137,8 +137,8 @@ def test_positions_along_random_dims_of_random_layouts():
 
 
 @pytest.mark.parametrize("name", ["sum", "argmax"])
-def test_long_folds_with_few_outputs_are_cut_into_pieces_without_a_change_in_meaning(name, monkeypatch):
-    monkeypatch.setattr(folding, "PIECE", 2048)
+def test_long_reductions_with_few_outputs_are_cut_into_pieces_without_a_change_in_meaning(name, monkeypatch):
+    monkeypatch.setattr(reduction_plans, "PIECE", 2048)
     rng = np.random.default_rng(5)
     for shape in [(9001,), (3, 5000), (5000, 3), (700, 40), (40, 700), (4, 900, 5), (2, 33, 2, 77), (5000, 1, 300)]:
         buffer = whole_numbers(rng, 2 * int(np.prod(shape)))
@@ -149,7 +149,7 @@ def test_long_folds_with_few_outputs_are_cut_into_pieces_without_a_change_in_mea
                 if name == "sum":
                     dims = tuple({0, dim})
                     expected = values.sum(dims, np.float64, keepdims=True)
-                    np.testing.assert_array_equal(run_fold("sum", f32, buffer, layout, dims), expected)
+                    np.testing.assert_array_equal(run_reduction("sum", f32, buffer, layout, dims), expected)
                 else:
                     expected = np.argmax(values, dim, keepdims=True)
                     np.testing.assert_array_equal(run_search(GREATER, f32, buffer, layout, dim), expected)
@@ -163,12 +163,13 @@ def test_the_output_may_have_any_layout(shape):
         kept = (1, size) if dim == 0 else (size, 1)
         out = Layout.make(kept, (-3, -3), 3 * size)
         expected = buffer.reshape(shape).sum(dim, np.float64, keepdims=True)
-        np.testing.assert_array_equal(run_fold("sum", f32, buffer, Layout.contiguous(shape), (dim,), out), expected)
+        result = run_reduction("sum", f32, buffer, Layout.contiguous(shape), (dim,), out)
+        np.testing.assert_array_equal(result, expected)
 
 
-def test_a_fold_over_no_dims_is_a_cast():
+def test_a_reduction_over_no_dims_is_a_cast():
     buffer = np.arange(6, dtype=np.uint8)
-    result = run_fold("sum", u8, buffer, Layout.contiguous((2, 3)).transpose(0, 1), ())
+    result = run_reduction("sum", u8, buffer, Layout.contiguous((2, 3)).transpose(0, 1), ())
     assert result.dtype == np.int64 and result.tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
@@ -180,14 +181,14 @@ def test_a_fold_over_no_dims_is_a_cast():
 @pytest.mark.parametrize(("name", "nothing"), [("sum", 0), ("prod", 1), ("any", False), ("all", True)])
 def test_the_fold_of_nothing_is_the_identity(name, nothing, shape):
     dims = (shape.index(0),)
-    result = run_fold(name, f64, np.zeros(0, np.float64), Layout.contiguous(shape), dims)
-    assert result.shape == folded(shape, dims) and (result == nothing).all()
+    result = run_reduction(name, f64, np.zeros(0, np.float64), Layout.contiguous(shape), dims)
+    assert result.shape == reduced(shape, dims) and (result == nothing).all()
 
 
 def test_the_mean_of_nothing_is_nan_and_no_outputs_are_no_work():
     empty = np.zeros(0, np.float64)
-    assert np.isnan(run_fold("mean", f64, empty, Layout.contiguous((0, 3)), (0,))).all()
-    assert run_fold("sum", f64, empty, Layout.contiguous((0, 3)), (1,)).shape == (0, 1)
+    assert np.isnan(run_reduction("mean", f64, empty, Layout.contiguous((0, 3)), (0,))).all()
+    assert run_reduction("sum", f64, empty, Layout.contiguous((0, 3)), (1,)).shape == (0, 1)
     assert run_search(GREATER, f64, empty, Layout.contiguous((0, 3)), 1).shape == (0, 1)
 
 
@@ -197,15 +198,15 @@ ROWS = np.array([[3, 0, 1, 1, 0], [2, 1, 0, 1, 1]])
 
 
 @pytest.mark.shared(by=lambda name, dtype: runs_in(name, dtype.name))
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_every_dtype_folds_as_numpy_folds_wide_numbers(dtype, name):
     buffer = cast_array(ROWS, dtype).reshape(-1)
     numbers = to_logical(buffer, dtype).reshape(2, 5)
     wide = numbers.astype(np.float64 if dtype.is_float else np.bool_ if dtype is bool_ else np.int64)
     for dims in [(0,), (1,), (0, 1)]:
-        result = run_fold(name, dtype, buffer, Layout.contiguous((2, 5)), dims)
-        np.testing.assert_array_equal(result.astype(np.float64), FOLDS[name][0](wide, axis=dims, keepdims=True))
+        result = run_reduction(name, dtype, buffer, Layout.contiguous((2, 5)), dims)
+        np.testing.assert_array_equal(result.astype(np.float64), REDUCTIONS[name][0](wide, axis=dims, keepdims=True))
 
 
 LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", SERIAL), (i8, "amin", PARALLEL),
@@ -225,10 +226,10 @@ def test_large_folds_of_other_dtypes(dtype, name, threshold):
     wide = to_logical(buffer, dtype).reshape(90, 700).astype(np.float64)
     for dims in [(0, 1), (0,), (1,)]:
         with override(parallel_threshold=threshold):
-            result = run_fold(name, dtype, buffer, Layout.contiguous((90, 700)), dims).astype(np.float64)
+            result = run_reduction(name, dtype, buffer, Layout.contiguous((90, 700)), dims).astype(np.float64)
         # A float16 holds eleven bits of the sum of all.
         tolerance = 2.0**-11 if dtype is f16 and len(dims) == 2 else 0
-        np.testing.assert_allclose(result, FOLDS[name][0](wide, axis=dims, keepdims=True), rtol=tolerance)
+        np.testing.assert_allclose(result, REDUCTIONS[name][0](wide, axis=dims, keepdims=True), rtol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
@@ -247,8 +248,8 @@ def test_large_folds_of_stepped_operands(dtype, name):
     layout = Layout.contiguous((90, 700)).slice(1, 0, None, 2)
     wide = to_logical(buffer, dtype).reshape(90, 700)[:, ::2].astype(np.float64)
     for dims in [(0,), (1,)]:
-        result = run_fold(name, dtype, buffer, layout, dims).astype(np.float64)
-        np.testing.assert_array_equal(result, FOLDS[name][0](wide, axis=dims, keepdims=True))
+        result = run_reduction(name, dtype, buffer, layout, dims).astype(np.float64)
+        np.testing.assert_array_equal(result, REDUCTIONS[name][0](wide, axis=dims, keepdims=True))
 
 
 @pytest.mark.shared(by=lambda dtype: dtype in (f16, f64))
@@ -256,22 +257,23 @@ def test_large_folds_of_stepped_operands(dtype, name):
 def test_the_mean_divides_before_it_stores(dtype):
     # The sum, 4000 * 60 = 240,000, is beyond float16.
     buffer = cast_array(np.full(4000, 60.0), dtype)
-    assert float(run_fold("mean", dtype, buffer, Layout.contiguous((4000,)), (0,))[0]) == 60.0
-    assert float(run_fold("mean", dtype, buffer[:4], Layout.contiguous((4,)), (0,))[0]) == 60.0
+    assert float(run_reduction("mean", dtype, buffer, Layout.contiguous((4000,)), (0,))[0]) == 60.0
+    assert float(run_reduction("mean", dtype, buffer[:4], Layout.contiguous((4,)), (0,))[0]) == 60.0
 
 
 def test_sums_accumulate_wider_than_they_store():
-    assert run_fold("sum", f32, np.arange(4000, dtype=np.float32), Layout.contiguous((4000,)), (0,))[0] == 7_998_000
-    ones = run_fold("sum", u8, np.ones(4000, np.uint8), Layout.contiguous((4000,)), (0,))
+    values = np.arange(4000, dtype=np.float32)
+    assert run_reduction("sum", f32, values, Layout.contiguous((4000,)), (0,))[0] == 7_998_000
+    ones = run_reduction("sum", u8, np.ones(4000, np.uint8), Layout.contiguous((4000,)), (0,))
     assert ones.dtype == np.int64 and ones[0] == 4000
     big = np.array([1e8, 1.0, -1e8], np.float32)
-    assert run_fold("sum", f32, big, Layout.contiguous((3,)), (0,))[0] == 1.0
+    assert run_reduction("sum", f32, big, Layout.contiguous((3,)), (0,))[0] == 1.0
 
 
 def test_the_ends_of_an_integer_range_are_its_identities():
     ends = np.array([-(2**31), 2**31 - 1], np.int32)
-    assert run_fold("amax", i32, ends[:1], Layout.contiguous((1,)), (0,))[0] == -(2**31)
-    assert run_fold("amin", i32, ends[1:], Layout.contiguous((1,)), (0,))[0] == 2**31 - 1
+    assert run_reduction("amax", i32, ends[:1], Layout.contiguous((1,)), (0,))[0] == -(2**31)
+    assert run_reduction("amin", i32, ends[1:], Layout.contiguous((1,)), (0,))[0] == 2**31 - 1
 
 
 @pytest.mark.shared(by=lambda dtype: runs_in("argmax", dtype.name))
@@ -293,8 +295,8 @@ def test_nan_wins_wherever_it_stands(n):
     for place in (0, n // 2, n - 1):
         x = np.arange(n, dtype=np.float32)
         x[place] = np.nan
-        assert np.isnan(run_fold("amax", f32, x, layout, (0,))[0])
-        assert np.isnan(run_fold("amin", f32, x, layout, (0,))[0])
+        assert np.isnan(run_reduction("amax", f32, x, layout, (0,))[0])
+        assert np.isnan(run_reduction("amin", f32, x, layout, (0,))[0])
         assert run_search(GREATER, f32, x, layout, 0)[0] == place
         x[-1] = np.nan
         assert run_search(LESS, f32, x, layout, 0)[0] == place
@@ -302,7 +304,7 @@ def test_nan_wins_wherever_it_stands(n):
 
 def test_infinities_are_not_mistaken_for_the_identity():
     x = np.full(600, -np.inf, np.float32)
-    assert run_fold("amax", f32, x, Layout.contiguous((600,)), (0,))[0] == -np.inf
+    assert run_reduction("amax", f32, x, Layout.contiguous((600,)), (0,))[0] == -np.inf
     assert run_search(GREATER, f32, x, Layout.contiguous((600,)), 0)[0] == 0
 
 
@@ -322,13 +324,13 @@ def test_results_are_the_same_bits_for_serial_loops_and_any_number_of_threads(sh
     n = int(np.prod(shape))
     x = np.random.default_rng(8).standard_normal(n).astype(np.float32)
     layout = Layout.contiguous(shape)
-    total, place = run_fold("sum", f32, x, layout, dims), run_search(GREATER, f32, x, layout, dims[0])
+    total, place = run_reduction("sum", f32, x, layout, dims), run_search(GREATER, f32, x, layout, dims[0])
     threads = numba.get_num_threads()
     try:
         for count in {1, threads}:
             numba.set_num_threads(count)
             with override(parallel_threshold=PARALLEL):
-                np.testing.assert_array_equal(run_fold("sum", f32, x, layout, dims), total)
+                np.testing.assert_array_equal(run_reduction("sum", f32, x, layout, dims), total)
                 np.testing.assert_array_equal(run_search(GREATER, f32, x, layout, dims[0]), place)
     finally:
         numba.set_num_threads(threads)

@@ -120,7 +120,7 @@ def test_short_rows_and_other_dtypes_are_added_as_before() -> None:
     assert "short_sum" not in text("float64", reduction.SHORT)
 
 
-def test_a_fold_that_calls_itself_a_linear_sum_is_one() -> None:
+def test_a_reduction_that_calls_itself_a_linear_sum_is_one() -> None:
     with pytest.raises(
         DeclarationError, match=r'order="sum" and linear=True, which only a sum is, but of -2 and -2 it'
     ):

@@ -109,7 +109,7 @@ def of_batch(op: Op) -> Iterator[Mutant]:
 
 
 SHIFTS = ("_shift_dim", "_shift_dims", "_shift_folded", "_shift_order", "_shift_shape", "_shift_index")
-PIECES = ("stretched", "ranked", "folded", "merged", "cut", "to_front", "batched_product", "into", "out_of",
+PIECES = ("stretched", "ranked", "batch_merged", "merged", "cut", "to_front", "batched_product", "into", "out_of",
           "batched_conv")  # fmt: skip
 WAYS = ("by_broadcasting", "by_roles", "by_product", "by_moving", "by_rule")
 

@@ -173,7 +173,7 @@ def view(m: Maker) -> None:
         m.add(f"{{0}}[{':, ' * d}::2]", (k,), lambda lib, v: v[0][here], half)
 
 
-def fold(m: Maker) -> None:
+def reducer(m: Maker) -> None:
     k = m.pick(lambda k: len(m.shape(k)) > 0)
     if k is None:
         return
@@ -310,7 +310,7 @@ def write_in_turn(m: Maker) -> None:
 
 
 KINDS: list[Callable[[Maker], None]] = [
-    unary, unary, binary, binary, binary, view, view, fold, fold, product, join, choose, pick_rows,
+    unary, unary, binary, binary, binary, view, view, reducer, reducer, product, join, choose, pick_rows,
 ]  # fmt: skip
 WRITES: list[Callable[[Maker], None]] = [write_whole, write_part, write_part, write_mask, write_in_turn]
 

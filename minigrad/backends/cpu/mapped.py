@@ -1,8 +1,8 @@
 """Reductions of several operands on the CPU: the plan of one launch, its numbers by name, and its kernel.
 
-The loops are in `kernels/cpu/mapped.py`.  As in `folding.py`, the operands are read in the order of the memory of one
-of them, and long reductions with few outputs are cut into pieces from shapes alone; here the same kernel combines the
-pieces at its end.
+The loops are in `kernels/cpu/mapped.py`.  As in `reduction_plans.py`, the operands are read in the order of the memory
+of one of them, and long reductions with few outputs are cut into pieces from shapes alone; here the same kernel
+combines the pieces at its end.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cpu.folding import COLUMNS, FEW, PIECE, ROWS, TINY
 from minigrad.backends.cpu.loops import CHUNK, STRIP
+from minigrad.backends.cpu.reduction_plans import COLUMNS, FEW, PIECE, ROWS, TINY
 from minigrad.core.dtype import DType
-from minigrad.core.fold import Axes, Fold, axes, goes_along, leading
 from minigrad.core.layout import Layout
 from minigrad.core.plan import pieces
+from minigrad.core.reducer import Axes, Reducer, axes, goes_along, leading
 from minigrad.kernels.cpu import mapped
 from minigrad.kernels.pasting import LEFT_OUT, call_macro, finish_macro, scalar_macro
 from minigrad.kernels.specialize import neutral_text, write_kernel
@@ -75,35 +75,35 @@ def plan_tiny(out: Layout, operands: Sequence[Layout], dims: Sequence[int]) -> M
 
 
 def plan_walk(
-    kept: Axes, folded: Axes, order: Sequence[int], out: Layout, operands: Sequence[Layout], count: int
+    kept: Axes, reduced: Axes, order: Sequence[int], out: Layout, operands: Sequence[Layout], count: int
 ) -> MappedPlan:
     """The plan of "along" and "across".  order: the operands in the order of the strides, which `out` follows."""
-    along = goes_along(kept, folded)
+    along = goes_along(kept, reduced)
     n = len(operands)
     cols, col_steps = (1, (1,) * (n + 1)) if along else kept.take(kept.pick())
-    rows, row_steps = folded.take(folded.pick())
+    rows, row_steps = reduced.take(reduced.pick())
     if not count:
-        rows, row_steps, folded = 0, (0,) * n, Axes((), [()] * n, [0] * n)
+        rows, row_steps, reduced = 0, (0,) * n, Axes((), [()] * n, [0] * n)
     col_block, col_blocks = pieces(cols, COLUMNS)
     groups, size = prod(kept.dims) * col_blocks, count * col_block
     part = PIECE if along else max(PIECE, ROWS * col_block)
     cut = groups < FEW and size >= 2 * part
     block, blocks = pieces(rows, max(1, part // col_block) if cut else rows)
-    units = prod(folded.dims) * blocks
+    units = prod(reduced.dims) * blocks
     piece, parts = pieces(units, max(1, part // (block * col_block)) if cut else units)
     chunk, chunks = pieces(groups, max(1, CHUNK // max(1, size // parts)))
     each = [
         (
-            operands[k].offset + kept.shifts[i] + folded.shifts[i], row_steps[i], col_steps[i], kept.strides[i],
-            folded.strides[i],
+            operands[k].offset + kept.shifts[i] + reduced.shifts[i], row_steps[i], col_steps[i], kept.strides[i],
+            reduced.strides[i],
         )
         for i, k in sorted(enumerate(order), key=lambda pair: pair[1])
     ]  # fmt: skip
     numbers = mapped.WALK.pack(
         *each, groups=groups, chunk=chunk, units=units, piece=piece, pieces=parts, rows=rows, block=block,
         blocks=blocks, cols=cols, col_block=col_block, col_blocks=col_blocks, to=out.offset + kept.shifts[n],
-        to_step=col_steps[n], count=count, kept=len(kept.dims), folded=len(folded.dims), sizes=kept.dims,
-        to_steps=kept.strides[n], fold_sizes=folded.dims,
+        to_step=col_steps[n], count=count, kept=len(kept.dims), reduced=len(reduced.dims), sizes=kept.dims,
+        to_steps=kept.strides[n], reduced_sizes=reduced.dims,
     )  # fmt: skip
     inner = [row if along else col for _, row, col, *_ in each]
     steps = "".join([str(step) if step in (0, 1) else "s" for step in inner])
@@ -117,12 +117,12 @@ def plan_walk(
 
 
 def write_mapped(
-    fold: Fold, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, kind: str, steps: str
+    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, kind: str, steps: str
 ) -> Any:
     """Write, compile and import one reduction of several operands."""
-    scalar = fold.scalar
+    scalar = reducer.scalar
     # Sums may be re-associated, and integers anyway: their lanes are registers.
-    laned = kind == "along" and not (fold.order == "sum" or compute.kind != "f")
+    laned = kind == "along" and not (reducer.order == "sum" or compute.kind != "f")
     places: dict[str, str] = {"LANED": str(int(laned)), "LANES": str(LANES)}
     for k, step in enumerate(steps):
         run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + count]"}
@@ -139,13 +139,13 @@ def write_mapped(
         out=out,
         compute=compute,
         macros={
-            "F": scalar_macro(scalar, compute), "FINISH": finish_macro(fold, compute), "G": call_macro("stretch"),
-            "COMBINE": scalar_macro(fold.combine or scalar, compute),
+            "F": scalar_macro(scalar, compute), "FINISH": finish_macro(reducer, compute), "G": call_macro("stretch"),
+            "COMBINE": scalar_macro(reducer.combine or scalar, compute),
         },
-        constants=places | {"IDENTITY": neutral_text(fold.identity, compute)},
+        constants=places | {"IDENTITY": neutral_text(reducer.identity, compute)},
         arrays=(*dtypes, compute, out),
         helpers=[mapped.stretch] if kind == "along" and not laned else [],
-        fastmath=("reassoc", "contract") if fold.order == "sum" else (),
+        fastmath=("reassoc", "contract") if reducer.order == "sum" else (),
         fields=mapped.TINY if kind == "tiny" else mapped.WALK,
     )  # fmt: skip
     return load("_".join([scalar.name, *(d.short for d in (*dtypes, out)), kind + steps]), text)

@@ -1,8 +1,8 @@
-"""Folds on the CPU: from specs to the stages of a plan, kernel files and a launch.
+"""Reductions on the CPU: from specs to the stages of a plan, kernel files and a launch.
 
-The loops are in `kernels/cpu/reduction.py`, the plans in `folding.py`.  A fold that is cut into pieces writes their
-results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  What may be
-assumed of a fold is what it declares: nothing is read from its source.
+The loops are in `kernels/cpu/reduction.py`, the plans in `reduction_plans.py`.  A reduction that is cut into pieces
+writes their results into a workspace, in the dtype that it accumulates in, and combines them in a second launch.  What
+may be assumed of a reduction is what it declares: nothing is read from its source.
 """
 
 from __future__ import annotations
@@ -14,56 +14,58 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
-from minigrad.backends.cpu.folding import FIELDS, FoldPlan, plan_argfold, plan_fold
 from minigrad.backends.cpu.mapped import plan_mapped, write_mapped
+from minigrad.backends.cpu.reduction_plans import FIELDS, ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import keep_macro, short_header
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.searching import Searching
 from minigrad.backends.steps import Steps, Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import reduction, together
 from minigrad.kernels.pasting import Expand, expression_macro, finish_macro, scalar_macro
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
+Ints = tuple[int, ...]
+
 
 class Reduction(Family, Searching):
-    """The preparers of folds and of positions of extremes."""
+    """The preparers of reductions and of positions of extremes."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Launch:
+    def reduce(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
         if len(operands) > 1:
-            return self.reduce_several(out, operands, fold, compute, dims)
+            return self.reduce_several(out, operands, reducer, compute, dims)
         (a,) = operands
-        stages = plan_fold(out.layout, a.layout, dims, fold.combine is None)
+        stages = plan_reduction(out.layout, a.layout, dims, reducer.combine is None)
         count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
         steps = Steps(self, (out,), (a,))
         source, (target,) = steps.operands[0], steps.outs
         for k, plan in enumerate(stages):
             last = k == len(stages) - 1
             goal = target if last else steps.work((plan.partial,), wide)
-            self._fold(steps, plan, fold if last else fold.unfinished(), compute, source, goal, count)
+            self._reduction(steps, plan, reducer if last else reducer.unfinished(), compute, source, goal, count)
             source = goal
-            fold = fold if last else fold.joining()
+            reducer = reducer if last else reducer.joining()
         return steps.launch
 
     def reduce_several(
-        self, out: Spec, operands: tuple[Spec, ...], fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]
+        self, out: Spec, operands: tuple[Spec, ...], reducer: Reducer, compute: np.dtype[Any], dims: tuple[int, ...]
     ) -> Launch:
         """A reduction of several operands: one launch, unless its elements must come one after the other, or operands
         are transposed against each other, which elementwise loops read by tiles."""
         plan = plan_mapped(out.layout, [a.layout for a in operands], dims)
-        if plan.crossed or (fold.combine is None and plan.kind != "tiny"):
-            return through_terms(self, requests.Reduce(fold, compute, dims), out, *operands)
+        if plan.crossed or (reducer.combine is None and plan.kind != "tiny"):
+            return through_terms(self, requests.Reduce(reducer, compute, dims), out, *operands)
         dtypes = tuple([a.dtype for a in operands])
-        kind = kind_of(plan.numel, plan.tasks, fold.scalar.cost)
-        kernel = self.kernel(write_mapped, fold, compute, dtypes, out.dtype, plan.kind, plan.steps, kind=kind)
+        kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
+        kernel = self.kernel(write_mapped, reducer, compute, dtypes, out.dtype, plan.kind, plan.steps, kind=kind)
         steps = Steps(self, (out,), operands)
         (target,) = steps.outs
         # One piece stores nothing in between: any memory stands for the work that is not touched.
@@ -71,13 +73,14 @@ class Reduction(Family, Searching):
         steps.then(kernel, *steps.operands, work, target, numbers=headed(plan.tasks, plan.numbers, plan.pieces > 1))
         return steps.launch
 
-    def _fold(
-        self, steps: Steps, plan: FoldPlan, fold: Fold, compute: np.dtype[Any], a: Value, out: Value, count: int
-    ) -> None:
-        """One stage of a fold of count elements to one."""
-        form = form_of(fold, compute, plan, a.dtype)
-        kind = kind_of(plan.numel, plan.tasks, fold.scalar.cost)
-        kernel = self.kernel(write_fold, fold, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
+    def _reduction(
+        self, steps: Steps, plan: ReductionPlan, reducer: Reducer, compute: np.dtype[Any], a: Value, out: Value,
+        count: int,
+    ) -> None:  # fmt: skip
+        """One stage of a reduction of count elements to one."""
+        form = form_of(reducer, compute, plan, a.dtype)
+        kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
+        kernel = self.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
         values = [a, out]
         if plan.kind == "run":
             # One piece keeps nothing: any memory stands for the work that is not touched.
@@ -88,7 +91,7 @@ class Reduction(Family, Searching):
 
     def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         a = steps.operands[0]
-        plan, choice = plan_argfold(places.layout, a.layout, dim)
+        plan, choice = plan_search(places.layout, a.layout, dim)
         kind = kind_of(plan.numel, plan.tasks, better.cost)
         kept = values is not None
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
@@ -102,7 +105,7 @@ class Reduction(Family, Searching):
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:
-    """What a form folds in, in memory of the compute dtype."""
+    """What a form accumulates in, in memory of the compute dtype."""
     return np.dtype(f"u{compute.itemsize}") if form == "extreme" else compute
 
 
@@ -111,8 +114,8 @@ def lanes(compute: np.dtype[Any]) -> int:
     return min(128, 512 // compute.itemsize)
 
 
-def form_of(fold: Fold, compute: np.dtype[Any], plan: FoldPlan, a: DType) -> str:
-    """Which form a fold of neighbours may take, of those named `_whole`: "sum" with leave to re-associate, "wide sum"
+def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DType) -> str:
+    """Which form a reduction of neighbours may take, of those named `_whole`: "sum" may re-associate, "wide sum"
     of converted elements, "short sum" of float32 that are converted seldom, "integer" as it is, and "extreme" by way of
     integers.  Or of rows of neighbours: "eights" of float32 that are converted once, "fours" of an extreme of what lies
     in memory as it is in registers, and across memory "extreme".  Or "".
@@ -123,14 +126,14 @@ def form_of(fold: Fold, compute: np.dtype[Any], plan: FoldPlan, a: DType) -> str
     length = plan.values.get("rows", plan.numel)
     if compute.kind != "f":
         return "" if rows else "integer"
-    if fold.order == "sum":
-        seldom = fold.adds and a.name == "float32" and compute.itemsize == 8
+    if reducer.order == "sum":
+        seldom = reducer.adds and a.name == "float32" and compute.itemsize == 8
         if rows:
             return "eights" if seldom else ""
         if seldom and length >= SHORT:
             return "short sum"
-        return "wide sum" if a.compute != compute and fold.identity == "zero" else "sum"
-    if fold.order != "extreme" or a.compute != compute or fold.map or fold.finish:
+        return "wide sum" if a.compute != compute and reducer.identity == "zero" else "sum"
+    if reducer.order != "extreme" or a.compute != compute or reducer.map or reducer.finish:
         return ""
     if rows and a.storage == compute:
         return "fours"
@@ -144,14 +147,14 @@ WHOLE = ("sum", "wide sum", "short sum", "integer", "extreme")
 LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract"), "short sum": ("reassoc", "contract")}
 
 
-def write_fold(fold: Fold, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str) -> Any:
-    """Write, compile and import one fold."""
-    scalar, neutral = fold.scalar, neutral_text(fold.identity, compute)
+def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str) -> Any:
+    """Write, compile and import one reduction."""
+    scalar, neutral = reducer.scalar, neutral_text(reducer.identity, compute)
     kind = label.rstrip("1")
     whole = form in WHOLE and kind != "across"
     template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
-    macros = {"F": scalar_macro(scalar, compute), "FINISH": finish_macro(fold, compute)}
-    macros["COMBINE"] = scalar_macro(fold.combine or scalar, compute)
+    macros = {"F": scalar_macro(scalar, compute), "FINISH": finish_macro(reducer, compute)}
+    macros["COMBINE"] = scalar_macro(reducer.combine or scalar, compute)
     constants = {"IDENTITY": neutral, "LANES": str(lanes(compute)), "STEP": "1" if label.endswith("1") else "step"}
     short, fours = form in ("short sum", "eights"), form == "fours"
     constants |= {"ACC": "T", "ONE": "T(1)", "SHORT": str(int(short)), "EXTREME": str(int(fours))}

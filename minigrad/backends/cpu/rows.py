@@ -35,7 +35,7 @@ from minigrad.kernels.store import load
 COLUMNS = 128  # rows side by side that one block works on: their totals stay in the first-level cache
 PARTS = 16  # chunks of rows whose column sums are made apart
 ROWS_A_PART = 16  # fewer rows are not worth a part of their own
-FOLDS = {"none": 0, "sum": 1, "mean": 2}
+REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # additions that an element is worth: one call of exp
 STREAMED = 1 << 24  # bytes of a result that goes past the caches; half as much may still be there for its reader
 ROW_BYTES = (1 << 10, 1 << 18)  # of a row that is streamed: many lines, and a scratch row in the second-level cache
@@ -100,7 +100,7 @@ class Rows(Family):
         losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
         numbers, tasks, kind = pick_numbers(losses, 0, x, (target.layout,), ignore)
         kernel = self.kernel(
-            write_pick, fn, (x.dtype, target.dtype), out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind
+            write_pick, fn, (x.dtype, target.dtype), out.dtype, is_direct(x, out), REDUCTIONS[reduction], kind=kind
         )
         steps = Steps(self, (out,), (x, target))
         apart = tasks > 1 and reduction != "none"
@@ -118,7 +118,7 @@ class Rows(Family):
         losses = without(out.layout, out.shape, len(out.shape) - 1)
         numbers, tasks, kind = pick_numbers(losses, 1, x, (target.layout, dy.layout.expand(target.shape)), ignore)
         dtypes = (x.dtype, target.dtype, dy.dtype)
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), FOLDS[reduction], kind=kind)
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), REDUCTIONS[reduction], kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
         slope, values, chosen = steps.operands
         steps.then(kernel, values, chosen, slope, *steps.outs, numbers=headed(tasks, numbers))
@@ -250,12 +250,12 @@ def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[b
     return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **given)
 
 
-def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, fold: int) -> Any:
+def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, reducer: int) -> Any:
     """One result of each row, or with three dtypes the gradient of that."""
     back = len(dtypes) == 3
     given = along(fn, (direct,), out, back)
-    given["constants"] |= {"EACH": fold == 0, "JOINED": fold > 0, "MEAN": fold == 2}
-    label = f"{'pick_backward' if back else 'pick'}{fold}{'1' if direct else 'x'}"
+    given["constants"] |= {"EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2}
+    label = f"{'pick_backward' if back else 'pick'}{reducer}{'1' if direct else 'x'}"
     template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64})
     return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=rows.PICK, **given)
 

@@ -1,7 +1,7 @@
 """Scans on the CPU: rows as chains, four at a time, or neighbours side by side; long rows in blocks.
 
-The loops are in `kernels/cpu/scan.py`.  A scan accumulates as its fold does; a long row of which there are few is cut
-into blocks, from the shape alone, whose totals a first launch finds.
+The loops are in `kernels/cpu/scan.py`.  A scan accumulates as its reduction does; a long row of which there are few is
+cut into blocks, from the shape alone, whose totals a first launch finds.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk, without
+from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import scan
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
@@ -41,15 +41,15 @@ class Scan(Family):
     """The preparers of scans and of running extremes."""
 
     @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Launch:
+    def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        chain = (fold.scalar, fold.combine, neutral_text(fold.identity, compute), compute)
+        chain = (reducer.scalar, reducer.combine, neutral_text(reducer.identity, compute), compute)
         dtypes = tuple(x.dtype for x in operands)
         across, numbers, tasks, units = scan_numbers(
-            out, operands, dim, fold.combine is not None and len(operands) == 1
+            out, operands, dim, reducer.combine is not None and len(operands) == 1
         )
-        kind = kind_of(out.layout.numel, tasks, fold.scalar.cost)
+        kind = kind_of(out.layout.numel, tasks, reducer.scalar.cost)
         if across is not None:
             kernel = self.kernel(write_columns, chain, dtypes, out.dtype, across, kind=kind)
             return bind(kernel, headed(tasks, numbers), len(operands))

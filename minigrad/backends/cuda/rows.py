@@ -18,7 +18,7 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family
-from minigrad.backends.cuda.folding import BLOCKS, group_of, power_above
+from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
 from minigrad.backends.cuda.rowtexts import WIDEST, Form, joins_text, row_words
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
 from minigrad.backends.cuda.texts import group_words
@@ -77,7 +77,7 @@ class Rows(Family):
         steps.then(launch, *steps.operands, work, *([steps.outs[0]] if made else []))
         for t, line in enumerate(steps.outs[made:]):
             part = work.at(1, t)
-            steps.fold(SUM, viewed(line, (1, 1, n)), part, (0,))
+            steps.reducer(SUM, viewed(line, (1, 1, n)), part, (0,))
         return steps.launch
 
     @serves(requests.Pick)
@@ -89,7 +89,7 @@ class Rows(Family):
         form, block, numbers = plan_pick(fn, losses, 0, out.dtype, x, (target.layout,), ignore)
         rank = rank_of(numbers, 2)
         kernel = self.kernel(
-            write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_folded"
+            write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_reduced"
         )
         launch = self.bind(kernel, (self.blocks(number, block[1]), 1, 1), block, numbers)
         steps = Steps(self, (out,), (x, target))
@@ -99,10 +99,10 @@ class Rows(Family):
         found, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
         steps.then(launch, *steps.operands, found, counted)
         total = steps.work((1,), float64)
-        steps.fold(SUM, total, found, (0,))
+        steps.reducer(SUM, total, found, (0,))
         if reduction == "mean":
             many = steps.work((1,), int64)
-            steps.fold(SUM, many, counted, (0,))
+            steps.reducer(SUM, many, counted, (0,))
             steps.each(QUOTIENT, total, total, many)
         steps.copy(steps.outs[0], viewed(total, out.shape))
         return steps.launch
@@ -137,7 +137,7 @@ class Rows(Family):
         total, dims = steps.work((1,) * len(target.shape), int64), range(len(target.shape))
         steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
         steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
-        steps.fold(SUM, total, counts, dims)
+        steps.reducer(SUM, total, counts, dims)
         return viewed(total, (1,))
 
 
@@ -216,11 +216,11 @@ def rank_of(numbers: Sequence[int], operands: int) -> int:
 
 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int, picks: str = "") -> Program:
-    """Write one kernel over rows.  picks: "pick" where it makes one number of each row, "pick_folded" where a fold
-    takes these."""
+    """Write one kernel over rows.  picks: "pick" where it makes one number of each row, "pick_reduced" where a
+    reduction takes these."""
     fields, compute = rows.rows_fields(rank), as_dtype(out.compute)
     label = "_".join([form.label((out, *dtypes)), str(rank), *filter(None, [picks, "back" if form.back else ""])])
-    arrays = {"losses": compute, "counted": int32} if picks == "pick_folded" else {"out": out}
+    arrays = {"losses": compute, "counted": int32} if picks == "pick_reduced" else {"out": out}
     if not picks:
         arrays = ({"work": compute} if fn.terms else {}) | (arrays if fn.result is not None else {})
     value = f"np.int{8 * compute.itemsize}(numbers[{fields.place('value')}]).view(T)"

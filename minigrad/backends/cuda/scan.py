@@ -1,7 +1,7 @@
 """Scans on CUDA: a row by a group of threads in tiles, long rows in blocks, or each row by one thread.
 
-The loops are in `kernels/cuda/scan.py`.  A scan accumulates as its fold does.  Rows that lie across memory, side by
-side, are scanned by a thread each, and so is what may not be joined; a long row of which there are few is cut into
+The loops are in `kernels/cuda/scan.py`.  A scan accumulates as its reduction does.  Rows that lie across memory, side
+by side, are scanned by a thread each, and so is what may not be joined; a long row of which there are few is cut into
 blocks, from the shape alone, whose totals a first launch finds.
 """
 
@@ -16,17 +16,17 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family, line
-from minigrad.backends.cuda.folding import power_above
 from minigrad.backends.cuda.reduction import write_spread
+from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.cuda.texts import parsed, wire
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import walk, without
+from minigrad.core.reducer import Reducer
 from minigrad.kernels.cuda import reduction, scan
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
@@ -45,7 +45,7 @@ class Scan(Family):
     """The preparers of scans and of running extremes."""
 
     @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Loop:
+    def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Loop:
         if out.layout.numel == 0:
             return NO_STEPS
         specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
@@ -53,8 +53,8 @@ class Scan(Family):
         steps, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
         groups = list(zip(offsets, steps, strides, strict=True))
         across = bool(dims) and strides[0][-1] == 1 and steps[0] != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
-        if across or fold.combine is None or len(operands) > 1:
-            kernel = self.kernel(write_chain, fold, compute, dtypes, out.dtype, len(dims))
+        if across or reducer.combine is None or len(operands) > 1:
+            kernel = self.kernel(write_chain, reducer, compute, dtypes, out.dtype, len(dims))
             numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
             return self.bind(kernel, *line(self.blocks(rows)), numbers)
         each, wide = neighbours(specs, groups)
@@ -66,10 +66,10 @@ class Scan(Family):
         launches, work = Steps(self, (out,), operands), None
         if blocks > 1:
             work = launches.work((blocks, rows), as_dtype(compute))
-            totals = self.kernel(write_spread, fold, compute, operands[0].dtype, work.dtype, True, 1, len(dims), 0)
+            totals = self.kernel(write_spread, reducer, compute, operands[0].dtype, work.dtype, True, 1, len(dims), 0)
             numbers = totals_numbers(dims, groups[1], n, block, blocks)
             launches.then(self.bind(totals, (rows, blocks, 1), (THREADS, 1, 1), numbers), *launches.operands, work)
-        kernel = self.kernel(write_tiles, fold, compute, dtypes[0], out.dtype, each, wide, blocks > 1, len(dims))
+        kernel = self.kernel(write_tiles, reducer, compute, dtypes[0], out.dtype, each, wide, blocks > 1, len(dims))
         numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=block, blocks=blocks, shape=dims)
         launch = self.bind(kernel, (self.blocks(rows * blocks, units), 1, 1), (lanes, units, 1), numbers)
         launches.then(launch, *launches.operands, *([work] if work is not None else []), *launches.outs)
@@ -113,54 +113,56 @@ def neighbours(specs: Sequence[Spec], groups: Sequence[tuple[int, int, tuple[int
 def totals_numbers(
     dims: tuple[int, ...], group: tuple[int, int, tuple[int, ...]], n: int, block: int, blocks: int
 ) -> list[int]:
-    """The numbers of the fold of each block of each row: a piece a block, whose results lie side by side."""
+    """The numbers of the reduction of each block of each row: a piece a block, whose results lie side by side."""
     offset, step, steps = group
     to_steps = tuple(prod(dims[d + 1 :]) for d in range(len(dims)))
     return reduction.spread_fields(len(dims), 0).pack(
         outputs=prod(dims), count=1, units=blocks, piece=1, rows=n, block=block, blocks=blocks, row_step=step,
-        offset=offset, to=0, copy=prod(dims), sizes=dims, steps=steps, to_steps=to_steps, fold_sizes=(), fold_steps=(),
+        offset=offset, to=0, copy=prod(dims), sizes=dims, steps=steps, to_steps=to_steps,
+        reduced_sizes=(), reduced_steps=(),
     )  # fmt: skip
 
 
-def write_chain(fold: Fold, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
+def write_chain(reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
     """Write one scan by a thread a row."""
     text = write_kernel(
-        f"{fold.scalar.name}, a row a thread: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
+        f"{reducer.scalar.name}, a row a thread: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
         scan.chain,
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(fold.scalar, compute, CUDA)},
-        constants={"IDENTITY": neutral_text(fold.identity, compute)},
+        macros={"F": scalar_macro(reducer.scalar, compute, CUDA)},
+        constants={"IDENTITY": neutral_text(reducer.identity, compute)},
         fields=scan.scan_fields(rank),
         target=CUDA,
     )
-    return Program("_".join([fold.scalar.name, *(d.short for d in dtypes), out.short, f"chain{rank}"]), text)
+    return Program("_".join([reducer.scalar.name, *(d.short for d in dtypes), out.short, f"chain{rank}"]), text)
 
 
 def write_tiles(
-    fold: Fold, compute: np.dtype[Any], a: DType, out: DType, each: int, wide: bool, cut: bool, rank: int
+    reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, each: int, wide: bool, cut: bool, rank: int
 ) -> Program:
     """Write one scan in tiles; cut: in blocks whose totals are known."""
     macros, constants = wire(compute)
-    assert fold.combine is not None
-    macros |= {"F": scalar_macro(fold.scalar, compute, CUDA), "COMBINE": scalar_macro(fold.combine, compute, CUDA)}
+    assert reducer.combine is not None
+    macros["F"] = scalar_macro(reducer.scalar, compute, CUDA)
+    macros["COMBINE"] = scalar_macro(reducer.combine, compute, CUDA)
     fields = scan.scan_fields(rank)
     steps = [f"numbers[{fields.place('step', group=str(k))}]" for k in range(2)]
     load, store = load_text(a, compute, CUDA)[0], store_text(compute, out, CUDA)[0]
     label = f"tiles{rank}{'_cut' if cut else ''}" + (f"_by{each}" if wide else "")
     text = write_kernel(
-        f"{fold.scalar.name}: {a} -> {out} in {compute}; {label}.",
+        f"{reducer.scalar.name}: {a} -> {out} in {compute}; {label}.",
         scan.tiles,
         operands=(a,),
         out=out,
         compute=compute,
         macros=macros | {
-            "SCAN_OWN": scan_own(macros["F"], load, neutral_text(fold.identity, compute), each, wide, steps[1]),
+            "SCAN_OWN": scan_own(macros["F"], load, neutral_text(reducer.identity, compute), each, wide, steps[1]),
             "LEAVE_OWN": leave_own(macros["COMBINE"], store, each, wide, steps[0]),
         },
         constants=constants | {
-            "IDENTITY": neutral_text(fold.identity, compute), "EACH": str(each), "CUT": str(int(cut)),
+            "IDENTITY": neutral_text(reducer.identity, compute), "EACH": str(each), "CUT": str(int(cut)),
         },
         helpers=[scan.before_lane, *([reduction.by_lanes] if cut else [])],
         fields=fields,
@@ -169,7 +171,7 @@ def write_tiles(
     )  # fmt: skip
     if not cut:
         text = text.replace("def kernel(in_0, work, out, numbers):", "def kernel(in_0, out, numbers):")
-    return Program(f"{fold.scalar.name}_{a.short}_{out.short}_{label}", text)
+    return Program(f"{reducer.scalar.name}_{a.short}_{out.short}_{label}", text)
 
 
 def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") -> list[str]:

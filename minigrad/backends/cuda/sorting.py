@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.cuda.family import Family, line
-from minigrad.backends.cuda.folding import power_above
+from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.cuda.texts import keep_macro
 from minigrad.backends.ordering import Ordering

@@ -11,9 +11,9 @@ from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, GREATER, LARGEST, LESSER, SHIFTED_EXP, SHIFTED_LOG, SUM
 from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
-from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.reducer import Reducer
 from minigrad.core.requests import (
     ArgReduce,
     ArgScan,
@@ -78,9 +78,9 @@ def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> L
     register, accumulator = as_dtype(x.dtype.compute), as_dtype(np.dtype(x.dtype.accumulator))
     top, total = steps.work(out.shape, register), steps.work(out.shape, accumulator)
     terms = steps.work(x.shape, register)
-    steps.fold(LARGEST, top, x, request.dims)
+    steps.reducer(LARGEST, top, x, request.dims)
     steps.each(SHIFTED_EXP, terms, x, top)
-    steps.fold(SUM, total, terms, request.dims)
+    steps.reducer(SUM, total, terms, request.dims)
     steps.each(SHIFTED_LOG, out, total, top, compute=accumulator.compute)
     return steps.launch
 
@@ -90,44 +90,48 @@ def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> L
 
 @lowers(Scan)
 def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launch:
-    """Position by position; in about log2(n) steps where the fold joins partial results."""
+    """Position by position; in about log2(n) steps where the reduction joins partial results."""
     steps = Steps(backend, outs, operands)
     (out,) = steps.outs
     if not out.layout.numel:
         return steps.launch
-    way = one_after_another if request.fold.combine is None or len(operands) > 1 else by_doubling
-    way(steps, request.fold, first_accumulator(steps, request.fold, request.compute), out, steps.operands, request.dim)
+    way = one_after_another if request.reducer.combine is None or len(operands) > 1 else by_doubling
+    start = first_accumulator(steps, request.reducer, request.compute)
+    way(steps, request.reducer, start, out, steps.operands, request.dim)
     return steps.launch
 
 
-def first_accumulator(steps: Steps, fold: Fold, compute: np.dtype[Any]) -> Value:
+def first_accumulator(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -> Value:
     """The first accumulator."""
     dtype = as_dtype(compute)
-    return steps.constant({"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}[fold.identity], dtype)
+    values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
+    return steps.constant(values[reducer.identity], dtype)
 
 
-def one_after_another(steps: Steps, fold: Fold, start: Value, out: Value, operands: list[Value], dim: int) -> None:
+def one_after_another(
+    steps: Steps, reducer: Reducer, start: Value, out: Value, operands: list[Value], dim: int
+) -> None:
     """One accumulator a row, which is written down at each position."""
     acc = steps.work(shortened(out.shape, (dim,)), start.dtype)
     steps.copy(acc, start)
     for i in range(out.shape[dim]):
-        steps.each(fold.scalar, acc, acc, *[x.at(dim, i) for x in operands])
+        steps.each(reducer.scalar, acc, acc, *[x.at(dim, i) for x in operands])
         steps.copy(out.at(dim, i), acc)
 
 
-def by_doubling(steps: Steps, fold: Fold, start: Value, out: Value, operands: list[Value], dim: int) -> None:
-    """Each place holds the fold of 1, 2, 4 ... elements that end there: each time it is joined with what ends before.
+def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operands: list[Value], dim: int) -> None:
+    """Each place holds the reduction of 1, 2, 4 ... elements that end there, joined with the one that ends before.
 
     Source: Hillis, Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986.
     """
     n, shift = out.shape[dim], 1
     now, after = steps.work(out.shape, start.dtype), steps.work(out.shape, start.dtype)
-    steps.each(fold.scalar, now, start, *operands)
-    assert fold.combine is not None
+    steps.each(reducer.scalar, now, start, *operands)
+    assert reducer.combine is not None
     while shift < n:
         steps.copy(after.at(dim, 0, shift), now.at(dim, 0, shift))
         earlier, later = now.at(dim, 0, n - shift), now.at(dim, shift, n - shift)
-        steps.each(fold.combine, after.at(dim, shift, n - shift), earlier, later)
+        steps.each(reducer.combine, after.at(dim, shift, n - shift), earlier, later)
         now, after, shift = after, now, 2 * shift
     steps.copy(out, now)
 
@@ -153,7 +157,7 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
     earlier = steps.constant(np.arange(n) < np.arange(n)[:, None], bool_)
     scalar = GREATER if request.descending else LESSER
     steps.each(scalar, before, a.seen(row.unsqueeze(-2)), a.seen(row.unsqueeze(-1)), earlier, compute=a.dtype.compute)
-    steps.fold(SUM, rank, before, (last,))
+    steps.reducer(SUM, rank, before, (last,))
     places, zeros = steps.places(n, last, last - 1), steps.constant(0, int64)
     found, shape = steps.work(row.shape, int64), row.shape
     spread = [value.seen(value.layout.expand(shape)) for value in (zeros, places)]

@@ -1,4 +1,4 @@
-"""The scalar functions and folds that lowered requests are made of."""
+"""The scalar functions and reductions that lowered requests are made of."""
 
 # The bodies are data, which the specialiser reads; they carry no types.
 # mypy: disable-error-code="no-untyped-def"
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from minigrad.core.fold import Fold
+from minigrad.core.reducer import Reducer
 from minigrad.kernels.scalar import parse
 
 
@@ -166,7 +166,7 @@ HIGHEST = parse(highest)
 LOWEST = parse(lowest)
 PEAK = parse(peak)
 
-SUM = Fold(TOTAL, "zero", "sum", TOTAL)
-LARGEST = Fold(HIGHEST, "lowest", "extreme", HIGHEST)
-SMALLEST = Fold(LOWEST, "highest", "extreme", LOWEST)
-TOP = Fold(PEAK, "lowest", "any", PEAK)
+SUM = Reducer(TOTAL, "zero", "sum", TOTAL)
+LARGEST = Reducer(HIGHEST, "lowest", "extreme", HIGHEST)
+SMALLEST = Reducer(LOWEST, "highest", "extreme", LOWEST)
+TOP = Reducer(PEAK, "lowest", "any", PEAK)

@@ -59,7 +59,7 @@ def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Spec
         LAST_AT, named, steps.constant(np.arange(size)[:, None], int64), viewed(known, (1, count)),
         steps.constant(size, int64), numbers,
     )  # fmt: skip
-    steps.fold(LARGEST, last, named, (1,))
+    steps.reducer(LARGEST, last, named, (1,))
     chosen, stays = steps.work((size,), int64), steps.work((size,), bool_)
     row = viewed(last, (size,))
     zero = steps.constant(0, int64)
@@ -93,15 +93,15 @@ def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -
 
 @lowers(Bounds)
 def bounds(backend: Backend, request: Bounds, outs: Specs, operands: Specs) -> Launch:
-    """Two folds, or the two numbers of nothing."""
+    """Two reductions, or the two numbers of nothing."""
     steps = Steps(backend, outs, operands)
     (out,), (index,) = steps.outs, steps.operands
     if not index.layout.numel:
         steps.copy(out, steps.constant([0, -1], int64))
         return steps.launch
     ones = (1,) * len(index.shape)
-    for k, fold in enumerate((SMALLEST, LARGEST)):
-        steps.fold(fold, viewed(out.at(0, k), ones), index, range(len(ones)))
+    for k, reducer in enumerate((SMALLEST, LARGEST)):
+        steps.reducer(reducer, viewed(out.at(0, k), ones), index, range(len(ones)))
     return steps.launch
 
 
@@ -115,7 +115,7 @@ def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Lau
     steps.copy(viewed(holds, mask.shape), mask)
     length = -(-n // request.parts)
     for k in range(request.parts + 1):
-        steps.fold(SUM, out.at(0, k), holds.at(0, 0, min(n, k * length)), (0,))
+        steps.reducer(SUM, out.at(0, k), holds.at(0, 0, min(n, k * length)), (0,))
     return steps.launch
 
 

@@ -99,7 +99,7 @@ def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -
         steps.copy(out, room.seen(windows.interior))
     else:
         steps.each(MEETING, terms, windows.pad(steps, a, float64), one, inside)
-        steps.fold(SUM, viewed(total, (*like.shape, *(1,) * dims)), terms, range(2 + dims, 2 + 2 * dims))
+        steps.reducer(SUM, viewed(total, (*like.shape, *(1,) * dims)), terms, range(2 + dims, 2 + 2 * dims))
         steps.each(QUOTIENT, total, total, divisors)
         steps.copy(out, total)
     return steps.launch

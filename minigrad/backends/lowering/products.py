@@ -23,7 +23,7 @@ def product(backend: Backend, request: Product, outs: Specs, operands: Specs) ->
     total = steps.work((*out.shape, 1), dtype)
     row, column = a.layout.unsqueeze(-2), b.layout.transpose(-1, -2).unsqueeze(-3)
     steps.each(PRODUCT, terms, a.seen(row), b.seen(column))
-    steps.fold(SUM, total, terms, (len(out.shape),))
+    steps.reducer(SUM, total, terms, (len(out.shape),))
     total = viewed(total, out.shape)
     alpha, beta = steps.constant(request.alpha, dtype), steps.constant(request.beta, dtype)
     if added:  # c may be the memory of out: it is read before anything is written there
@@ -58,7 +58,7 @@ def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) 
     }[request.part]
     terms, total = steps.work(shape, dtype), steps.work(shortened(shape, over), dtype)
     steps.each(MEETING, terms, *pair, steps.constant(windows.places >= 0, bool_))
-    steps.fold(SUM, total, terms, over)
+    steps.reducer(SUM, total, terms, over)
     if request.part == "output":
         total, row = viewed(total, y.shape), bias[0]
         steps.each(TOTAL, total, total, row.seen(with_ones(row.layout, range(1, 1 + dims))))

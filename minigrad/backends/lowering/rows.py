@@ -1,4 +1,4 @@
-"""Rows: each total is a term element by element and a fold of it, each result a function of elements and totals."""
+"""Rows: a total is a term, element by element, and its reduction; a result is a function of elements and totals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
     for total in fn.totals:
         terms, joined = steps.work(shape, dtype), steps.work(kept, dtype)
         of_row(steps, total.term, terms, [*elements, *found], fn)
-        steps.fold({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
+        steps.reducer({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
         if total.finish is not None:
             given = [joined, length, parameter]  # in this order, as far as it has arguments
             steps.each(total.finish, joined, *given[: len(total.finish.args)])
@@ -68,7 +68,7 @@ def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Sp
     for term, line in zip(fn.terms, outs_left, strict=True):
         terms = steps.work(shape, dtype)
         of_row(steps, term, terms, seen, fn)
-        steps.fold(SUM, viewed(line, shortened(shape, range(last))), terms, range(last))
+        steps.reducer(SUM, viewed(line, shortened(shape, range(last))), terms, range(last))
     return steps.launch
 
 
@@ -94,7 +94,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
         return steps.launch
     ones = (1,) * len(kept)
     total = steps.work(ones, float64)
-    steps.fold(SUM, total, loss, range(len(kept)))
+    steps.reducer(SUM, total, loss, range(len(kept)))
     if request.reduction == "mean":
         steps.each(QUOTIENT, total, total, counted(steps, ignored))
     steps.copy(out, viewed(total, out.shape))
@@ -106,7 +106,7 @@ def counted(steps: Steps, ignored: Value) -> Value:
     counts = steps.work(ignored.shape, int64)
     total = steps.work((1,) * len(ignored.shape), int64)
     steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
-    steps.fold(SUM, total, counts, range(len(ignored.shape)))
+    steps.reducer(SUM, total, counts, range(len(ignored.shape)))
     return total
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from minigrad.backends.reference.conv import Conv
 from minigrad.backends.reference.factors import Factors
 from minigrad.backends.reference.filling import Filling
-from minigrad.backends.reference.folding import Folding
 from minigrad.backends.reference.indexing import Indexing
 from minigrad.backends.reference.loops import Loops
 from minigrad.backends.reference.masks import Masks
 from minigrad.backends.reference.pool import Pool
 from minigrad.backends.reference.products import Products
+from minigrad.backends.reference.reduction import Reductions
 from minigrad.backends.reference.rows import Rows
 from minigrad.backends.reference.scan import Scan
 from minigrad.backends.reference.sorting import Sorting
@@ -24,6 +24,6 @@ from minigrad.backends.reference.tuples import Tuples
 
 
 class ReferenceBackend(
-    Loops, Conv, Factors, Folding, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting, Tuples
+    Loops, Conv, Factors, Reductions, Indexing, Filling, Masks, Pool, Products, Rows, Scan, Sorting, Tuples
 ):
     """Everything that `Backend` asks for, one element at a time."""

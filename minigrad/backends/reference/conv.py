@@ -58,7 +58,7 @@ class Conv(HostMemory):
                 totals[i] += a[j] * b[k]
             return totals
 
-        return folded(out, (x, w, bias), sums)
+        return reduced(out, (x, w, bias), sums)
 
     def conv_input(self, out: Spec, y: Spec, w: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Loop:
         def sums(a: list[Any], b: list[Any]) -> list[Any]:
@@ -67,7 +67,7 @@ class Conv(HostMemory):
                 totals[j] += a[i] * b[k]
             return totals
 
-        return folded(out, (y, w), sums)
+        return reduced(out, (y, w), sums)
 
     def conv_weight(
         self, out: Spec, y: Spec, x: Spec, stride: Ints, padding: Ints, dilation: Ints, groups: int
@@ -78,10 +78,10 @@ class Conv(HostMemory):
                 totals[k] += a[i] * b[j]
             return totals
 
-        return folded(out, (y, x), sums)
+        return reduced(out, (y, x), sums)
 
 
-def folded(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
+def reduced(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
     """A launch that gives `sums` the operands as Python's own numbers, and rounds or wraps what it returns once."""
     compute = out.dtype.compute
 

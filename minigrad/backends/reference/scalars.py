@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import as_dtype, cast_array
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn
+from minigrad.core.reducer import Reducer
 from minigrad.kernels.rendering import as_python
 
 # Exact in every dtype, or questions: the operand's own type is right.
@@ -137,8 +137,8 @@ def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., A
     return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
 
 
-def first_accumulator(fold: Fold, compute: np.dtype[Any]) -> Any:
-    """The identity of a fold as a scalar of the compute dtype."""
+def first_accumulator(reducer: Reducer, compute: np.dtype[Any]) -> Any:
+    """The identity of a reduction as a scalar of the compute dtype."""
     dtype = as_dtype(compute)
     values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
-    return compute_type(compute)(values[fold.identity])
+    return compute_type(compute)(values[reducer.identity])

@@ -13,16 +13,16 @@ from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, wri
 from minigrad.backends.reference.rows import rows_of
 from minigrad.backends.reference.scalars import first_accumulator, python_function
 from minigrad.core import requests
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.reducer import Reducer
 
 
 class Scan(HostMemory):
     """The preparers of scans and of running extremes."""
 
     @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dim: int) -> Loop:
-        f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
+    def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Loop:
+        f, start = python_function(reducer.scalar, compute), first_accumulator(reducer, compute)
 
         def launch(*buffers: Buffer) -> None:
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))

@@ -16,9 +16,9 @@ from minigrad.kernels.fields import Fields
 TINY = Fields("outputs elements count", "to[outputs]", "at[outputs] far[elements]", results=False)
 # A group is an output or a row of up to `cols` of them, a unit some rows of what it reduces: see `reduction.WALK`.
 WALK = Fields(
-    "kept folded groups chunk units piece pieces rows block blocks cols col_block col_blocks to to_step count",
-    "sizes[kept] to_steps[kept] fold_sizes[folded]",
-    "offset row_step col_step steps[kept] fold_steps[folded]",
+    "kept reduced groups chunk units piece pieces rows block blocks cols col_block col_blocks to to_step count",
+    "sizes[kept] to_steps[kept] reduced_sizes[reduced]",
+    "offset row_step col_step steps[kept] reduced_steps[reduced]",
     results=False,
 )
 
@@ -68,7 +68,7 @@ def along(in_K, work, out, N):  # type: ignore[no-untyped-def]
                 start = (u - place * N.blocks) * block
                 length = min(block, rows - start)
                 at_K = base_K + start * step_K
-                walk(place, N.fold_sizes, at_K=N.fold_steps[K])
+                walk(place, N.reduced_sizes, at_K=N.reduced_steps[K])
                 if LANED:
                     for i in range(0, length, LANES):
                         count = min(LANES, length - i)
@@ -120,7 +120,7 @@ def across(in_K, work, out, N):  # type: ignore[no-untyped-def]
                 place = u // N.blocks
                 start = (u - place * N.blocks) * N.block
                 at_K = base_K + start * N.row_step[K]
-                walk(place, N.fold_sizes, at_K=N.fold_steps[K])
+                walk(place, N.reduced_sizes, at_K=N.reduced_steps[K])
                 for _ in range(min(N.block, N.rows - start)):
                     x_K = RUN_K
                     for j in range(count):

@@ -1,4 +1,4 @@
-"""Folds: few elements, a whole stretch of memory, along the operand's memory, across it, one element after the other;
+"""Reductions: few elements, a whole stretch of memory, along the operand's memory, across it, one element after the other;
 and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
@@ -6,7 +6,7 @@ done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between me
 the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has elements of its own and began at
 `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators stand in a row that is combined at
 the end, so the loops vectorise without a licence to re-associate.  Rows are taken eight at a time if SHORT, four if
-EXTREME, and else as PLAIN ones.  The forms named `_whole` fold neighbours in registers instead: sums and products with
+EXTREME, and else as PLAIN ones.  The forms named `_whole` reduce neighbours in registers instead: sums and products with
 that licence, extremes as integers, which need none.  The order is the same for any number of threads.
 """
 
@@ -16,17 +16,17 @@ from minigrad.kernels.fields import Fields
 
 TINY = Fields("outputs elements count", "to[outputs] at[outputs] far[elements]")
 RUN = Fields("n cols width piece pieces offset to step count one")
-# A group is an output or a row of up to `cols` of them, a unit some rows of what it folds, a piece some units, a task
+# A group is an output or a row of up to `cols` of them, a unit some rows of what it reduces, a piece some units, a task
 # one piece for a chunk of groups.  copy: from the result of one piece to that of the next.  count: what a mean divides
 # by.  one: 1, which the compiler does not know.
 WALK = Fields(
-    "kept folded groups chunk units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
+    "kept reduced groups chunk units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
     "to_step offset to copy count one",
-    "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
+    "sizes[kept] steps[kept] to_steps[kept] reduced_sizes[reduced] reduced_steps[reduced]",
 )
 ORDERED = Fields(
-    "kept folded outputs chunk units rows step offset to count",
-    "sizes[kept] steps[kept] to_steps[kept] fold_sizes[folded] fold_steps[folded]",
+    "kept reduced outputs chunk units rows step offset to count",
+    "sizes[kept] steps[kept] to_steps[kept] reduced_sizes[reduced] reduced_steps[reduced]",
 )
 CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]")
 
@@ -44,7 +44,7 @@ def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """Element i of n belongs to output i modulo cols.  A task is a piece, folded into `width` lanes; where there are
+    """Element i of n belongs to output i modulo cols.  A task is a piece, reduced into `width` lanes; where there are
     more, `work` keeps the lanes of each until the end."""
     n = N.n
     cols = N.cols
@@ -88,7 +88,7 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 
 def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """`run` with one output, for scalars that `stretch` may fold; `work` keeps an accumulator of each piece."""
+    """`run` with one output, for scalars that `stretch` may reduce; `work` keeps an accumulator of each piece."""
     n = N.n
     total = IDENTITY
     for p in range(first, last):
@@ -105,7 +105,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """`along_whole` where each output is a fold of one stretch."""
+    """`along_whole` where each output is a reduction of one stretch."""
     kept = N.kept
     rows = N.rows
     for t in range(first, last):
@@ -126,7 +126,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """`along` with steps of 1, for scalars that `stretch` may fold."""
+    """`along` with steps of 1, for scalars that `stretch` may reduce."""
     rows = N.rows
     block = N.block
     for t in range(first, last):
@@ -142,13 +142,13 @@ def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
                 place = u // N.blocks
                 start = (u - place * N.blocks) * block
                 at = base + start
-                walk(place, N.fold_sizes, at=N.fold_steps)
+                walk(place, N.reduced_sizes, at=N.reduced_steps)
                 total = stretch(in_0[at : at + min(block, rows - start)], total, ONE)
             out[to] = STORE(FINISH(total, N.count))
 
 
 def along(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A group is one output, a unit one block of one stretch that it folds."""
+    """A group is one output, a unit one block of one stretch that it reduces."""
     rows = N.rows
     block = N.block
     step = N.row_step
@@ -169,7 +169,7 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
                 start = (u - place * N.blocks) * block
                 length = min(block, rows - start)
                 at = base + start * step
-                walk(place, N.fold_sizes, at=N.fold_steps)
+                walk(place, N.reduced_sizes, at=N.reduced_steps)
                 for i in range(0, length, width):
                     x = in_0[at + i * STEP :]
                     for j in range(min(width, length - i)):
@@ -210,7 +210,7 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                     place = u // N.blocks
                     start = (u - place * N.blocks) * N.block
                     at = base + start * N.row_step
-                    walk(place, N.fold_sizes, at=N.fold_steps)
+                    walk(place, N.reduced_sizes, at=N.reduced_steps)
                     rows = min(N.block, N.rows - start)
                     if SHORT:
                         for _ in range(0 if again else rows // 8):
@@ -264,7 +264,7 @@ def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
             for u in range(N.units):
                 place = u
                 at = base
-                walk(place, N.fold_sizes, at=N.fold_steps)
+                walk(place, N.reduced_sizes, at=N.reduced_steps)
                 for i in range(N.rows):
                     acc = T(F(acc, LOAD_0(in_0[at + i * step])))
             out[to] = STORE(FINISH(acc, N.count))
@@ -345,7 +345,7 @@ def arg_across(in_K, values, out, N):  # type: ignore[no-untyped-def]
 def arg_choose(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """One task.  in_1 holds the winner of every piece; the first of the best is the winner of all.
 
-    step: along the folded dim.  offset, piece, to: those of in_0, in_1 and out.
+    step: along the reduced dim.  offset, piece, to: those of in_0, in_1 and out.
     """
     for o in range(N.outputs):
         rest = o

@@ -83,7 +83,7 @@ def take():  # type: ignore[no-untyped-def]
 
 
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Each chunk of rows has its own sums down the columns, in work if there are several; they are folded at the end
+    """Each chunk of rows has its own sums down the columns, in work if there are several; they are added up at the end
     into lines of their own."""
     n = N.n
     value = np.int64(N.value).view(np.float64)

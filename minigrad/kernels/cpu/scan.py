@@ -1,4 +1,4 @@
-"""Scans: every partial result of a fold along one dim, and running extremes with their positions.
+"""Scans: every partial result of a reduction along one dim, and running extremes with their positions.
 
 Free names, filled in by `specialize`: `F` the op's scalar function of the accumulator and the operands' elements,
 `COMBINE` that of two accumulators, `IDENTITY`, `LOAD_K` and `STORE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and `FROM_A_K`,

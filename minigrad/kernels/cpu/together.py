@@ -1,4 +1,4 @@
-"""What folds do with several elements at once: neighbours in registers, and rows four or eight at a time.
+"""What reductions do with several elements at once: neighbours in registers, and rows four or eight at a time.
 
 These are the helpers of `reduction.py`, pasted above a kernel that needs them; the free names are those of that file.
 `BETTER` is the larger of two or the smaller, and keeps the second where the comparison is false.
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def stretch(x, acc, one):  # type: ignore[no-untyped-def]
-    """A fold of neighbours into one accumulator.  It is compiled with leave to re-associate, and so vectorises in
+    """A reduction of neighbours into one accumulator.  It is compiled with leave to re-associate, and so vectorises in
     registers; the order depends on the number of elements alone.
 
     A sum of converted elements multiplies them by `one`, which the compiler does not know: conversions and lone

@@ -1,12 +1,12 @@
-"""Folds and positions of extremes: an output is made by a group of threads, whose accumulators meet in a tree.
+"""Reductions and positions of extremes: an output is made by a group of threads, whose accumulators meet in a tree.
 
-Free names: `F` a step of the fold from (acc, x), or whether x beats the best; `COMBINE` joins two accumulators,
+Free names: `F` a step of the reduction from (acc, x), or whether x beats the best; `COMBINE` joins two accumulators,
 `LOAD_K` and `STORE` are the conversions, `IDENTITY` the first accumulator, `FINISH` the last step, from the accumulator
 and the count.  `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block:
 along memory the lanes of a group are neighbours and `JOINED` is `by_lanes`, across it the groups are and it is
 `by_rows`, which tells all lanes if `TOLD`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.
 A thread adds WIDTH neighbours that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y
-fold a piece each, whose results a second launch folds: in which order anything is added depends on the shape alone.
+reduce a piece each, whose results a second launch joins: in which order anything is added depends on the shape alone.
 """
 
 # ruff: noqa: F821, F841
@@ -15,16 +15,16 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def fold_fields(kept, folded):
-    """The numbers of `fold` for so many dims that are kept and folded."""
-    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] fold_sizes[{folded}] fold_steps[{folded}]"
+def reduction_fields(kept, reduced):
+    """The numbers of `one_each` for so many dims that are kept and reduced."""
+    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] reduced_sizes[{reduced}] reduced_steps[{reduced}]"
     return Fields("outputs count offset to", lists)
 
 
-def spread_fields(kept, folded):
+def spread_fields(kept, reduced):
     """The numbers of `spread`: a unit is a block of some of the rows of one stretch, a piece some units.  copy: from
     the result of one piece to that of the next."""
-    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] fold_sizes[{folded}] fold_steps[{folded}]"
+    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] reduced_sizes[{reduced}] reduced_steps[{reduced}]"
     return Fields("outputs count units piece rows block blocks row_step offset to copy", lists)
 
 
@@ -35,7 +35,7 @@ def search_fields(kept):
     return Fields("outputs rows piece row_step offset found to copy", lists)
 
 
-def fold(in_0, out, N):
+def one_each(in_0, out, N):
     """Elements one after the other: one thread an output, in row-major order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.outputs:
@@ -48,7 +48,7 @@ def fold(in_0, out, N):
         while j < N.count:
             element = j
             p = at
-            walk(element, N.fold_sizes, p=N.fold_steps)
+            walk(element, N.reduced_sizes, p=N.reduced_steps)
             acc = F(acc, LOAD_0(in_0[p]))
             j += 1
         out[to] = STORE(FINISH(acc, N.count))
@@ -118,7 +118,7 @@ def spread(in_0, out, N):
             start = (u - stretch * N.blocks) * N.block
             length = min(N.block, N.rows - start)
             at = base + start * N.row_step
-            walk(stretch, N.fold_sizes, at=N.fold_steps)
+            walk(stretch, N.reduced_sizes, at=N.reduced_steps)
             i = lane
             if WIDE:
                 while i < length // WIDTH:
@@ -142,10 +142,10 @@ def spread(in_0, out, N):
         first += np.int64(cuda.gridDim.x) * GROUPS
 
 
-def mapped_fields(kept, folded):
+def mapped_fields(kept, reduced):
     """The numbers of `mapped`: those of `spread`, with a group for each operand."""
-    lists = f"sizes[{kept}] to_steps[{kept}] fold_sizes[{folded}]"
-    each = f"offset row_step steps[{kept}] fold_steps[{folded}]"
+    lists = f"sizes[{kept}] to_steps[{kept}] reduced_sizes[{reduced}]"
+    each = f"offset row_step steps[{kept}] reduced_steps[{reduced}]"
     return Fields("outputs count units piece rows block blocks to copy", lists, each, results=False)
 
 
@@ -168,7 +168,7 @@ def mapped(in_K, out, N):
             start = (u - stretch * N.blocks) * N.block
             length = min(N.block, N.rows - start)
             at_K = base_K + start * N.row_step[K]
-            walk(stretch, N.fold_sizes, at_K=N.fold_steps[K])
+            walk(stretch, N.reduced_sizes, at_K=N.reduced_steps[K])
             i = lane
             while i < length:
                 acc = T(F(acc, LOAD_K(in_K[at_K + i * N.row_step[K]])))

@@ -5,7 +5,7 @@ group is some lanes of a warp, a warp or a whole block; across it the lanes of a
 `rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`; if a row stays in registers,
 r_K, `fetch` comes first, otherwise each loop reads the row again.  A loop is `held` or `read`.  In it `BRING` names
 elements j to j + WIDTH - 1 of operand K x_K_0 and so on, and `BODY` uses them.  Each group sums down the columns of its
-own rows, and `leave` stores the sums in a line of `work`; a second launch folds the lines.  `F` is a term or the
+own rows, and `leave` stores the sums in a line of `work`; a second launch adds up the lines.  `F` is a term or the
 result, VALUE the parameter.
 """
 
@@ -24,7 +24,7 @@ def rows(in_K, out, N):
     """Rows of n elements, a group of threads each.
 
     If it PICKS: minus the result at the element of each row that in_1 names, 0 where it names `ignore`; into out, or by
-    row into memory for a fold, with whether the row counts.
+    row into memory for a reduction, with whether the row counts.
     """
     n = N.n
     value = VALUE

@@ -1,4 +1,4 @@
-"""Scans: every partial result of a fold along one dim, and running extremes with their positions.
+"""Scans: every partial result of a reduction along one dim, and running extremes with their positions.
 
 Free names: `F` a step of the scan from the accumulator and the operands' elements, or whether x beats the best;
 `COMBINE` joins two accumulators, the earlier one first, `IDENTITY` is the first one, `LOAD_K` and `STORE` are the

@@ -17,7 +17,7 @@ from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
-from minigrad.ops.batch_rules import folded
+from minigrad.ops.batch_rules import batch_merged
 from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -57,7 +57,7 @@ def _max_request(part: str, window: Window) -> MaxPool:
     shape=_sized,
     vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
     jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window),
-    batch=lambda x, *, window: folded(max_pool, (x,), window),
+    batch=lambda x, *, window: batch_merged(max_pool, (x,), window),
     namespace=(),
 )
 def max_pool(backend, out, x: Tensor, window):
@@ -70,7 +70,7 @@ def max_pool(backend, out, x: Tensor, window):
     shape=twice(_sized),
     outputs=("values", "indices"),
     vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
-    batch=lambda x, *, window: folded(max_pool_indices, (x,), window),
+    batch=lambda x, *, window: batch_merged(max_pool_indices, (x,), window),
     namespace=(),
 )
 def max_pool_indices(backend, values, indices, x: Tensor, window):
@@ -83,7 +83,7 @@ def max_pool_indices(backend, values, indices, x: Tensor, window):
     shape=_sized,
     vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window.to(output_shape[2:])), None),
     linear=joint("output"),
-    batch=lambda output, x, *, window: folded(max_pool_back, (output, x), window),
+    batch=lambda output, x, *, window: batch_merged(max_pool_back, (output, x), window),
     namespace=(),
 )
 def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
@@ -96,7 +96,7 @@ def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
     shape=_sized,
     vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
     linear=joint("h"),
-    batch=lambda h, x, *, window: folded(max_pool_pick, (h, x), window),
+    batch=lambda h, x, *, window: batch_merged(max_pool_pick, (h, x), window),
     namespace=(),
 )
 def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
@@ -116,7 +116,7 @@ def _avg_request(part: str, window: Window) -> AvgPool:
     shape=_sized,
     vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
     linear=True,
-    batch=lambda x, *, window: folded(avg_pool, (x,), window),
+    batch=lambda x, *, window: batch_merged(avg_pool, (x,), window),
     namespace=(),
 )
 def avg_pool(backend, out, x: Tensor, window):
@@ -129,7 +129,7 @@ def avg_pool(backend, out, x: Tensor, window):
     shape=_sized,
     vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
     linear=True,
-    batch=lambda output, *, window: folded(avg_pool_back, (output,), window),
+    batch=lambda output, *, window: batch_merged(avg_pool_back, (output,), window),
     namespace=(),
 )
 def avg_pool_back(backend, out, output: Tensor, window):

@@ -1,7 +1,7 @@
 """Extremes along a dim with their positions: max, min, argmax and argmin.
 
 Ties give the first; nan is larger than everything, and smaller.  Several dims count as one, row-major.  The extremes
-alone, whose ties share a gradient, are folds: `amax` and `amin` of `reduce.py`.
+alone, whose ties share a gradient, are reductions: `amax` and `amin` of `reduce.py`.
 """
 
 from __future__ import annotations

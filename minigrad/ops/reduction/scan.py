@@ -1,6 +1,6 @@
 """Scans: running sums, products, extremes and log-sums along one dim.
 
-Sums accumulate as folds do: integers in int64, float32 in float64, halves in float32.  `recurrence` is the scan that
+Sums accumulate as reductions do: integers in int64, float32 in float64, halves in float32.  `recurrence` is the scan that
 derivatives need: with it the gradients of products and of log-sums take one pass each, and are right at zeros and for
 any spread of exponents.
 """

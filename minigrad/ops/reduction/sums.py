@@ -1,6 +1,6 @@
-"""Folds over any set of dims, and positions of extremes.
+"""Reductions over any set of dims, and positions of extremes.
 
-`dim` is None (all dims), an int or a tuple; with keepdim=True the folded dims stay with length 1.  A full fold has
+`dim` is None (all dims), an int or a tuple; with keepdim=True the reduced dims stay with length 1.  A full reduction has
 shape ().  Sums accumulate wider than they store and in an order that depends on the shape alone.
 """
 
@@ -16,10 +16,10 @@ from minigrad.declare.decorators import composed, kernel, reduction
 from minigrad.declare.rules import (
     counted,
     floating,
-    folded_shape,
     logical,
     mean_dtype,
     promote,
+    shape_of_reduction,
     widen,
     with_kept_dims,
 )
@@ -32,7 +32,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    """A folded tensor stretched back over `dims`: a view with strides of 0."""
+    """A reduced tensor stretched back over `dims`: a view with strides of 0."""
     return views.stretch(g, dims=dims, shape=shape)
 
 
@@ -143,7 +143,7 @@ def all(acc, x):
 
 
 def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
-    """Each element's partner is the product of the others, so zeros need care: with one zero in the fold only that
+    """Each element's partner is the product of the others, so zeros need care: with one zero in the reduction only that
     element has a gradient, with two or more none has."""
     if is_grad_enabled():
         # Which element is zero is a constant here, but not to the next derivative.
@@ -198,7 +198,7 @@ def count(acc, x):
 
 @kernel(
     dtype=floating,
-    shape=folded_shape,
+    shape=shape_of_reduction,
     vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * (x - restore(y, dims, x.shape)).exp(),),
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * (x - restore(y, dims, x.shape)).exp(), dims, keepdim),
     batch="reduction",
@@ -225,8 +225,8 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     lead, kept = dims
     if not kept:
         return sum(x, lead)
-    folded = sum(x, (*lead, *kept), keepdim=True)
-    return folded.reshape(shape) if lead else folded
+    reduced = sum(x, (*lead, *kept), keepdim=True)
+    return reduced.reshape(shape) if lead else reduced
 
 
 @lru_cache(maxsize=4096)

@@ -19,13 +19,13 @@ import numpy as np
 from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import as_dtype
-from minigrad.core.fold import Fold
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.reducer import Reducer
 from minigrad.core.requests import Elementwise, Reduce
 from minigrad.core.roles import Dims, Flag, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
-from minigrad.declare.rules import floating, folded_shape, joint, same_shape, with_kept_dims
+from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, with_kept_dims
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels.scalar import bound, parse
 from minigrad.ops.reduction.sums import restore, sum
@@ -64,7 +64,7 @@ DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(mean_of_squares), par
 
 
 @lru_cache(maxsize=64)
-def squares_of(correction: float, last: ScalarFn) -> Fold:
+def squares_of(correction: float, last: ScalarFn) -> Reducer:
     """The reduction of elements and their mean to a variance, or to its root."""
     return declared(total, "zero", order="sum", map=squared_deviation, finish=bound(last, correction))
 
@@ -121,7 +121,7 @@ def from_mean(backend: Any, out: Spec, x: Any, dims: Ints, correction: float, la
 
 
 @kernel(
-    dtype=floating, shape=folded_shape, batch="reduction", namespace=(), label="var",
+    dtype=floating, shape=shape_of_reduction, batch="reduction", namespace=(), label="var",
     vjp=(lambda g, x, *, dims, correction: restore(g, dims, x.shape) * variance_gradient(x, dims, correction),),
     jvp=lambda dx, x, *, dims, keepdim, correction: sum(dx * variance_gradient(x, dims, correction), dims, keepdim),
 )  # fmt: skip
@@ -131,7 +131,7 @@ def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, c
 
 
 @kernel(
-    dtype=floating, shape=folded_shape, batch="reduction", namespace=(), label="std",
+    dtype=floating, shape=shape_of_reduction, batch="reduction", namespace=(), label="std",
     vjp=(lambda g, x, y, *, dims, correction: restore(g, dims, x.shape) * deviation_gradient(x, y, dims, correction),),
     jvp=lambda dx, x, y, *, dims, keepdim, correction: sum(
         dx * deviation_gradient(x, y, dims, correction), dims, keepdim

@@ -171,7 +171,7 @@ def expand(input: Layout, shape: ViewShape):
 
 @view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=(), method=False)
 def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
-    """A folded tensor over the shape that it was folded from, by strides of 0 along `dims`.
+    """A reduced tensor over the shape that it was reduced from, by strides of 0 along `dims`.
 
     Gradient: summed over `dims`.
     """

@@ -68,7 +68,7 @@ def rows(sizes: Sizes) -> list[Case]:
             strided,
             casts,
             copies,
-            folds,
+            reducers,
             along_rows,
             scans,
             indexing,
@@ -146,17 +146,17 @@ def copies(sizes: Sizes) -> Table:
     return table
 
 
-def folds(sizes: Sizes) -> Table:
+def reducers(sizes: Sizes) -> Table:
     """Sums and extremes over all elements, the first dim, the middle one, the last."""
     table, nbytes = Table("reductions"), 4 * int(np.prod(sizes.block))
     for name, (where, dim) in product(
         ("sum", "amax"), (("all", None), ("first dim", 0), ("middle dim", 1), ("last dim", 2))
     ):
         given = {} if dim is None else {"dim": dim}
-        fold = lambda m, x, name=name, given=given: getattr(m, name)(x, **given)
+        reducer = lambda m, x, name=name, given=given: getattr(m, name)(x, **given)
         oracle = np.sum if name == "sum" else np.max
         theirs = lambda x, f=oracle, d=dim: f(x, axis=d)
-        table.add(f"{name}, {where}", numbers(sizes.block), fold, numpy=theirs, nbytes=nbytes, rtol=1e-4)
+        table.add(f"{name}, {where}", numbers(sizes.block), reducer, numpy=theirs, nbytes=nbytes, rtol=1e-4)
     return table
 
 

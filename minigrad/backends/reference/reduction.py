@@ -1,4 +1,4 @@
-"""Folds and searches, one element at a time."""
+"""Reductions and searches, one element at a time."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
 from minigrad.core import requests
-from minigrad.core.fold import Fold
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.reducer import Reducer
 
 
-class Folding(HostMemory):
-    """The preparers of folds and searches."""
+class Reductions(HostMemory):
+    """The preparers of reductions and searches."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, *operands: Spec, fold: Fold, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
-        """Every fold in the order of its elements, whatever else it would allow."""
-        f, start = python_function(fold.scalar, compute), first_accumulator(fold, compute)
+    def reduce(
+        self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: tuple[int, ...]
+    ) -> Loop:
+        """Every reduction in the order of its elements, whatever else it would allow."""
+        f, start = python_function(reducer.scalar, compute), first_accumulator(reducer, compute)
         layout = operands[0].layout
-        finish = finisher(fold, compute, prod(layout.shape[d] for d in dims))
+        finish = finisher(reducer, compute, prod(layout.shape[d] for d in dims))
 
         def launch(*buffers: Buffer) -> None:
-            folds = dict.fromkeys(out.layout.offsets(), start)
+            reducers = dict.fromkeys(out.layout.offsets(), start)
             columns = [read(x, spec, compute) for x, spec in zip(buffers, operands)]
             for place, *values in zip(targets(out.layout, layout), *columns, strict=True):
-                folds[place] = f(folds[place], *values)
-            write(buffers[-1], out, list(map(finish, folds.values())), compute)
+                reducers[place] = f(reducers[place], *values)
+            write(buffers[-1], out, list(map(finish, reducers.values())), compute)
 
         return quiet(launch)
 
@@ -69,12 +71,12 @@ class Folding(HostMemory):
         return quiet(launch)
 
 
-def finisher(fold: Fold, compute: np.dtype[Any], count: int) -> Callable[[Any], Any]:
+def finisher(reducer: Reducer, compute: np.dtype[Any], count: int) -> Callable[[Any], Any]:
     """The result that an accumulator of `count` elements becomes."""
-    if fold.finish is None:
+    if reducer.finish is None:
         return lambda acc: acc
-    f, n = python_function(fold.finish, compute), compute_type(compute)(count)
-    return f if len(fold.finish.args) == 1 else lambda acc: f(acc, n)
+    f, n = python_function(reducer.finish, compute), compute_type(compute)(count)
+    return f if len(reducer.finish.args) == 1 else lambda acc: f(acc, n)
 
 
 def log_of_sum(row: NDArray[Any]) -> Any:
@@ -85,6 +87,6 @@ def log_of_sum(row: NDArray[Any]) -> Any:
 
 
 def targets(out: Layout, a: Layout) -> Iterator[int]:
-    """For each element of `a`, the offset of the element of `out` that it is folded into."""
+    """For each element of `a`, the offset of the element of `out` that it is reduced into."""
     strides = tuple(0 if size == 1 else stride for size, stride in zip(out.shape, out.strides))
     return Layout.make(a.shape, strides, out.offset).offsets()

@@ -14,16 +14,16 @@ from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 import minigrad as mg
-from minigrad.backends.cpu import folding, mapped
+from minigrad.backends.cpu import reduction_plans, mapped
 from minigrad.backends.cpu import reduction as family
 from minigrad.backends.cpu import scan as scan_family
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
-from minigrad.core import fold, requests
+from minigrad.core import reducer, requests
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f16, f32, f64, i32, i64
 from minigrad.core.op import Spec
-from minigrad.declare import partials as folds
+from minigrad.declare import partials as reducers
 from minigrad.declare.partials import declared
 from minigrad.declare.record import schema
 from minigrad.errors import DeclarationError
@@ -75,7 +75,7 @@ def and_count(acc, n):
     return acc * 2 + n
 
 
-FOLDS = {
+REDUCTIONS = {
     "squares": declared(squares, "zero", combine=add),
     "farthest": declared(farthest, "zero", order="sum"),
     "above": declared(above, "zero", combine=add),
@@ -86,14 +86,14 @@ FOLDS = {
 }
 
 
-def hold(backend, fold, a, dims, out_way="dense", compute=np.int64):
+def hold(backend, reducer, a, dims, out_way="dense", compute=np.int64):
     """Hold one fold to the reference; whole numbers, so that every order of a sum gives the same bits."""
     shape = tuple(1 if d in dims else n for d, n in enumerate(a[1].shape))
     out = blank(shape, i64 if np.dtype(compute).kind == "i" else f64, out_way)
     results = []
     for device in (backend, REFERENCE):
         memory = out[0].copy()
-        device.reduce(fold, np.dtype(compute), out[1], a[1], dims)(a[0], memory)
+        device.reduce(reducer, np.dtype(compute), out[1], a[1], dims)(a[0], memory)
         check_gaps(memory, out[1])
         results.append(contents(memory, out[1]))
     np.testing.assert_array_equal(*results)
@@ -107,9 +107,9 @@ def numbers(shape):
 def short(monkeypatch):
     """The interpreted backend, and cuts so small that these sizes stand on both sides of every one."""
     for name, size in {"PIECE": 40, "LANES": 12, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "FEW": 4}.items():
-        monkeypatch.setattr(folding, name, size)
+        monkeypatch.setattr(reduction_plans, name, size)
         monkeypatch.setattr(mapped, name, size)
-    monkeypatch.setattr(fold, "SHORT", 4)
+    monkeypatch.setattr(reducer, "SHORT", 4)
     monkeypatch.setattr(family, "lanes", lambda compute: 16)
     return interpreted(monkeypatch)[0]
 
@@ -118,15 +118,15 @@ BOUNDARIES = sorted({n + k for n in (8, 12, 16, 20, 40, 80, 120) for k in (-1, 0
 
 
 @pytest.mark.parametrize("threshold", [0, 1 << 40], ids=["parallel", "serial"])
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_stretches_of_every_length_around_a_cut(short, name, threshold):
     with override(parallel_threshold=threshold):
         for n, way in itertools.product(BOUNDARIES, ("dense", "stepped", "flipped")):
-            hold(short, FOLDS[name], arrange(numbers((n,)), way=way), (0,))
+            hold(short, REDUCTIONS[name], arrange(numbers((n,)), way=way), (0,))
 
 
 @pytest.mark.parametrize("compute", [np.int64, np.float64], ids=["integers", "floats"])
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_every_layout_over_every_set_of_dims(short, name, compute):
     dtype = i32 if compute is np.int64 else f32
     for shape in [(3, 5, 7), (2, 11, 30), (30, 2, 11), (1, 25, 3)]:
@@ -135,15 +135,15 @@ def test_every_layout_over_every_set_of_dims(short, name, compute):
             for dims in itertools.combinations(range(3), count):
                 if name == "digits" and compute is np.float64 and math.prod(shape[d] for d in dims) > 30:
                     continue  # 3**30 is as far as a float64 holds every whole number
-                hold(short, FOLDS[name], arrange(small, dtype, way), dims, "permuted", compute)
+                hold(short, REDUCTIONS[name], arrange(small, dtype, way), dims, "permuted", compute)
 
 
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_operands_with_strides_of_zero(short, name):
     for shape, dims in [((7, 25), (0,)), ((7, 25), (1,)), ((7, 25), (0, 1)), ((50, 6), (0, 1)), ((3, 4, 30), (0, 2))]:
         for d in range(len(shape)):
             one = arrange(numbers(tuple(1 if k == d else n for k, n in enumerate(shape))))
-            hold(short, FOLDS[name], broadcast(one, shape), dims)
+            hold(short, REDUCTIONS[name], broadcast(one, shape), dims)
 
 
 @pytest.mark.parametrize("name", ["squares", "digits"])
@@ -154,7 +154,7 @@ def test_scans_are_cut_only_where_totals_combine(short, name, monkeypatch):
         results = []
         for device in (short, REFERENCE):
             memory = out[0].copy()
-            device.scan(FOLDS[name], np.dtype(np.int64), out[1], [a[1]], 1)(a[0], memory)
+            device.scan(REDUCTIONS[name], np.dtype(np.int64), out[1], [a[1]], 1)(a[0], memory)
             results.append(contents(memory, out[1]))
         np.testing.assert_array_equal(*results)
 
@@ -196,16 +196,16 @@ def test_a_sequential_fold_takes_one_element_after_the_other(threshold):
 
 
 def test_large_half_precision_folds_accumulate_in_the_compute_dtype():
-    fold = declared(squares, "zero", combine=add)
+    reducer = declared(squares, "zero", combine=add)
     a, out = arrange(np.full(5000, 2.0), f16), blank((1,), f32)
-    Asking(backend_of(as_device("cpu"))).reduce(fold, np.dtype(np.float32), out[1], a[1], (0,))(a[0], out[0])
+    Asking(backend_of(as_device("cpu"))).reduce(reducer, np.dtype(np.float32), out[1], a[1], (0,))(a[0], out[0])
     assert contents(*out) == 20_000
 
 
 # ---- declarations
 
 
-def wrong_fold(match, body, identity="zero", **how):
+def wrong_reducer(match, body, identity="zero", **how):
     with pytest.raises(DeclarationError, match=match):
         declared(body, identity, **how)
 
@@ -231,8 +231,8 @@ def triple(acc, n, more):
 
 
 def test_a_map_and_a_finish_take_what_there_is():
-    wrong_fold(re.escape("finishes by triple, which must take (acc) or (acc, n)"), add, order="sum", finish=triple)
-    wrong_fold("maps elements by one_only, .* takes their values as", one_only, order="sum", map=one_only)
+    wrong_reducer(re.escape("finishes by triple, which must take (acc) or (acc, n)"), add, order="sum", finish=triple)
+    wrong_reducer("maps elements by one_only, .* takes their values as", one_only, order="sum", map=one_only)
     gaps = declared(add, "zero", order="sum", map=gap)
     assert gaps.scalar.args == ("a", "x", "t") and gaps.unmapped().scalar.args == ("a", "b")
 
@@ -250,7 +250,7 @@ def test_an_accumulator_never_has_the_name_of_an_operand():
 
 
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 2), (0, 1, 2)], ids=str)
-def test_a_fold_of_several_operands_reads_each_in_its_own_layout(short, dims):
+def test_a_reduction_of_several_operands_reads_each_in_its_own_layout(short, dims):
     gaps = declared(add, "zero", order="sum", map=gap, finish=and_count)
     shape = (3, 12, 7)
     x, t = arrange(numbers(shape)), arrange(numbers(shape)[::-1].copy(), way="stepped")
@@ -271,7 +271,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("compute", [np.int64, np.float64], ids=["integers", "floats"])
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_fold_of_two_operands_in_every_layout_over_every_set_of_dims(short, name, compute):
+def test_a_reduction_of_two_operands_in_every_layout_over_every_set_of_dims(short, name, compute):
     dtype, sequential = (i32, i64) if compute is np.int64 else (f32, f64), name == "sequential"
     for shape in [(333,), (3, 5, 7), (30, 2, 11)]:
         a, b = (x % 2 if sequential else x for x in (numbers(shape), numbers(shape)[::-1].copy()))
@@ -290,7 +290,7 @@ def test_a_fold_of_two_operands_in_every_layout_over_every_set_of_dims(short, na
                 np.testing.assert_array_equal(*found, f"{shape} {one} {other} {dims}")
 
 
-def test_a_fold_of_several_operands_is_one_launch_unless_they_are_transposed(short):
+def test_a_reduction_of_several_operands_is_one_launch_unless_they_are_transposed(short):
     x, t = arrange(numbers((30, 11)), f32), arrange(numbers((30, 11)), f32)
     across = arrange(numbers((11, 30)), f32)[1]
     turned = Spec(across.layout.transpose(0, 1), f32)
@@ -300,30 +300,30 @@ def test_a_fold_of_several_operands_is_one_launch_unless_they_are_transposed(sho
     assert len(short.backend.prepare(request, out, x[1], turned).steps) > 1
 
 
-def test_a_fold_says_how_partial_results_become_one():
-    wrong_fold('the fold squares does not say how partial results become one; write order="sum" if', squares)
-    wrong_fold("order='any'; write one of order=\"sum\"", add, order="any")
-    wrong_fold("and combine=", add, order="sum", combine=add)
-    wrong_fold("begins at identity='two'; there are 'zero', 'one', 'lowest', 'highest'", add, "two", order="sum")
-    wrong_fold(re.escape("needs two arguments for one_only, not (x)"), one_only, order="sum")
+def test_a_reduction_says_how_partial_results_become_one():
+    wrong_reducer('the reduction squares does not say how partial results become one; write order="sum" if', squares)
+    wrong_reducer("order='any'; write one of order=\"sum\"", add, order="any")
+    wrong_reducer("and combine=", add, order="sum", combine=add)
+    wrong_reducer("begins at identity='two'; there are 'zero', 'one', 'lowest', 'highest'", add, "two", order="sum")
+    wrong_reducer(re.escape("needs two arguments for one_only, not (x)"), one_only, order="sum")
 
 
 def test_what_a_fold_says_is_tried_on_a_few_numbers():
-    wrong_fold('from identity="zero" the elements .* one after the other and squares', squares, order="sum")
-    wrong_fold('write order="sum"', latest, order="sum")
-    wrong_fold("in two parts", mean_of_two, combine=add)
-    wrong_fold("the elements nothing give 1 one after the other and add.1, 1. = 2", add, "one", order="sum")
+    wrong_reducer('from identity="zero" the elements .* one after the other and squares', squares, order="sum")
+    wrong_reducer('write order="sum"', latest, order="sum")
+    wrong_reducer("in two parts", mean_of_two, combine=add)
+    wrong_reducer("the elements nothing give 1 one after the other and add.1, 1. = 2", add, "one", order="sum")
     assert declared(bits, "zero", order="sum").combine.name == "bits"
 
 
 def test_an_extreme_lets_nan_win_and_begins_at_an_end():
     keeps = "of nan and -2 it keeps -2; write `return x if x > acc or x != x else acc`"
-    wrong_fold(keeps, upper, "lowest", order="extreme")
-    wrong_fold('begins at "lowest" or "highest" and not at \'zero\'', upper, order="extreme")
+    wrong_reducer(keeps, upper, "lowest", order="extreme")
+    wrong_reducer('begins at "lowest" or "highest" and not at \'zero\'', upper, order="extreme")
 
 
 def test_a_refused_fold_leaves_no_op_behind():
-    with pytest.raises(DeclarationError, match=r"test_folds.py:\d+: the fold half_declared does not say"):
+    with pytest.raises(DeclarationError, match=r"test_reducers.py:\d+: the reduction half_declared does not say"):
 
         @mg.reduction(dtype=mg.rules.widen, identity="zero")
         def half_declared(acc, x):
@@ -333,12 +333,13 @@ def test_a_refused_fold_leaves_no_op_behind():
     assert not [name for name in schema if "half_declared" in name]
 
 
-def test_what_our_own_folds_say_is_so():
-    # At import only the folds of users are tried.
-    ours = {name: op.fold for name, op in schema.items() if op.fold is not None and op.where.startswith(folds.OURS)}
+def test_our_own_reductions_are_what_they_say():
+    # At import only the reductions of users are tried.
+    reduced = {name: op for name, op in schema.items() if op.reducer is not None}
+    ours = {name: op.reducer for name, op in reduced.items() if op.where.startswith(reducers.OURS)}
     assert {"sum", "mean", "amax", "amin", "any", "all", "prod"} <= ours.keys()
     assert not {
-        name: folds.untrue(fold) for name, fold in ours.items() if fold.combine is not None and folds.untrue(fold)
+        name: reducers.untrue(each) for name, each in ours.items() if each.combine is not None and reducers.untrue(each)
     }
-    assert 'says order="sum"' in folds.untrue(replace(ours["sum"], identity="one"))
-    assert 'says order="extreme"' in folds.untrue(replace(ours["amax"], identity="highest"))
+    assert 'says order="sum"' in reducers.untrue(replace(ours["sum"], identity="one"))
+    assert 'says order="extreme"' in reducers.untrue(replace(ours["amax"], identity="highest"))

@@ -1,4 +1,4 @@
-"""What a fold may assume, and the dims that it keeps and folds, each merged, in the order of the operand's memory.
+"""Properties of a reduction, and the dims that it keeps and reduces, each merged, in the order of the operand's memory.
 
 A plan is a pure function of layouts.  Which loop a processor walks them in, and how that is cut, is with its backend.
 """
@@ -19,8 +19,8 @@ Ints = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """What a fold computes and what a loop may assume of it; declarations make it with `declare.partials.declared`.
+class Reducer:
+    """What a reduction computes, and what a loop may assume of it; `declare.partials.declared` makes it.
 
     scalar: the accumulator after one more element, from (acc, x); x is an element of each operand.
     identity: the first accumulator, "zero", "one", "lowest" or "highest".
@@ -46,16 +46,16 @@ class Fold:
         """Whether it is the sum of its elements as they are, so that a loop may add some of them by itself."""
         return self.order == "sum" and self.linear and self.map is None
 
-    def unmapped(self) -> Fold:
-        """The fold of values that `map` has made."""
+    def unmapped(self) -> Reducer:
+        """The reduction of values that `map` has made."""
         return self if self.map is None else replace(self, scalar=self.scalar.helpers["step"], map=None)
 
-    def unfinished(self) -> Fold:
-        """The fold of a part, whose result is an accumulator."""
+    def unfinished(self) -> Reducer:
+        """The reduction of a part, whose result is an accumulator."""
         return replace(self, finish=None)
 
-    def joining(self) -> Fold:
-        """The fold of partial results."""
+    def joining(self) -> Reducer:
+        """The reduction of partial results."""
         assert self.combine is not None
         return replace(self, scalar=self.combine, map=None)
 
@@ -103,14 +103,14 @@ def axes(layouts: Sequence[Layout], dims: Sequence[int], flip: bool = True, sort
     return Axes(merged, list(steps), shifts)
 
 
-def goes_along(kept: Axes, folded: Axes) -> bool:
-    """Whether the innermost loop runs over a folded dim: one output at a time."""
-    if not kept.dims or not folded.dims:
+def goes_along(kept: Axes, reduced: Axes) -> bool:
+    """Whether the innermost loop runs over a reduced dim: one output at a time."""
+    if not kept.dims or not reduced.dims:
         return not kept.dims
-    k, f = kept.pick(), folded.pick()
-    ranks = [(axis.dims[d] < SHORT, abs(axis.strides[0][d]) or inf) for axis, d in ((folded, f), (kept, k))]
+    k, f = kept.pick(), reduced.pick()
+    ranks = [(axis.dims[d] < SHORT, abs(axis.strides[0][d]) or inf) for axis, d in ((reduced, f), (kept, k))]
     if ranks[0][0] and ranks[1][0]:
-        return folded.dims[f] >= kept.dims[k]
+        return reduced.dims[f] >= kept.dims[k]
     return ranks[0] <= ranks[1]
 
 

@@ -1,7 +1,7 @@
-"""How folds are shared among threads: along or across memory, how many threads an output has, how long folds are cut.
+"""How reductions are shared among threads: along or across memory, the threads of an output, the pieces of long ones.
 
-From shapes and layouts alone, so the order of additions is the same on every device.  `backends/cpu/folding.py` is the
-same for threads of a processor.
+From shapes and layouts alone, so the order of additions is the same on every device.  The same for
+threads of a processor is `backends/cpu/reduction_plans.py`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from math import inf, prod
 from typing import Any
 
 from minigrad.backends.cuda.runtime import THREADS, Size
-from minigrad.core.fold import Axes, axes, kept_axes
 from minigrad.core.layout import Layout
+from minigrad.core.reducer import Axes, axes, kept_axes
 
 WIDEST = 16  # bytes of one load
 WARP = 32
 EACH = 4  # loads of a lane before its group becomes larger
-BLOCKS = 1024  # that a long fold of few outputs is cut for: about as many as a large device runs at once
+BLOCKS = 1024  # that a long reduction of few outputs is cut for: about as many as a large device runs at once
 LEAST = 32  # elements a lane has at least in a piece
 
 
@@ -29,8 +29,8 @@ class Share:
     along: the lanes of a group are neighbours in memory; else the groups are.
     width: elements of one load.  lanes, groups: of a block.  pieces: that each output is cut into.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, but for the count of the whole fold.  others: of each further operand, its offset and
-    its steps.
+    values: the numbers by name, but for the count of the whole reduction.  others: of each further operand, its
+    offset and its steps.
     """
 
     along: bool
@@ -65,37 +65,37 @@ def group_of(along: bool, outputs: int, cols: int, rows: int, width: int) -> tup
 
 
 def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int, others: Sequence[Layout] = ()) -> Share:
-    """How a fold of `a` over `dims` into `out` is shared; itemsize: of a, or 0 if it is read element by element.
+    """How a reduction of `a` over `dims` into `out` is shared; itemsize: of a, or 0 if it is read element by element.
 
     others: further operands, which are walked in the order of a.
     """
     kept = axes([a, Layout.contiguous(out.shape), out, *others], [d for d in range(a.ndim) if d not in dims])
-    folded = axes([a, *others], list(dims))
-    along, count = lies_along(kept, folded), prod(a.shape[d] for d in dims)
+    reduced = axes([a, *others], list(dims))
+    along, count = lies_along(kept, reduced), prod(a.shape[d] for d in dims)
     cols = 1 if along else innermost(kept)
-    rows, (row_step, *row_steps) = folded.take(folded.pick())
+    rows, (row_step, *row_steps) = reduced.take(reduced.pick())
     if not count:
-        rows, row_step, folded = 0, 0, Axes((), [()] * (1 + len(others)), [0] * (1 + len(others)))
-    offset = a.offset + kept.shifts[0] + folded.shifts[0]
+        rows, row_step, reduced = 0, 0, Axes((), [()] * (1 + len(others)), [0] * (1 + len(others)))
+    offset = a.offset + kept.shifts[0] + reduced.shifts[0]
     width = WIDEST // itemsize if itemsize and along and row_step == 1 else 1
-    while width > 1 and any(n % width for n in (offset, *kept.strides[0], *folded.strides[0])):
+    while width > 1 and any(n % width for n in (offset, *kept.strides[0], *reduced.strides[0])):
         width //= 2
     lanes, groups = group_of(along, out.numel, cols, rows, width)
     wanted = min(BLOCKS // -(-out.numel // groups), count // (lanes * LEAST))
     block = rows if wanted < 2 else min(rows, -(-count // (wanted * WIDEST)) * WIDEST)
     blocks = max(1, -(-rows // max(1, block)))
-    units = prod(folded.dims) * blocks
+    units = prod(reduced.dims) * blocks
     piece = units if wanted < 2 else -(-units // wanted)
     parts = max(1, -(-units // max(1, piece)))
     to, at = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])
     values = {
         "outputs": out.numel, "units": units, "piece": piece, "rows": rows, "block": block, "blocks": blocks,
         "row_step": row_step, "offset": offset, "to": at, "copy": out.numel, "sizes": kept.dims,
-        "steps": kept.strides[0], "to_steps": kept.strides[to], "fold_sizes": folded.dims,
-        "fold_steps": folded.strides[0],
+        "steps": kept.strides[0], "to_steps": kept.strides[to], "reduced_sizes": reduced.dims,
+        "reduced_steps": reduced.strides[0],
     }  # fmt: skip
     each = [
-        (x.offset + kept.shifts[k] + folded.shifts[i], step, kept.strides[k], folded.strides[i])
+        (x.offset + kept.shifts[k] + reduced.shifts[i], step, kept.strides[k], reduced.strides[i])
         for i, (x, k, step) in enumerate(zip(others, range(3, 3 + len(others)), row_steps, strict=True), 1)
     ]
     return Share(along, width, lanes, groups, parts, parts * out.numel if parts > 1 else 0, values, each)
@@ -125,9 +125,9 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[Share, Share | None]:
     return Share(along, 1, lanes, groups, parts, parts * out.numel, first), chosen
 
 
-def lies_along(kept: Axes, folded: Axes) -> bool:
+def lies_along(kept: Axes, reduced: Axes) -> bool:
     """Whether neighbours in memory belong to one output."""
-    shortest = [min((abs(s) for s in each.strides[0] if s), default=inf) for each in (folded, kept)]
+    shortest = [min((abs(s) for s in each.strides[0] if s), default=inf) for each in (reduced, kept)]
     return not kept.dims or shortest[0] < shortest[1]
 
 

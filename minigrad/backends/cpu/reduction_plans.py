@@ -1,8 +1,8 @@
-"""The loops of folds: which one an operand is walked in, how it is cut, the numbers of a kernel by name.
+"""The loops of reductions: which one an operand is walked in, how it is cut, the numbers of a kernel by name.
 
-The operand is read in the order of its memory where that pays: "run" is one stretch, "along" folds stretches to one
-output each, "across" adds rows onto a row of outputs; "tiny" lists every place, and "ordered" is for folds whose
-elements come one after the other.  Other long folds with few outputs are cut into pieces, from shapes alone, and a
+The operand is read in the order of its memory where that pays: "run" is one stretch, "along" reduces stretches to one
+output each, "across" adds rows onto a row of outputs; "tiny" lists every place, and "ordered" is for reductions whose
+elements come one after the other.  Other long reductions with few outputs are cut into pieces, from shapes alone, and a
 second stage combines the partial results.  `loops.py` is the same for elementwise kernels.
 """
 
@@ -14,18 +14,18 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.core.fold import Axes, axes, goes_along, kept_axes
 from minigrad.core.layout import Layout
 from minigrad.core.plan import pieces
+from minigrad.core.reducer import Axes, axes, goes_along, kept_axes
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.fields import Fields
 
 TINY = 512  # up to so many elements a list of places is walked, whose loop compiles in no time
 LANES = 256  # accumulators side by side in a "run": they hide the latency of an addition
 COLUMNS = 1024  # outputs that one row of accumulators serves; with the row read they fit the first-level cache
-PIECE = 32768  # elements a piece of a long fold
+PIECE = 32768  # elements a piece of a long reduction
 ROWS = 128  # rows a piece has at least: its row of partial results is written, read and added, as another three
-FEW = 16  # with fewer groups of outputs than this a long fold is cut, so that many threads find work
+FEW = 16  # with fewer groups of outputs than this a long reduction is cut, so that many threads find work
 
 FIELDS: dict[str, Fields] = {
     "tiny": reduction.TINY, "run": reduction.RUN, "ordered": reduction.ORDERED, "choose": reduction.CHOOSE,
@@ -34,14 +34,14 @@ FIELDS: dict[str, Fields] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoldPlan:
-    """One launch of a fold.
+class ReductionPlan:
+    """One launch of a reduction.
 
     kind: "tiny", "run", "along", "across", "ordered", or "rows": an "along" of one dense stretch an output.
     unit_step: the innermost step is 1, so it is pasted into the kernel.
     tasks: how many there are.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, but for the count of the whole fold.
+    values: the numbers by name, but for the count of the whole reduction.
     cols: outputs side by side that a "run" serves; else 1.
     """
 
@@ -59,112 +59,112 @@ class FoldPlan:
         return self.kind + ("1" if self.unit_step else "")
 
     def numbers(self, count: int) -> list[int]:
-        """The numbers in their places.  count: elements of the whole fold, by which a mean divides."""
+        """The numbers in their places.  count: elements of the whole reduction, by which a mean divides."""
         return FIELDS[self.kind].pack(count=count, **self.values)
 
 
-def plan_fold(out: Layout, a: Layout, dims: Sequence[int], ordered: bool = False) -> list[FoldPlan]:
-    """The stages of a fold of `a` over `dims` into `out`, which has length 1 there; ordered: one element after the
+def plan_reduction(out: Layout, a: Layout, dims: Sequence[int], ordered: bool = False) -> list[ReductionPlan]:
+    """The stages of a reduction of `a` over `dims` into `out`, which has length 1 there; ordered: one element after the
     other."""
     if a.numel <= TINY and out.numel <= TINY:
         return [plan_tiny(out, a, dims)]
     if ordered:
         return [plan_ordered(out, a, dims)]
-    kept, folded = kept_axes(out, a, dims), axes([a], list(dims))
+    kept, reduced = kept_axes(out, a, dims), axes([a], list(dims))
     count = prod(a.shape[d] for d in dims)
-    plan = plan_run(kept, folded, out, a, count) or plan_walk(kept, folded, out, a, count)
+    plan = plan_run(kept, reduced, out, a, count) or plan_walk(kept, reduced, out, a, count)
     if not plan.partial:
         return [plan]
     # The workspace holds the results of all pieces, one copy of the output after the other.
     work = Layout.contiguous((plan.partial // out.numel, *out.shape))
-    return [plan, *plan_fold(out.unsqueeze(0), work, [0])]
+    return [plan, *plan_reduction(out.unsqueeze(0), work, [0])]
 
 
-def plan_argfold(out: Layout, a: Layout, dim: int) -> tuple[FoldPlan, list[int]]:
+def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, list[int]]:
     """One launch that visits the elements along `dim` in the order of their index, and the numbers of the choice
     among its pieces."""
-    kept, folded = kept_axes(out, a, [dim]), axes([a], [dim], flip=False)
+    kept, reduced = kept_axes(out, a, [dim]), axes([a], [dim], flip=False)
     choice = {
         "outputs": out.numel, "step": a.strides[dim], "offset": a.offset + kept.shifts[0],
         "piece": kept.shifts[1], "to": out.offset + kept.shifts[2], "sizes": kept.dims, "steps": kept.strides[0],
         "piece_steps": kept.strides[1], "to_steps": kept.strides[2],
     }  # fmt: skip
-    plan = plan_walk(kept, folded, out, a, a.shape[dim], by_row=False)
+    plan = plan_walk(kept, reduced, out, a, a.shape[dim], by_row=False)
     return plan, reduction.CHOOSE.pack(pieces=plan.partial // out.numel, **choice)
 
 
-def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
+def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
     """The places of all outputs and elements, one by one."""
     kept = [d for d in range(a.ndim) if d not in dims]
     first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)
-    fold = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))
+    reducer = Layout.make(tuple(a.shape[d] for d in dims), tuple(a.strides[d] for d in dims))
     values = {
-        "to": list(out.offsets()), "at": list(first.offsets()), "far": list(fold.offsets()),
+        "to": list(out.offsets()), "at": list(first.offsets()), "far": list(reducer.offsets()),
     }  # fmt: skip
-    return FoldPlan("tiny", False, a.numel, 1, 0, values)
+    return ReductionPlan("tiny", False, a.numel, 1, 0, values)
 
 
-def plan_ordered(out: Layout, a: Layout, dims: Sequence[int]) -> FoldPlan:
+def plan_ordered(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
     """The plan that visits the elements of each output in row-major order and cuts nothing but the outputs."""
-    kept, folded = kept_axes(out, a, dims), axes([a], list(dims), flip=False, sort=False)
+    kept, reduced = kept_axes(out, a, dims), axes([a], list(dims), flip=False, sort=False)
     count = prod(a.shape[d] for d in dims)
-    units = prod(folded.dims[:-1]) if count else 0
-    rows, (step,) = folded.take(-1)
+    units = prod(reduced.dims[:-1]) if count else 0
+    rows, (step,) = reduced.take(-1)
     chunk, chunks = pieces(out.numel, max(1, CHUNK // max(1, count)))
     values = {
         "outputs": out.numel, "chunk": chunk, "units": units, "rows": rows, "step": step,
         "offset": a.offset + kept.shifts[0], "to": out.offset + kept.shifts[2],
         "sizes": kept.dims, "steps": kept.strides[0], "to_steps": kept.strides[2],
-        "fold_sizes": folded.dims, "fold_steps": folded.strides[0],
+        "reduced_sizes": reduced.dims, "reduced_steps": reduced.strides[0],
     }  # fmt: skip
-    return FoldPlan("ordered", False, a.numel, chunks, 0, values)
+    return ReductionPlan("ordered", False, a.numel, chunks, 0, values)
 
 
-def plan_run(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int) -> FoldPlan | None:
+def plan_run(kept: Axes, reduced: Axes, out: Layout, a: Layout, count: int) -> ReductionPlan | None:
     """The plan if the operand is one stretch of rows of few outputs; its pieces are combined in the same launch."""
-    if len(kept.dims) > 1 or len(folded.dims) > 1:
+    if len(kept.dims) > 1 or len(reduced.dims) > 1:
         return None
     cols, step, out_step = (kept.dims[0], kept.strides[0][0], kept.strides[2][0]) if kept.dims else (1, 1, 1)
-    if step != 1 or cols > LANES or (folded.dims and folded.strides[0][0] != cols):
+    if step != 1 or cols > LANES or (reduced.dims and reduced.strides[0][0] != cols):
         return None
     n = cols * count
     width = cols * max(1, min(LANES // cols, count))
     piece, parts = pieces(-(-n // width), PIECE // width)
-    offset, out_offset = a.offset + kept.shifts[0] + folded.shifts[0], out.offset + kept.shifts[2]
+    offset, out_offset = a.offset + kept.shifts[0] + reduced.shifts[0], out.offset + kept.shifts[2]
     values = {
         "n": n, "cols": cols, "width": width, "piece": piece * width, "pieces": parts, "offset": offset,
         "to": out_offset, "step": out_step, "one": 1,
     }  # fmt: skip
-    return FoldPlan("run", True, n, parts, 0, values, cols)
+    return ReductionPlan("run", True, n, parts, 0, values, cols)
 
 
-def plan_walk(kept: Axes, folded: Axes, out: Layout, a: Layout, count: int, by_row: bool = True) -> FoldPlan:
+def plan_walk(kept: Axes, reduced: Axes, out: Layout, a: Layout, count: int, by_row: bool = True) -> ReductionPlan:
     """The plan of "along" and "across", and of "rows" if the caller has such a loop; takes the innermost dims out of
-    `kept` and `folded`."""
-    along = goes_along(kept, folded)
+    `kept` and `reduced`."""
+    along = goes_along(kept, reduced)
     cols, steps = (1, (1, 1, 1)) if along else kept.take(kept.pick())
-    rows, (row_step,) = folded.take(folded.pick())
+    rows, (row_step,) = reduced.take(reduced.pick())
     if not count:
-        rows, row_step, folded = 0, 0, Axes((), [()], [0])
+        rows, row_step, reduced = 0, 0, Axes((), [()], [0])
     col_block, col_blocks = pieces(cols, COLUMNS)
-    groups, fold = prod(kept.dims) * col_blocks, count * col_block
+    groups, reducer = prod(kept.dims) * col_blocks, count * col_block
     part = PIECE if along else max(PIECE, ROWS * col_block)
-    cut = groups < FEW and fold >= 2 * part
+    cut = groups < FEW and reducer >= 2 * part
     block, blocks = pieces(rows, max(1, part // col_block) if cut else rows)
-    units = prod(folded.dims) * blocks
+    units = prod(reduced.dims) * blocks
     piece, parts = pieces(units, max(1, part // (block * col_block)) if cut else units)
-    chunk, chunks = pieces(groups, max(1, CHUNK // max(1, fold // parts)))
-    offset = a.offset + kept.shifts[0] + folded.shifts[0]
+    chunk, chunks = pieces(groups, max(1, CHUNK // max(1, reducer // parts)))
+    offset = a.offset + kept.shifts[0] + reduced.shifts[0]
     to, out_offset = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])
     values = {
         "groups": groups, "chunk": chunk, "units": units, "piece": piece, "pieces": parts, "rows": rows,
         "block": block, "blocks": blocks,
         "row_step": row_step, "cols": cols, "col_block": col_block, "col_blocks": col_blocks, "col_step": steps[0],
         "to_step": steps[to], "offset": offset, "to": out_offset, "copy": out.numel, "one": 1,
-        "sizes": kept.dims, "steps": kept.strides[0], "to_steps": kept.strides[to], "fold_sizes": folded.dims,
-        "fold_steps": folded.strides[0],
+        "sizes": kept.dims, "steps": kept.strides[0], "to_steps": kept.strides[to], "reduced_sizes": reduced.dims,
+        "reduced_steps": reduced.strides[0],
     }  # fmt: skip
     inner = row_step if along else steps[0]
     partial = parts * out.numel if parts > 1 else 0
     kind = "across" if not along else "rows" if by_row and inner == 1 and units == 1 and rows > 0 else "along"
-    return FoldPlan(kind, inner == 1, a.numel, chunks * parts, partial, values)
+    return ReductionPlan(kind, inner == 1, a.numel, chunks * parts, partial, values)

@@ -9,7 +9,7 @@ from strided import WAYS
 
 import minigrad as mg
 from minigrad.backends.cuda import reduction
-from minigrad.backends.cuda.folding import plan_search, plan_spread
+from minigrad.backends.cuda.reduction_plans import plan_search, plan_spread
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import check_written
 from minigrad.backends.cuda.watched import Notice
@@ -149,9 +149,9 @@ def launched(simulator, case, sought, change=("", "")):
         numbers = loops.search_fields(rank).pack(**share.values)
     else:
         share = plan_spread(out, a, dims, 4)
-        rank = len(share.values["sizes"]), len(share.values["fold_sizes"])
-        fold = schema["sum"].fold
-        text = reduction.write_spread(fold, f64.compute, f32, f32, share.along, share.width, *rank).text
+        rank = len(share.values["sizes"]), len(share.values["reduced_sizes"])
+        reducer = schema["sum"].reducer
+        text = reduction.write_spread(reducer, f64.compute, f32, f32, share.along, share.width, *rank).text
         numbers = loops.spread_fields(*rank).pack(count=1, **share.values)
     assert share.pieces == 1 and change[0] in text
     there, goal = simulator.allocate(x.size, x.dtype), simulator.allocate(out.numel, np.dtype("i8" if sought else "f4"))
