@@ -118,7 +118,7 @@ class Asking:
         return self.prepare(ask.MaxPool("values", *windows), out, x)
 
     def max_pool_indices(self, out, x, *windows):
-        launch = self.prepare(ask.MaxPool("places", *windows), (Spec(out.layout, x.dtype), out), x)
+        launch = self.prepare(ask.MaxPool("positions", *windows), (Spec(out.layout, x.dtype), out), x)
         n = out.layout.span()[1]
         return lambda a, places: launch(a, self.backend.allocate(n, x.dtype, CPU).buffer, places)
 

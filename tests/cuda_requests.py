@@ -210,7 +210,7 @@ def pools(backend):
         x, y, places = (spec(d, s) for d, s in ((dtype, (2, 3, 9, 9)), (dtype, (2, 3, 4, 4)), (i64, (2, 3, 4, 4))))
         far = ((2, 2), (2, 2), (0, 0), (2, 2))
         for part, outs, operands in (
-            ("values", y, (x,)), ("places", (y, places), (x,)), ("pick", y, (x, x)), ("back", x, (y, x)),
+            ("values", y, (x,)), ("positions", (y, places), (x,)), ("pick", y, (x, x)), ("back", x, (y, x)),
         ):  # fmt: skip
             backend.prepare(requests.MaxPool(part, *far), outs, *operands)
         for part, out, a in (("values", y, x), ("back", x, y)):

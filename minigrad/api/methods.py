@@ -14,7 +14,7 @@ from minigrad.api import gradients, leaves, pytorch
 from minigrad.api.copying import COPIES
 from minigrad.api.explaining import explain_grad
 from minigrad.api.in_place import copy_, fill_, in_place, zero_
-from minigrad.api.python import PLACES, item, tolist
+from minigrad.api.python import POSITIONS, item, tolist
 from minigrad.autodiff.engine import backward
 from minigrad.core.dtype import (
     DType,
@@ -131,7 +131,7 @@ def attach() -> None:
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
-        **PLACES, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
+        **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
         "__pow__": composed.power, "__neg__": arithmetic.neg, "__abs__": arithmetic.abs, "__matmul__": linalg.matmul,
         "__rmatmul__": swapped(linalg.matmul), "__invert__": invert, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,

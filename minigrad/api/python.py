@@ -119,7 +119,7 @@ def formatted(x: Tensor, spec: str) -> str:
     return format(only(x, "format"), spec)
 
 
-PLACES = {
+POSITIONS = {
     "__float__": as_float, "__int__": as_int, "__trunc__": as_int, "__index__": as_index, "__round__": rounded,
     "__bool__": truth, "__len__": length, "__iter__": iterate, "__contains__": contains, "__format__": formatted,
     "__eq__": equal_or_not, "__ne__": different_or_not,

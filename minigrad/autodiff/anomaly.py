@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.autodiff.checks import describe_node
 from minigrad.autodiff.hooks import Around, Pairs, operands_of
-from minigrad.autodiff.watching import operand_name, place
+from minigrad.autodiff.watching import operand_name, position
 from minigrad.config import Block, OfProcess
 from minigrad.errors import GradientError
 from minigrad.runtime.graph import BackpropOp
@@ -49,7 +49,7 @@ class Inspected(Around):
         return (
             f"detect_anomaly: {wrong} of {partial.numel()} elements of the gradient of {operand_name(op, k)!r} in "
             f"{describe_node(node)}{where}, {describe(partial)}, are nan or infinite; its rule is at "
-            f"{place(op, made)}, and {whose}"
+            f"{position(op, made)}, and {whose}"
         )
 
 

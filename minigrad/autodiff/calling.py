@@ -34,7 +34,7 @@ class Call(UserOp):
     values of the node.  first: the first id that forward could give.  seats: what gradients of the operands must fit.
     """
 
-    __slots__ = ("context", "first", "places", "seats")
+    __slots__ = ("context", "first", "positions", "seats")
 
     def value_name(self, k: int) -> str:
         """The name of a saved value: an operand, a result, or something that forward made in between."""
@@ -111,13 +111,13 @@ class Call(UserOp):
         """What backward asked to have saved: operands as they are, results without their op, other tensors."""
         codes: list[int] = []
         kept: list[Tensor] = []
-        places: list[int | None] = []
+        positions: list[int | None] = []
         for x in ctx._kept:
             if x is None:
-                places.append(None)
+                positions.append(None)
                 continue
             code = code_of(x, () if among(x, ctx._dirty) else operands, results)
-            places.append(len(kept))
+            positions.append(len(kept))
             codes.append(len(operands) + len(kept) if code is None else code)
             made_here = x.id >= self.first if code is None else code < 0
             kept.append(x.detach() if made_here else x)
@@ -126,7 +126,7 @@ class Call(UserOp):
                 codes.append(-1 - k)
                 kept.append(y.detach())
         ctx._kept = ()
-        self.context, self.places, self.saves = ctx, tuple(places), (tuple(codes),)
+        self.context, self.positions, self.saves = ctx, tuple(positions), (tuple(codes),)
         self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
         return kept
 
@@ -168,7 +168,7 @@ class FunctionNode(BackpropOp):
         """Call backward with the saved values in a copy of its context."""
         call: Any = self.op
         again = copy.copy(ctx)
-        again._kept = tuple([None if at is None else saved[at] for at in call.places])
+        again._kept = tuple([None if at is None else saved[at] for at in call.positions])
         result: list[Tensor | None] = call.call_back(again, heads, saved, call.seats, asked)
         return result
 

@@ -64,11 +64,11 @@ class Dropped(Holder):
     filled: by thread, what a second run found, and its version then.
     """
 
-    __slots__ = ("filled", "frame", "name", "place")
+    __slots__ = ("filled", "frame", "name", "position")
 
     def __init__(self, x: Tensor, name: str, frame: Frame) -> None:
         super().__init__(x)
-        self.frame, self.name, self.place = frame, name, len(frame.holders)
+        self.frame, self.name, self.position = frame, name, len(frame.holders)
         self.filled: dict[int, tuple[Tensor, int]] = {}
         frame.holders.append(weakref.ref(self))
 
@@ -162,7 +162,7 @@ class Frame:
     def run_again(self, thread: int) -> None:
         """Run the function again to fill the holders that are still there."""
         self.check_caught()
-        wanted = [ref().place for ref in self.holders if ref() is not None]  # type: ignore[union-attr]
+        wanted = [ref().position for ref in self.holders if ref() is not None]  # type: ignore[union-attr]
         again = Again(self, thread, max(wanted))
         numbers = self.streams.repeated() if self.preserve else nullcontext()
         with no_grad():
@@ -255,7 +255,7 @@ def check_same(holder: Dropped, x: Tensor, name: str) -> None:
     if name == holder.name and x.shape == holder.shape and x.dtype is holder.dtype and x.device is holder.device:
         return
     raise GradientError(
-        f"checkpoint: when the function was called its value {holder.place + 1} was {describe(holder)}, saved by "
+        f"checkpoint: when the function was called its value {holder.position + 1} was {describe(holder)}, saved by "
         f"{holder.name}, and when it was run again for its gradient {describe(x)}, saved by {name}; it must compute "
         f"the same each time"
     )

@@ -109,7 +109,7 @@ def argument_names(cls: Any, count: int) -> tuple[str, ...]:
     return (*names, *[f"argument {i}" for i in range(len(names), count)])[:count]
 
 
-def place_of(function: Callable[..., Any]) -> str:
+def position_of(function: Callable[..., Any]) -> str:
     """File and line of a function."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return "?" if code is None else f"{code.co_filename}:{code.co_firstlineno}"

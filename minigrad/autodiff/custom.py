@@ -56,7 +56,7 @@ class custom_vjp:
         """Call it."""
         if self.fwd is None:
             raise GradientError(f"custom_vjp: {self.__name__} has no rule; call {self.__name__}.defvjp(fwd, bwd) first")
-        for k in self.places(len(args)) if self.nondiff else ():
+        for k in self.positions(len(args)) if self.nondiff else ():
             if isinstance(args[k], Tensor):
                 raise GradientError(
                     f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} says "
@@ -64,7 +64,7 @@ class custom_vjp:
                 )
         return self.rule.apply(*args)
 
-    def places(self, count: int) -> list[int]:
+    def positions(self, count: int) -> list[int]:
         """The arguments of nondiff_argnums among `count`, from the front.  Raises ArgumentError for one too few."""
         for k in self.nondiff:
             if isinstance(k, bool) or not isinstance(k, int) or not -count <= k < count:
@@ -97,11 +97,11 @@ def rule_of(custom: custom_vjp) -> type[Function]:
             _, left.residuals = expect_pair(custom, fwd(*inputs))
         tensors: list[Tensor] = []
 
-        def place(x: Tensor) -> Place:
+        def position(x: Tensor) -> Position:
             tensors.append(x)
-            return Place(len(tensors) - 1)
+            return Position(len(tensors) - 1)
 
-        ctx.tree = mapped(vars(left).pop("residuals"), Tensor, place)
+        ctx.tree = mapped(vars(left).pop("residuals"), Tensor, position)
         given = [x for x in inputs if isinstance(x, Tensor)]
         known = [*given, *(output if isinstance(output, (tuple, list)) else [output])]
         ctx.again = not all(any(x is each for each in known) for x in tensors)
@@ -111,15 +111,15 @@ def rule_of(custom: custom_vjp) -> type[Function]:
 
     def backward(ctx: Any, *gradients: Any) -> Any:
         kept, given = ctx.saved_tensors[: ctx.count], iter(ctx.saved_tensors[ctx.count :])
-        residuals = mapped(ctx.tree, Place, lambda place: kept[place.k])
+        residuals = mapped(ctx.tree, Position, lambda position: kept[position.k])
         if ctx.again and mode.enabled:
             inputs = [next(given) if where else x for where, x in zip(ctx.where, ctx.plain)]
             _, residuals = expect_pair(custom, fwd(*inputs))
-        places = custom.places(len(ctx.plain))
-        plain = [ctx.plain[k] for k in places]
+        positions = custom.positions(len(ctx.plain))
+        plain = [ctx.plain[k] for k in positions]
         found = bwd(*plain, residuals, gradients[0] if len(gradients) == 1 else gradients)
         parts = list(found) if isinstance(found, (tuple, list)) else [found]
-        for k in sorted(places):
+        for k in sorted(positions):
             parts.insert(k, None)
         return tuple(parts)
 
@@ -139,7 +139,7 @@ def expect_pair(custom: custom_vjp, found: Any) -> tuple[Any, Any]:
     return found
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Stands for the k-th tensor of a structure."""
 
     k: int

@@ -26,7 +26,7 @@ from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedTransform
-from minigrad.autodiff.watching import check_unwritten, place, versions
+from minigrad.autodiff.watching import check_unwritten, position, versions
 from minigrad.core.op import Op, Spec
 from minigrad.errors import GradientError
 from minigrad.ops.creation import ones, zeros
@@ -89,7 +89,7 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     before = versions(given) if jvp.foreign else []
     found = jvp.fn(*given, **call.facts(jvp.facts))
     if jvp.foreign:
-        whose = f"{call.op.label}: the jvp rule at {place(call.op, jvp.fn)}"
+        whose = f"{call.op.label}: the jvp rule at {position(call.op, jvp.fn)}"
         check_unwritten(call.op, whose, list(signature(jvp.fn).parameters)[: len(given)], given, before)
     return covered, as_parts(call, found)
 

@@ -74,8 +74,8 @@ def check_given(whose: str, g: Tensor, given: Any) -> None:
 def who(name: str, hook: Any, owner: str) -> str:
     """The hook as messages name it, with the line where it was written."""
     code = getattr(hook, "__code__", None)
-    place = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
-    return f"{name}: the hook{place} on {owner}"
+    position = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
+    return f"{name}: the hook{position} on {owner}"
 
 
 # ---- the hooks of a node --------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from minigrad.autodiff.context import (
     has,
     in_front,
     nonzero,
-    place_of,
+    position_of,
     together,
 )
 from minigrad.autodiff.watching import check_unwritten, versions
@@ -44,7 +44,7 @@ class UserOp(Op):
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
         at = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
-        super().__init__(cls.__name__, "function", tuple([names[i] for i in at]), {}, place_of(cls.forward))
+        super().__init__(cls.__name__, "function", tuple([names[i] for i in at]), {}, position_of(cls.forward))
         self.cls, self.doc = cls, cls.__doc__ or cls.__name__
         self.tensors: tuple[Tensor, ...] = tuple([inputs[i] for i in at])
         self.given = tuple([Hole(names[i], at.index(i)) if i in at else x for i, x in enumerate(inputs)])
@@ -183,7 +183,7 @@ class UserOp(Op):
 
     def whose(self, method: str) -> str:
         """A method of the user's as messages name it, with its line."""
-        return f"{self.name}: {method} at {place_of(getattr(self.cls, method))}"
+        return f"{self.name}: {method} at {position_of(getattr(self.cls, method))}"
 
     # ---- transforms ----
 

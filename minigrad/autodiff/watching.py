@@ -134,16 +134,16 @@ def fits(shape: tuple[int, ...], spec: Spec, result: tuple[int, ...] | None) -> 
 def who(op: Op, rule: Rule, k: int | None, joint: bool = False) -> str:
     """The rule as messages name it, with the line where it was written.  k: the operand, None for all of them."""
     what = "the joint derivative rule" if joint or k is None else "the derivative rule"
-    return f"{op.label}: {what}{'' if k is None else f' for {operand_name(op, k)!r}'} at {place(op, rule.fn)}"
+    return f"{op.label}: {what}{'' if k is None else f' for {operand_name(op, k)!r}'} at {position(op, rule.fn)}"
 
 
-def place(op: Op, fn: Callable[..., Any]) -> str:
+def position(op: Op, fn: Callable[..., Any]) -> str:
     """File and line of a rule; those of the declaration for one that has none."""
     code = getattr(fn, "__code__", None)
     return op.where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def place_of(function: Any) -> str:
+def position_of(function: Any) -> str:
     """ " at file:line" of a function, for messages; nothing where it has none."""
     code = getattr(function, "__code__", None)
     return "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"

@@ -92,9 +92,9 @@ def capsule_of(
     managed.deleter = free
     if versioned:
         managed.major, managed.minor, managed.flags = 1, 0, READ_ONLY if readonly else 0
-    place = ctypes.addressof(managed)
-    alive[place] = (owner, managed, shape, strides)
-    return new_capsule(place, VERSIONED if versioned else PLAIN, drop)
+    position = ctypes.addressof(managed)
+    alive[position] = (owner, managed, shape, strides)
+    return new_capsule(position, VERSIONED if versioned else PLAIN, drop)
 
 
 class Foreign:

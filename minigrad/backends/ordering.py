@@ -25,10 +25,10 @@ class Ordering(Backend):
         return steps.launch
 
     @serves(requests.Ordered)
-    def sort(self, values: Spec, places: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
-        if values.layout is not places.layout:
-            return self.lower(requests.Ordered(dim, descending), (values, places), (a,))
-        steps = Steps(self, (values, places), (a,))
-        if places.layout.numel:
+    def sort(self, values: Spec, positions: Spec, a: Spec, *, dim: int, descending: bool) -> Launch:
+        if values.layout is not positions.layout:
+            return self.lower(requests.Ordered(dim, descending), (values, positions), (a,))
+        steps = Steps(self, (values, positions), (a,))
+        if positions.layout.numel:
             self.order(steps, steps.outs[1], steps.outs[0], dim, descending)
         return steps.launch

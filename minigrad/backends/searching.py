@@ -14,7 +14,7 @@ class Searching(Backend):
     """The preparers; a family of kernels adds `search`."""
 
     @abstractmethod
-    def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
+    def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         """Where the best elements of the operand are along dim, and what they are if it is asked for."""
 
     @serves(requests.ArgReduce)
@@ -25,10 +25,10 @@ class Searching(Backend):
         return steps.launch
 
     @serves(requests.Extreme)
-    def extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if values.layout is not places.layout:
-            return self.lower(requests.Extreme(better, dim), (values, places), (a,))
-        steps = Steps(self, (values, places), (a,))
+    def extreme(self, values: Spec, positions: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if values.layout is not positions.layout:
+            return self.lower(requests.Extreme(better, dim), (values, positions), (a,))
+        steps = Steps(self, (values, positions), (a,))
         if values.layout.numel:
             self.search(steps, steps.outs[1], steps.outs[0], better, dim)
         return steps.launch

@@ -107,7 +107,7 @@ class Steps:
         kept = self.backend.from_host(cast_array(array, dtype).reshape(-1), dtype, INSIDE)
         return self.add(Constant(kept), array.shape, dtype)
 
-    def places(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
+    def positions(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
         """0 to n - 1 along one of some dims."""
         return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)
 

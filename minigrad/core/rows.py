@@ -77,13 +77,13 @@ class RowFn:
         """
         again = self.reuse if keeps and self.result is not None else None
         groups: list[list[int]] = []
-        for place, total in enumerate(self.totals):
+        for position, total in enumerate(self.totals):
             before = [self.totals[k] for k in groups[-1]] if groups else []
             apart = all(x.join == total.join == "sum" and x.name not in total.term.args for x in before)
             if apart and 0 < len(before) < together:
-                groups[-1].append(place)
+                groups[-1].append(position)
             else:
-                groups.append([place])
+                groups.append([position])
         found = [self._pass(self.totals[g[0]].join, [self.totals[k].term for k in g], g) for g in groups]
         if again is not None:
             found[-1] = replace(found[-1], keeps=True)

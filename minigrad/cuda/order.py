@@ -28,38 +28,38 @@ class Event:
 
     def __init__(self, enable_timing: bool = False) -> None:
         self.timing = enable_timing
-        self.place: Any = None
+        self.position: Any = None
 
     def record(self, stream: Stream | None = None) -> None:
         """The place is where the work of a stream ends now; the current one's if none is given."""
         stream = current_stream() if stream is None else stream
-        self.place = stream.runtime.timed(stream.native, self.timing)
+        self.position = stream.runtime.timed(stream.native, self.timing)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let later work of a stream, or of the current one, wait for this place."""
-        if self.place is not None:
-            (current_stream() if stream is None else stream).native.wait(self.place)
+        if self.position is not None:
+            (current_stream() if stream is None else stream).native.wait(self.position)
 
     def query(self) -> bool:
         """Whether all work before this place has ended; true if it was never recorded."""
-        return self.place is None or self.place.is_done
+        return self.position is None or self.position.is_done
 
     def synchronize(self) -> None:
         """Wait until all work before this place has ended."""
-        if self.place is not None:
-            self.place.sync()
+        if self.position is not None:
+            self.position.sync()
 
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from this place to another, both recorded and both with enable_timing; waits for the latter."""
         for event, name in ((self, "the first"), (end, "the second")):
-            if not event.timing or event.place is None:
+            if not event.timing or event.position is None:
                 state = "was never recorded" if event.timing else "was made without enable_timing=True"
                 raise ArgumentError(f"elapsed_time: {name} event {state}", op="elapsed_time")
         end.synchronize()
-        return float(end.place - self.place)
+        return float(end.position - self.position)
 
     def __repr__(self) -> str:
-        return f"mg.cuda.Event({'not recorded' if self.place is None else 'done' if self.query() else 'under way'})"
+        return f"mg.cuda.Event({'not recorded' if self.position is None else 'done' if self.query() else 'under way'})"
 
 
 class Outer(threading.local):

@@ -48,8 +48,8 @@ def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
     """The operands of a definition whose result is copied into `out`: see `read_before`."""
     if any(isinstance(x, Tracer) for x in operands):
         raise no_way_out(op)
-    places = out if isinstance(out, (tuple, list)) else (out,)
-    return read_before(operands, [place.storage for place in places if isinstance(place, Tensor)])
+    positions = out if isinstance(out, (tuple, list)) else (out,)
+    return read_before(operands, [position.storage for position in positions if isinstance(position, Tensor)])
 
 
 def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:

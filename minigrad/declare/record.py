@@ -208,8 +208,8 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
 def saves_for(op: Op, mask: int) -> tuple[int, ...]:
     """Which values a call keeps when the operands in `mask` track: operand numbers, -1 for the first result."""
     names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
-    places = (*range(-1, -1 - len(op.outputs), -1), *range(len(op.operands)))
-    return tuple(k for k in places if op.value_name(k) in names)
+    positions = (*range(-1, -1 - len(op.outputs), -1), *range(len(op.operands)))
+    return tuple(k for k in positions if op.value_name(k) in names)
 
 
 def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -113,8 +113,10 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after reducing `dims`.  Raises ShapeError if the reduction has no element and no identity, or if operands
-    differ in shape."""
+    """The shape after reducing `dims`.
+
+    Raises ShapeError if the reduction has no element and no identity, or if operands differ in shape.
+    """
     same_shape(op, a, *others)
     if op.reducer.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
         raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
@@ -139,7 +141,7 @@ def index_dtype(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
     return int64
 
 
-def values_and_places(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> tuple[DType, DType]:
+def values_and_positions(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> tuple[DType, DType]:
     """The dtypes of elements of the first operand, and of the positions where they stood."""
     return specs[0].dtype, int64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autodiff.watching import place_of
+from minigrad.autodiff.watching import position_of
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from minigrad.func.trees import flatten, leaves_as, unflatten
 from minigrad.ops.creation import zeros
@@ -21,15 +21,15 @@ class Inputs:
     floats: the tensors among the leaves; what else is nested with them (None, numbers, other objects) is held as it is.
     """
 
-    __slots__ = ("args", "floats", "leaves", "places", "spots", "tree")
+    __slots__ = ("args", "floats", "leaves", "positions", "spots", "tree")
 
     def __init__(self, name: str, args: tuple[Any, ...], argnums: Argnums) -> None:
         self.args = args
-        self.places = argnums if isinstance(argnums, int) else tuple([position(name, k, args) for k in argnums])
-        if isinstance(self.places, int):
-            chosen = args[position(name, self.places, args)]
+        self.positions = argnums if isinstance(argnums, int) else tuple([position(name, k, args) for k in argnums])
+        if isinstance(self.positions, int):
+            chosen = args[position(name, self.positions, args)]
         else:
-            chosen = tuple([args[k] for k in self.places])
+            chosen = tuple([args[k] for k in self.positions])
         self.leaves, self.tree = flatten(chosen)
         self.spots = [k for k, x in enumerate(self.leaves) if isinstance(x, Tensor)]
         self.floats: list[Tensor] = [self.leaves[k] for k in self.spots]
@@ -62,10 +62,10 @@ class Inputs:
             leaves[k] = value
         chosen = unflatten(self.tree, leaves)
         args = list(self.args)
-        if isinstance(self.places, int):
-            args[self.places] = chosen
+        if isinstance(self.positions, int):
+            args[self.positions] = chosen
         else:
-            for k, value in zip(self.places, chosen):
+            for k, value in zip(self.positions, chosen):
                 args[k] = value
         return tuple(args)
 
@@ -96,7 +96,7 @@ def with_aux(name: str, func: Function, found: Any) -> tuple[Any, Any]:
 
 def called(func: Function) -> str:
     """A function as messages name it."""
-    return f"the function {getattr(func, '__name__', type(func).__name__)}{place_of(func)}"
+    return f"the function {getattr(func, '__name__', type(func).__name__)}{position_of(func)}"
 
 
 def alike(x: Tensor) -> Tensor:

@@ -125,25 +125,25 @@ def once(
     wrong = next((y for y in outputs if not isinstance(y, Tensor)), None)
     if wrong is not None or not outputs:
         raise ArgumentError(f"vmap: {called(func)} must give tensors, and gave {shown(found)}", op="vmap")
-    places = spread(out_dims, nested, "vmap: out_dims", "the output")
-    return unflatten(nested, [placed(transform, y, place) for y, place in zip(outputs, places)])
+    positions = spread(out_dims, nested, "vmap: out_dims", "the output")
+    return unflatten(nested, [positioned(transform, y, position) for y, position in zip(outputs, positions)])
 
 
-def placed(transform: BatchTransform, y: Tensor, place: Any) -> Tensor:
+def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
     """An output with the batch at a dim."""
     whole = transform.whole(y)
-    if place is None:
+    if position is None:
         if whole is not None:
             raise ArgumentError(
                 f"vmap: out_dims has None for {describe(y)}, which differs over the batch; give the dim", op="vmap"
             )
         return y
-    if isinstance(place, bool) or not isinstance(place, int) or not -y.ndim - 1 <= place <= y.ndim:
+    if isinstance(position, bool) or not isinstance(position, int) or not -y.ndim - 1 <= position <= y.ndim:
         raise IndexOutOfRange(
-            f"vmap: out_dims={place!r} is no place for the batch among the {y.ndim} dims of {describe(y)}", op="vmap"
+            f"vmap: out_dims={position!r} is no place for the batch among the {y.ndim} dims of {describe(y)}", op="vmap"
         )
     full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
-    return moved(full, 0, place % full.ndim)
+    return moved(full, 0, position % full.ndim)
 
 
 def moved(x: Tensor, source: int, destination: int) -> Tensor:
@@ -158,6 +158,6 @@ def moved(x: Tensor, source: int, destination: int) -> Tensor:
 def joined(parts: list[tuple[list[Any], Tree]], out_dims: Any) -> Any:
     """The outputs of chunks as those of the whole batch."""
     tree = parts[0][1]
-    places = spread(out_dims, tree, "vmap: out_dims", "the output")
+    positions = spread(out_dims, tree, "vmap: out_dims", "the output")
     columns = zip(*[leaves for leaves, _ in parts])
-    return unflatten(tree, [some[0] if p is None else cat(list(some), p) for some, p in zip(columns, places)])
+    return unflatten(tree, [some[0] if p is None else cat(list(some), p) for some, p in zip(columns, positions)])

@@ -217,12 +217,12 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
         raise ArgumentError(
             f"hvp: primals and tangents must be tuples with an entry for each argument of {called(func)}", op="hvp"
         )
-    places = tuple(range(len(primals)))
-    inputs = Inputs("hvp", tuple(primals), places)
+    positions = tuple(range(len(primals)))
+    inputs = Inputs("hvp", tuple(primals), positions)
     given = tangents_for("hvp", inputs, tuple(tangents))
 
     def gradient_of(*args: Any) -> Any:
-        _, found, _ = value_and_gradient("hvp", func, places, False, args, {})
+        _, found, _ = value_and_gradient("hvp", func, positions, False, args, {})
         return [g for g in flatten(found)[0] if g is not None]
 
     with enable_grad():

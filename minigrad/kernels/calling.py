@@ -183,22 +183,22 @@ def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
     hold is called for as long as the process lives."""
     check_layout()
     names = ("brief", "alone", "shared")
-    places = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError), "MEMORY_ERROR": id(MemoryError)}
+    positions = {"ARRAY": id(np.ndarray), "TYPE_ERROR": id(TypeError), "MEMORY_ERROR": id(MemoryError)}
     for name in re.findall(r"^declare .*@(Py\w+)", TRAMPOLINE, re.MULTILINE):
-        places[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+        positions[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     text = TRAMPOLINE.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
     symbols = (*names, "team")
     try:
-        found = objects.link(of_llvm("trampoline", text, symbols), **places)
+        found = objects.link(of_llvm("trampoline", text, symbols), **positions)
     except KernelError:  # what was kept is whole and of no use
-        found = objects.link(objects.assembled(text, symbols), **places)
+        found = objects.link(objects.assembled(text, symbols), **positions)
     return found, {name: Method(name.encode(), found[name], METH_FASTCALL, b"") for name in names}
 
 
 def check_layout() -> None:
     """Raise KernelError unless an array says its address and its type where this Python is thought to keep them."""
     array, word = np.empty(1), ctypes.c_void_p
-    begin, kind = (word.from_address(id(array) + place).value for place in (OBJECT, OBJECT - ctypes.sizeof(word)))
+    begin, kind = (word.from_address(id(array) + position).value for position in (OBJECT, OBJECT - ctypes.sizeof(word)))
     if (begin, kind) != (array.ctypes.data, id(np.ndarray)):
         raise KernelError("this Python or NumPy lays arrays out in a way that compiled kernels cannot read")
 
@@ -223,9 +223,9 @@ def function(kernel: Kernel, kind: str) -> Call:
             team()
         return nothing
     with forks_wait():
-        places, methods = trampoline()
+        positions, methods = trampoline()
         if kind == "shared":
-            ctypes.c_void_p.from_address(places["team"]).value = team().address
+            ctypes.c_void_p.from_address(positions["team"]).value = team().address
     call: Call = maker()(ctypes.addressof(methods[kind]), kernel.address, None)
     return call
 

@@ -28,16 +28,16 @@ class Fields:
         self.lists = [parsed(word) for word in lists.split()]
         self.each = [parsed(word) for word in each.split()]
         before: list[str] = []
-        self.places = {name: (Place(k), "") for k, name in enumerate(self.numbers)}
+        self.positions = {name: (Position(k), "") for k, name in enumerate(self.numbers)}
         for name, length in self.lists:
-            self.places[name] = (Place(len(self.numbers), before), length)
+            self.positions[name] = (Position(len(self.numbers), before), length)
             before += [length] if length else []
-        self.start = Place(len(self.numbers), before)
-        self.groups: dict[str, tuple[Place, str]] = {}
-        self.size = Place(0)
+        self.start = Position(len(self.numbers), before)
+        self.groups: dict[str, tuple[Position, str]] = {}
+        self.size = Position(0)
         for name, length in self.each:
             self.groups[name] = (self.size, length)
-            self.size = self.size.plus(Place(0, [length]) if length else Place(1))
+            self.size = self.size.plus(Position(0, [length]) if length else Position(1))
 
     def __str__(self) -> str:
         """What stands among the numbers, in order: for who reads a generated kernel."""
@@ -53,19 +53,19 @@ class Fields:
 
     def length(self, name: str) -> str:
         """The name of the number that says how long a list is."""
-        return self.places[name][1] if name in self.places else self.groups[name][1]
+        return self.positions[name][1] if name in self.positions else self.groups[name][1]
 
-    def place(self, name: str, inner: str = "", group: str = "") -> str:
+    def position(self, name: str, inner: str = "", group: str = "") -> str:
         """The text of a place among the numbers: of a number, or of entry `inner` of a list, in a group of `each`."""
         whole: Any
         if name in self.groups and group.isdigit():
             whole = self.start.plus(self.size, int(group)).plus(self.groups[name][0])
         elif name in self.groups:
             whole = f"{self.start.plus(self.groups[name][0])} + ({self.size}) * ({group})"
-        elif name in self.places:
-            whole = self.places[name][0]
+        elif name in self.positions:
+            whole = self.positions[name][0]
         else:
-            raise KernelError(f"there is no number {name!r} among {', '.join([*self.places, *self.groups])}")
+            raise KernelError(f"there is no number {name!r} among {', '.join([*self.positions, *self.groups])}")
         return f"{whole} + {inner}" if inner else str(whole)
 
     def pack(self, *each: Sequence[Any], **values: Any) -> list[int]:
@@ -79,9 +79,9 @@ class Fields:
         for length, value in lists:
             if length and not length.isdecimal():
                 values.setdefault(length, len(value))
-        if values.keys() != self.places.keys():
-            wrong = ", ".join(sorted(values.keys() ^ self.places.keys()))
-            raise KernelError(f"a kernel is told {', '.join(self.places)}; {wrong} is missing or not among them")
+        if values.keys() != self.positions.keys():
+            wrong = ", ".join(sorted(values.keys() ^ self.positions.keys()))
+            raise KernelError(f"a kernel is told {', '.join(self.positions)}; {wrong} is missing or not among them")
         packed = [int(values[name]) for name in self.numbers]
         for name, length in self.lists:
             packed += self.entries(name, length, values[name], values)
@@ -106,16 +106,16 @@ def parsed(word: str) -> tuple[str, str]:
     return found[1], found[2] or ""
 
 
-class Place:
+class Position:
     """A number of places, and the lengths of some lists behind them."""
 
     def __init__(self, count: int, lengths: Sequence[str] = ()) -> None:
         known = [int(length) for length in lengths if length.isdecimal()]
         self.count, self.lengths = count + sum(known), Counter(length for length in lengths if not length.isdecimal())
 
-    def plus(self, other: Place, times: int = 1) -> Place:
+    def plus(self, other: Position, times: int = 1) -> Position:
         """This and so many of another."""
-        found = Place(self.count + times * other.count)
+        found = Position(self.count + times * other.count)
         found.lengths = Counter(self.lengths)
         for name, count in other.lengths.items():
             found.lengths[name] += times * count

@@ -43,9 +43,9 @@ def pass_macros(
     """
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
     given = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]
-    places = loop.totals or range(len(loop.scalars))
-    macros = {f"{letter}_{k}": by_name(x, given, known, compute, target) for k, x in zip(places, loop.scalars)}
-    macros[letter] = macros[f"{letter}_{places[0]}"]
+    positions = loop.totals or range(len(loop.scalars))
+    macros = {f"{letter}_{k}": by_name(x, given, known, compute, target) for k, x in zip(positions, loop.scalars)}
+    macros[letter] = macros[f"{letter}_{positions[0]}"]
     for k in loop.totals:
         macros["JOIN"] = expression_macro(JOINS[loop.kind][0])
         macros["START"] = expression_macro(neutral_text(JOINS[loop.kind][1], compute))

@@ -155,8 +155,8 @@ class _Expander(ast.NodeTransformer):
     def number(self, name: str, index: str = "", group: str = "") -> ast.expr:
         """A number, an entry of a list, or one of a group."""
         assert self.fields is not None
-        place = self.visit(parsed(self.fields.place(name, index, group)))
-        return ast.Subscript(ast.Name("numbers"), place)
+        position = self.visit(parsed(self.fields.position(name, index, group)))
+        return ast.Subscript(ast.Name("numbers"), position)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -189,8 +189,8 @@ def letter_of(text: str) -> str:
 
 def spread(text: str, letter: str, words: Words) -> list[str]:
     """A text once per operand, or once per result, with the number instead of the letter."""
-    places = words.operands if letter == "K" else range(words.results)
-    return [re.sub(rf"(\b|(?<=_)){letter}(?![A-Za-z0-9])", str(k), text) for k in places]
+    positions = words.operands if letter == "K" else range(words.results)
+    return [re.sub(rf"(\b|(?<=_)){letter}(?![A-Za-z0-9])", str(k), text) for k in positions]
 
 
 def is_number(node: ast.expr) -> bool:
@@ -203,7 +203,7 @@ def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
     last dim first, and each of the others moves on by its steps; one named `_K` does so for every operand."""
     found = ast.parse(code, mode="eval").body
     assert isinstance(found, ast.Call) and words.fields is not None
-    place, sizes = (words.constants.get(text, text) for text in map(ast.unparse, found.args))
+    position, sizes = (words.constants.get(text, text) for text in map(ast.unparse, found.args))
     moved = [(keyword.arg or "", ast.unparse(keyword.value)) for keyword in found.keywords]
     every: list[tuple[str, str]] = []
     for name, steps in moved:
@@ -211,7 +211,7 @@ def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
         pairs = zip(spread(name, letter, words), spread(steps, letter, words)) if letter else [(name, steps)]
         every += pairs
     length = words.fields.length(sizes.removeprefix("N."))
-    return words.walk(place, sizes, length, every, lambda wish: fresh(wish, used))
+    return words.walk(position, sizes, length, every, lambda wish: fresh(wish, used))
 
 
 def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
@@ -219,7 +219,7 @@ def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
     body = "\n".join(lines[start:])
     known = dict.fromkeys(length for _, length in fields.lists + fields.each if length and not length.isdecimal())
     wanted = [n for n in known if re.search(rf"\b{n}\b", body) and not re.search(rf"^ +{n} = ", body, re.MULTILINE)]
-    return [*lines[:start], *[f"    {name} = numbers[{fields.place(name)}]" for name in wanted], *lines[start:]]
+    return [*lines[:start], *[f"    {name} = numbers[{fields.position(name)}]" for name in wanted], *lines[start:]]
 
 
 def paste(
@@ -229,8 +229,8 @@ def paste(
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it.
     results: of a template with several."""
-    source, places = source_of(template), range(operands) if isinstance(operands, int) else operands
-    result = expanded(source, Words.of(places, results, macros, constants, fields, walk), {*source.names, *RESERVED})
+    source, positions = source_of(template), range(operands) if isinstance(operands, int) else operands
+    result = expanded(source, Words.of(positions, results, macros, constants, fields, walk), {*source.names, *RESERVED})
     if fields:
         result = with_lengths(result, source.start, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
@@ -327,8 +327,8 @@ def stores_macro(
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
         lines, found = render_results(scalar, args[:count], compute, used, calls, conditions)
-        for place, store, value in zip(map(ast.unparse, args[count:]), stores, found, strict=True):
-            lines.append(f"{place} = {store.format(ast.unparse(value))}")
+        for position, store, value in zip(map(ast.unparse, args[count:]), stores, found, strict=True):
+            lines.append(f"{position} = {store.format(ast.unparse(value))}")
         return lines, ast.Constant(0)  # a line that is left out
 
     return expand

@@ -89,7 +89,7 @@ def projected(scalar: ScalarFn, k: int) -> ScalarFn:
 
 
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
-    """One step (acc, x, ...) of a reduction of values that `function` makes of the elements: body(acc, function(x, ...))."""
+    """One step (acc, x, ...) of a reduction of mapped elements: body(acc, function(x, ...))."""
     acc = body.args[0]
     while acc in function.args:
         acc += "_"

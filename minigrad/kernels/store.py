@@ -172,9 +172,9 @@ def make(name: str, file: str, text: str) -> Kernel:
             return from_cache(folder / file, name, text)
         except OSError as error:  # a full disk
             forgo(f"the kernel cache {folder} cannot be used: {error}")
-    place = f"<minigrad {file}>"
-    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
-    return from_pack(place, file, text) or fresh(place, name, text, None)
+    location = f"<minigrad {file}>"
+    linecache.cache[location] = (len(text), None, text.splitlines(keepends=True), location)
+    return from_pack(location, file, text) or fresh(location, name, text, None)
 
 
 def file_of(name: str, text: str) -> str:
@@ -196,16 +196,16 @@ def from_cache(path: Path, name: str, text: str) -> Kernel:
     return found
 
 
-def from_pack(place: str, file: str, text: str) -> Kernel | None:
+def from_pack(location: str, file: str, text: str) -> Kernel | None:
     """A kernel that came with the package; None where there is none."""
     if without_compiler():
         return None
     from minigrad.kernels import packs  # not every start needs one
 
-    return linked(place, packs.find(file, text), "pack")
+    return linked(location, packs.find(file, text), "pack")
 
 
-def linked(place: str, found: objects.ObjectCode | None, origin: str) -> Kernel | None:
+def linked(location: str, found: objects.ObjectCode | None, origin: str) -> Kernel | None:
     """A kernel by its object code, which must be there and link; else None."""
     if found is None:
         return None
@@ -213,7 +213,7 @@ def linked(place: str, found: objects.ObjectCode | None, origin: str) -> Kernel 
         (address,) = objects.link(found).values()
     except KernelError:
         return None
-    return Kernel(place, address, origin)
+    return Kernel(location, address, origin)
 
 
 def collect() -> list[Text]:
@@ -239,15 +239,15 @@ def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
                 objects.write(kept, found)
 
 
-def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
+def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
     """Compile a text, and keep its object code in a file if one is named."""
     fork_after_logging()
     for tell in compiling:
         tell()
     with patience(name):
-        function = built(place, name, text)
+        function = built(location, name, text)
         if not hasattr(function, "overloads"):
-            return Kernel(place, 0, "python", function)
+            return Kernel(location, 0, "python", function)
         found = objects.compiled(function)
         (address,) = objects.link(found).values()
     if kept is not None and objects.as_said():
@@ -255,7 +255,7 @@ def fresh(place: str, name: str, text: str, kept: Path | None) -> Kernel:
             objects.write(kept, objects.packed(found, text))
         except OSError as error:  # a full disk
             forgo(f"the kernel cache {kept.parent} cannot be written: {error}")
-    return Kernel(place, address, "compiled")
+    return Kernel(location, address, "compiled")
 
 
 def of_llvm(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCode:
@@ -282,44 +282,48 @@ def without_compiler() -> bool:
     return False
 
 
-def built(place: str, name: str, text: str) -> Any:
+def built(location: str, name: str, text: str) -> Any:
     """The kernel of a text as Numba makes it; the plain function with NUMBA_DISABLE_JIT=1."""
     from minigrad.kernels.cpu.generator import near
 
     with near():
-        return run(place, name, text).kernel
+        return run(location, name, text).kernel
 
 
-def listings(place: str) -> tuple[str, str, str]:
+def listings(location: str) -> tuple[str, str, str]:
     """A kernel by its file, compiled once more to be read: its name, LLVM's text and assembly.  Raises KernelError
     where kernels run as Python."""
-    function = built(place, Path(place).stem, source(place))
+    function = built(location, Path(location).stem, source(location))
     if not hasattr(function, "overloads"):
-        raise KernelError(f"{place} is not compiled: NUMBA_DISABLE_JIT is set", path=place)
+        raise KernelError(f"{location} is not compiled: NUMBA_DISABLE_JIT is set", path=location)
     return objects.listings(function)
 
 
-def run(place: str, name: str, text: str) -> ModuleType:
+def run(location: str, name: str, text: str) -> ModuleType:
     """Execute a text as a module."""
-    module = ModuleType(f"minigrad_kernels_{Path(place).stem}")
-    module.__file__ = place
+    module = ModuleType(f"minigrad_kernels_{Path(location).stem}")
+    module.__file__ = location
     sys.modules[module.__name__] = module
     try:
         with collector_paused():
-            exec(compile(text, place, "exec"), vars(module))
+            exec(compile(text, location, "exec"), vars(module))
     except MemoryError:
         raise
     except Exception as error:
         reason = str(error) or repr(error)
-        raise KernelError(f"{name} does not compile: {reason} (source: {place})", path=place) from error
+        raise KernelError(f"{name} does not compile: {reason} (source: {location})", path=location) from error
     finally:
         del sys.modules[module.__name__]
     return module
 
 
-def source(place: str) -> str:
+def source(location: str) -> str:
     """The text of a kernel by its file, which may be in memory."""
-    return "".join(linecache.getlines(place)) if place.startswith("<") else Path(place).read_text(encoding="utf-8")
+    return (
+        "".join(linecache.getlines(location))
+        if location.startswith("<")
+        else Path(location).read_text(encoding="utf-8")
+    )
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: F
 
 # The sum over all y[N, O] x[N, C] w[O, C]: in which dim each of the three has the images, the outputs and the channels,
 # and whether groups part it there.
-PLACES = {
+POSITIONS = {
     "N": {"x": (0, False), "y": (0, False)},
     "O": {"y": (1, True), "w": (0, True)},
     "C": {"x": (1, True), "w": (1, False)},
@@ -138,7 +138,7 @@ def batched_conv(
         given = [into(x, OWN[name], 1) for x, name in zip(xs, names)]
         return out_of(conv(*given, groups=groups * many, **params), OWN[names[2]], 1, many)
     k = 0 if flags[0] else 1
-    shared = next(where for where in PLACES.values() if names[k] in where and names[2] in where)
+    shared = next(where for where in POSITIONS.values() if names[k] in where and names[2] in where)
     dim, parted = shared[names[k]]
     given = list(xs)
     given[k] = into(xs[k], dim, groups if parted else 1)

@@ -138,11 +138,11 @@ def overlaps(x: Tensor, out: Tensor) -> bool:
 
 def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Any) -> Any:
     """Run an op whose kernel may not write into any layout, nor beside what it reads, and copy what it gave."""
-    places = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
-    if len(places) == len(plan.outs):
-        for spec, place in zip(plan.outs, places):
-            expect_result(op.label, spec, place, plan.device)
-        operands = read_before(operands, tuple([place.storage for place in places]))
+    positions = out if op.result is not None and isinstance(out, (tuple, list)) else (out,)
+    if len(positions) == len(plan.outs):
+        for spec, position in zip(plan.outs, positions):
+            expect_result(op.label, spec, position, plan.device)
+        operands = read_before(operands, tuple([position.storage for position in positions]))
     return copy_result(op.label, run(op, plan_of(op, operands, plan.params), operands), out)
 
 
@@ -164,14 +164,14 @@ def copy_result(label: str, found: Any, out: Any) -> Any:
     Every check comes before anything is written.
     """
     if not isinstance(found, tuple):
-        expect_place(label, found, out)
+        expect_position(label, found, out)
         return write_copy(found, out)
     out = expect_tuple(label, found, out)
-    for y, place in zip(found, out):
-        expect_place(label, y, place)
+    for y, position in zip(found, out):
+        expect_position(label, y, position)
     expect_separate(label, out)
-    for y, place in zip(found, out):
-        write_copy(y, place)
+    for y, position in zip(found, out):
+        write_copy(y, position)
     return type(found)._make(out) if hasattr(found, "_make") else tuple(out)
 
 
@@ -184,17 +184,17 @@ def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...
 
 def expect_separate(label: str, out: Sequence[Tensor]) -> None:
     """Raise StorageError if two results would be written to the same memory."""
-    for k, place in enumerate(out):
+    for k, position in enumerate(out):
         for other in out[:k]:
-            if place.storage is other.storage and overlap(place.layout, other.layout):
+            if position.storage is other.storage and overlap(position.layout, other.layout):
                 raise StorageError(
-                    f"{label}: two results would share memory, {describe(other)} and {describe(place)}; give each a "
+                    f"{label}: two results would share memory, {describe(other)} and {describe(position)}; give each a "
                     f"tensor of its own",
                     op=label,
                 )
 
 
-def expect_place(label: str, found: Tensor, out: Any) -> None:
+def expect_position(label: str, found: Tensor, out: Any) -> None:
     """Raise unless a result fits `out`, and may be written there."""
     expect_result(label, found, out, found.device)
     if found is not out:

@@ -117,12 +117,12 @@ def note_left(x: Tensor, how: str) -> None:
         name for name in callers() if name not in HANDING
     ).startswith("minigrad."):
         return
-    place, seen, stack = f"{how}() at {user_line()}", set(), [known(x)]
+    position, seen, stack = f"{how}() at {user_line()}", set(), [known(x)]
     while stack:
         entry = stack.pop()
         if entry not in seen:
             seen.add(entry)
-            entry.left[place] = None
+            entry.left[position] = None
             stack += entry.parents
 
 

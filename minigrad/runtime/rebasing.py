@@ -125,7 +125,7 @@ def extent(base: Tensor) -> tuple[int, tuple[int, ...]]:
     return low, (high - low,)
 
 
-def place_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
+def position_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
     """The memory of a base as one dense tensor, and where x lies in it."""
     low, shape = extent(base)
     whole = Tensor(x.storage, Layout.contiguous(shape))
@@ -134,8 +134,8 @@ def place_of(x: Tensor, base: Tensor) -> tuple[Tensor, dict[str, Any]]:
 
 def seen_through(x: Tensor, base: Tensor, ground: Any) -> BackpropOp:
     """The node of x as a view of what the memory of its base is now."""
-    whole, place = place_of(x, base)
-    plan = plan_of(Ops.look, (whole,), place)
+    whole, position = position_of(x, base)
+    plan = plan_of(Ops.look, (whole,), position)
     return BackpropOp(Ops.look, plan, plan.params, (ground,), 1, ())
 
 
@@ -201,8 +201,8 @@ class Recorder:
 
 def rebase(out: Tensor, base: Tensor, old: Any, node: Any) -> None:
     """From now on the memory of a base is `old` with what `node` gave in the place of `out`; None for a constant."""
-    whole, place = place_of(out, base)
-    plan = plan_of(Ops.put, (whole, out), place, fresh=False)
+    whole, position = position_of(out, base)
+    plan = plan_of(Ops.put, (whole, out), position, fresh=False)
     put = BackpropOp(Ops.put, plan, plan.params, (old, node), (old is not None) + 2 * (node is not None), ())
     put.versions = (out.storage.version,)
     if settings.noting:

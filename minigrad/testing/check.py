@@ -175,12 +175,12 @@ class Check:
         excess = np.asarray(np.abs(analytic - numeric) - tolerance)
         excess[np.isnan(analytic) != np.isnan(numeric)] = np.inf
         excess[np.isnan(analytic) & np.isnan(numeric)] = -1.0
-        places = sorted(map(tuple, np.argwhere(excess > 0).tolist()), key=lambda index: -float(excess[index]))
-        if places:
-            first = places[0]
+        positions = sorted(map(tuple, np.argwhere(excess > 0).tolist()), key=lambda index: -float(excess[index]))
+        if positions:
+            first = positions[0]
             self.expect_one_answer(k, first, analytic, float(np.asarray(tolerance)[first]))
         label = self.labels[k]
-        return [Element(label, i, float(analytic[i]), float(numeric[i]), float(excess[i])) for i in places]
+        return [Element(label, i, float(analytic[i]), float(numeric[i]), float(excess[i])) for i in positions]
 
     def moved_off(self, k: int, at: int, kinks: Sequence[tuple[int, ...]], side: float) -> NDArray[np.float64]:
         """Move the point off its kinks, to one side, and give the gradient there."""

@@ -72,8 +72,8 @@ class Argument:
         told = f"{self.label} {self.dtype}{self.shape}: {how}, step {self.eps:.1g}, largest error {self.largest:.2g}"
         told += f" (rounding {self.rounding:.1g})"
         if self.kinks:
-            places = ", ".join(map(str, self.kinks[:3])) + (" ..." if len(self.kinks) > 3 else "")
-            told += f", {in_number(len(self.kinks), 'kink')} at {places}, compared on both sides"
+            positions = ", ".join(map(str, self.kinks[:3])) + (" ..." if len(self.kinks) > 3 else "")
+            told += f", {in_number(len(self.kinks), 'kink')} at {positions}, compared on both sides"
         return told
 
 

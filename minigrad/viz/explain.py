@@ -52,13 +52,13 @@ def count(n: int, what: str) -> str:
 def address(y: Tensor) -> str:
     """Where an element lies: "element [i, j] lies at 5 + 3*i - j of its storage"."""
     letters = ["ijklmnpq"[d] if y.ndim <= 8 else f"i{d}" for d in range(y.ndim)]
-    place = str(y.offset)
+    position = str(y.offset)
     for letter, stride in zip(letters, y.strides, strict=True):
         if stride:
             times = "" if abs(stride) == 1 else f"{abs(stride)}*"
-            place += f" {'-' if stride < 0 else '+'} {times}{letter}"
+            position += f" {'-' if stride < 0 else '+'} {times}{letter}"
     element = f"element [{', '.join(letters)}]" if letters else "its element"
-    return f"{element} lies at {place.removeprefix('0 + ')} of the storage"
+    return f"{element} lies at {position.removeprefix('0 + ')} of the storage"
 
 
 def tell(node: BackpropOp) -> list[str]:

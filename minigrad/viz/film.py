@@ -26,7 +26,7 @@ from minigrad.viz.explain import files_of
 from minigrad.viz.graph import name_of, node_of
 from minigrad.viz.mathematics import mathml, plain
 
-PLACES = 120  # frames that say which kernel ran; beyond, finding the files would take long
+POSITIONS = 120  # frames that say which kernel ran; beyond, finding the files would take long
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def frames_of(y: Tensor, names: Mapping[str, str]) -> Film:
     frames: list[Frame] = []
     for step, rules in steps:
         shares = tuple(share_of(step.node, rule, names, totals, expected[rule.parent.id]) for rule in rules)
-        frames.append(frame_of(step, shares, names, len(frames) < PLACES))
+        frames.append(frame_of(step, shares, names, len(frames) < POSITIONS))
     return Film(frames, known_values(y, way.steps), leaves_of(y, way, steps))
 
 

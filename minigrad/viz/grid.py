@@ -147,15 +147,15 @@ def effort(grid: Grid, most: int) -> int:
 
 def _number_rows(rows: Iterable[list[int]], position: list[int]) -> None:
     for row in rows:
-        for place, k in enumerate(row):
-            position[k] = place
+        for slot, k in enumerate(row):
+            position[k] = slot
 
 
-def _median(places: list[int], otherwise: int) -> float:
-    if not places:
+def _median(slots: list[int], otherwise: int) -> float:
+    if not slots:
         return otherwise
-    places.sort()
-    return (places[len(places) // 2] + places[(len(places) - 1) // 2]) / 2
+    slots.sort()
+    return (slots[len(slots) // 2] + slots[(len(slots) - 1) // 2]) / 2
 
 
 def _crossings(grid: Grid, position: list[int]) -> int:
@@ -165,15 +165,15 @@ def _crossings(grid: Grid, position: list[int]) -> int:
     """
     total = 0
     for upper, lower in pairwise(grid.rows):
-        ends = [place for k in upper for place in sorted([position[m] for m in grid.below[k]])]
+        ends = [slot for k in upper for slot in sorted([position[m] for m in grid.below[k]])]
         tree = [0] * (len(lower) + 1)
-        for seen, place in enumerate(ends):
+        for seen, slot in enumerate(ends):
             total += seen
-            i = place + 1
+            i = slot + 1
             while i:
                 total -= tree[i]
                 i &= i - 1
-            i = place + 1
+            i = slot + 1
             while i < len(tree):
                 tree[i] += 1
                 i += i & -i

@@ -32,13 +32,13 @@ class Known:
     def __init__(self, given: Mapping[str, Tensor]) -> None:
         self.results: dict[int, tuple[str, Tensor]] = {}
         self.names: dict[int, str] = {}
-        self.places: dict[Any, str] = {}
+        self.positions: dict[Any, str] = {}
         for name, t in given.items():
             self.names.setdefault(id(t), name)
             if t.op is not None:
                 self.results.setdefault(getattr(t.op, "node", t.op).id, (name, t))
             elif not isinstance(t, Tracer) and not t.is_variable:
-                self.places.setdefault(place_of(t), name)
+                self.positions.setdefault(position_of(t), name)
 
     def add_saved(self, nodes: Iterable[BackpropOp]) -> None:
         """Results of ops that some op has saved, and that are as they were then."""
@@ -67,10 +67,10 @@ class Known:
             of_operand = entry.parents[k]
             held = of_operand.tensor()
             held = of_operand.number if held is None else held
-        return self.places.get(place_of(held), "") if isinstance(held, Tensor) else "", held
+        return self.positions.get(position_of(held), "") if isinstance(held, Tensor) else "", held
 
 
-def place_of(x: Tensor) -> Any:
+def position_of(x: Tensor) -> Any:
     """What two tensors share that are the same elements."""
     return None if isinstance(x, Tracer) else (id(x.storage), x.layout, x.dtype)
 

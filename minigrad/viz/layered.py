@@ -76,7 +76,7 @@ def arrange(nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, 
     ranks = rank(nodes, arcs)
     grid = make_grid(ranks, arcs, [float(sizes[n][0]) for n in nodes])
     crossings = order(grid)
-    x = _place(grid)
+    x = _position(grid)
     tops, bottoms = _stack(grid, x, [float(sizes[n][1]) for n in nodes])
     row_of = {k: r for r, row in enumerate(grid.rows) for k in row}
     boxes = [(x[k], (tops[row_of[k]] + bottoms[row_of[k]]) / 2, *sizes[node]) for k, node in enumerate(nodes)]
@@ -108,7 +108,7 @@ def _numbers(nodes: Sequence[N], edges: Iterable[tuple[N, N]], sizes: Mapping[N,
     return number
 
 
-def _place(grid: Grid) -> list[float]:
+def _position(grid: Grid) -> list[float]:
     """An x for every node and bend: near its neighbours, in the order of its rank, without overlaps."""
     x = [0.0] * len(grid.widths)
     offsets = []
@@ -224,6 +224,6 @@ def _ports(grid: Grid, x: list[float], boxes: list[tuple[float, float, float, fl
     for k, members in meeting.items():
         members.sort(key=lambda i: (x[grid.chains[i][-2 if end else 1]], i))
         gap = min(PORT_GAP, 0.7 * boxes[k][2] / len(members))
-        for place, i in enumerate(members):
-            port[i] = boxes[k][0] + gap * (place - (len(members) - 1) / 2)
+        for position, i in enumerate(members):
+            port[i] = boxes[k][0] + gap * (position - (len(members) - 1) / 2)
     return port

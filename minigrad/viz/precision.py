@@ -152,12 +152,12 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
     spoiled = next(((vertex, errors.total) for vertex, errors in rows if not errors.total.finite), None)
     if spoiled is not None:
         vertex, error = spoiled
-        return f"{dtype}: {named(vertex)} is {error.got:g}{place_of(error)}, and {error.right:.6g} in float64"
+        return f"{dtype}: {named(vertex)} is {error.got:g}{position_of(error)}, and {error.right:.6g} in float64"
     text = f"{dtype}: "
     off = max((vertices[k].errors[dtype].total for k in ends), key=lambda error: error.size, default=None)
     if off is not None:
         lost = "no digit is right" if off.size * eps >= LOST else f"off by {size_text(off, eps)} eps"
-        text += f"the result is {off.got:.8g}{place_of(off)}, and {off.right:.8g} in float64"
+        text += f"the result is {off.got:.8g}{position_of(off)}, and {off.right:.8g} in float64"
         text += f": {lost}" if off.size else ": exact"
         if off.size < WORTH:
             return text  # what is wrong inside did not matter
@@ -178,7 +178,7 @@ def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
     return [vertex for vertex in vertices if vertex.number in found or not ends]
 
 
-def place_of(error: Error) -> str:
+def position_of(error: Error) -> str:
     """Where an element stands, if there are several."""
     return f" at {list(error.index)}" if error.index else ""
 
@@ -235,7 +235,7 @@ def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
     errors = []
     for dtype in dtypes:
         error = vertex.errors[dtype].total
-        errors.append(f"{dtype}{place_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
+        errors.append(f"{dtype}{position_of(error)}: {error.got:.9g}, right is {error.right:.9g}")
     return "\n".join([str(vertex), *errors])
 
 

@@ -22,7 +22,7 @@ from minigrad.viz.svg import INK, MONO, ON_TINT
 from minigrad.viz.terminal import blocks
 
 CELL, GAP, MARGIN = 34, 8, 16
-PLACES = 64  # of the buffer, or elements, that are drawn
+POSITIONS = 64  # of the buffer, or elements, that are drawn
 ROW = 24  # places of the buffer in a row
 
 
@@ -35,23 +35,23 @@ def layout(x: Tensor) -> Picture:
     expect_tensors("viz.layout", x)
     if isinstance(x, Tracer):
         raise GradientError(f"viz.layout: {describe(x)} belongs to a transform and has no memory of its own")
-    indices = islice(product(*map(range, beginning(x).shape)), PLACES)
-    places = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
-    numbers = [number_text(v) for v in values(beginning(x)).reshape(-1)[: len(places)]]
+    indices = islice(product(*map(range, beginning(x).shape)), POSITIONS)
+    positions = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
+    numbers = [number_text(v) for v in values(beginning(x)).reshape(-1)[: len(positions)]]
     size = max(reach(x), reach(x.base) if isinstance(x.base, Tensor) else 0)
-    first = min(places, default=0) // ROW * ROW if size > PLACES else 0
-    shown = range(first, min(size, first + PLACES))
+    first = min(positions, default=0) // ROW * ROW if size > POSITIONS else 0
+    shown = range(first, min(size, first + POSITIONS))
     title = f"{describe(x)} over its memory"
     notes = [address(x), f"strides {x.strides}, offset {x.offset}"]
-    if len(shown) < size or len(places) < prod(x.shape):
+    if len(shown) < size or len(positions) < prod(x.shape):
         notes.append(f"the first of {size} places and {prod(x.shape)} elements")
-    drawing = as_svg(x, title, notes, shown, places, numbers)
-    return Picture(title, as_text(x, notes, shown, places, numbers), svg=drawing)
+    drawing = as_svg(x, title, notes, shown, positions, numbers)
+    return Picture(title, as_text(x, notes, shown, positions, numbers), svg=drawing)
 
 
 def beginning(x: Tensor) -> Tensor:
     """A part of x whose elements begin with the first PLACES of x, in their order, and not many more."""
-    room = PLACES
+    room = POSITIONS
     with no_grad():
         for dim in range(x.ndim - 1, -1, -1):
             x = x.detach().narrow(dim, 0, min(x.shape[dim], room))
@@ -69,11 +69,11 @@ def number_text(value: np.generic) -> str:
     return f"{float(value):.3g}" if value.dtype.kind == "f" else str(value.item())
 
 
-def as_text(x: Tensor, notes: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
+def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:
     """The picture as text: the buffer with how many elements lie at each place, then the places row by row."""
-    known = dict(zip(places, numbers, strict=True))
-    used = {place: places.count(place) for place in shown}
-    width = max([3, *map(len, numbers), *(len(str(place)) for place in shown)]) + 1
+    known = dict(zip(positions, numbers, strict=True))
+    used = {position: positions.count(position) for position in shown}
+    width = max([3, *map(len, numbers), *(len(str(position)) for position in shown)]) + 1
     table = {
         "place": [str(p) for p in shown],
         "value": [known.get(p, "") for p in shown],
@@ -82,51 +82,51 @@ def as_text(x: Tensor, notes: list[str], shown: range, places: list[int], number
     lines = [blocks(cells, f"{name:6}", f"{name:6}", width) for name, cells in table.items()]
     rows = [describe(x), *notes, *(line for part in zip(*lines, strict=True) for line in part)]
     columns = max(1, x.shape[-1] if x.ndim else 1)
-    for k in range(0, len(places), columns):
+    for k in range(0, len(positions), columns):
         head = "element places" if k == 0 else ""
-        rows += blocks([str(p) for p in places[k : k + columns]], f"{head:15}", f"{'and on':15}", width)
+        rows += blocks([str(p) for p in positions[k : k + columns]], f"{head:15}", f"{'and on':15}", width)
     return "\n".join(rows)
 
 
-def colour(place: int, count: int) -> str:
+def colour(position: int, count: int) -> str:
     """From blue through white to orange along the buffer."""
-    share = min(1.0, place / max(1, count - 1))
+    share = min(1.0, position / max(1, count - 1))
     cold, warm = np.array([180, 205, 240]), np.array([250, 205, 140])
     red, green, blue = (cold + (warm - cold) * share).astype(int)
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def as_svg(x: Tensor, title: str, notes: list[str], shown: range, places: list[int], numbers: list[str]) -> str:
+def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:
     """The drawing: text, buffer in rows of ROW places, elements in rows of the last dim."""
-    known: dict[int, str] = dict(zip(places, numbers, strict=True))
-    used = set(places)
-    last = max([shown.stop - 1, *places]) + 1
+    known: dict[int, str] = dict(zip(positions, numbers, strict=True))
+    used = set(positions)
+    last = max([shown.stop - 1, *positions]) + 1
     parts = [label(MARGIN, MARGIN + 8 + 18 * k, line, 12, "start", family=MONO) for k, line in enumerate(notes)]
     top = MARGIN + 18 * len(notes) + 14
     parts.append(label(MARGIN, top, "memory", 12, "start", weight="bold"))
     top += 8
-    for place in shown:
-        k = place - shown.start
+    for position in shown:
+        k = position - shown.start
         left, up = MARGIN + k % ROW * CELL, top + k // ROW * (CELL + 16)
-        fill = colour(place, last) if place in used else PALE
-        hint = f"place {place}" + (f": {known[place]}" if place in known else ", of no element here")
+        fill = colour(position, last) if position in used else PALE
+        hint = f"place {position}" + (f": {known[position]}" if position in known else ", of no element here")
         parts.append(box(left, up, CELL, CELL, fill, hint))
-        ink = ON_TINT if place in used else INK
-        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(place, ""), fill=ink, family=MONO))
-        parts.append(label(left + CELL / 2, up + CELL + 11, str(place), 9, fill=LINE, family=MONO))
+        ink = ON_TINT if position in used else INK
+        parts.append(label(left + CELL / 2, up + CELL / 2 + 4, known.get(position, ""), fill=ink, family=MONO))
+        parts.append(label(left + CELL / 2, up + CELL + 11, str(position), 9, fill=LINE, family=MONO))
     top += (max(0, len(shown) - 1) // ROW + 1) * (CELL + 16) + 18
     parts.append(label(MARGIN, top, "elements, each with its place", 12, "start", weight="bold"))
     top += 8
     columns = max(1, x.shape[-1] if x.ndim else 1)
     block = x.shape[-2] if x.ndim > 1 else 1
     up = top
-    for k, place in enumerate(places):
+    for k, position in enumerate(positions):
         row = k // columns
         up = top + row * CELL + row // max(1, block) * GAP
         left = MARGIN + k % columns * CELL
-        parts.append(box(left, up, CELL, CELL, colour(place, last), f"place {place}", COOL))
+        parts.append(box(left, up, CELL, CELL, colour(position, last), f"place {position}", COOL))
         parts.append(label(left + CELL / 2, up + 15, numbers[k], fill=ON_TINT, family=MONO))
-        parts.append(label(left + CELL / 2, up + 28, f"@{place}", 9, fill=ON_TINT, family=MONO))
-    widest = max(min(len(shown), ROW), min(columns, max(1, len(places))), 1) * CELL
+        parts.append(label(left + CELL / 2, up + 28, f"@{position}", 9, fill=ON_TINT, family=MONO))
+    widest = max(min(len(shown), ROW), min(columns, max(1, len(positions))), 1) * CELL
     width = max(widest, 8 * max(map(len, notes))) + 2 * MARGIN
     return drawing(width, up + CELL + MARGIN, title, parts)

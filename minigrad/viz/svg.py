@@ -208,13 +208,13 @@ def _edge_label(edge: Edge, route: list[Point], drawing: Arrangement) -> str:
     """Beside the head of the arrow: left of it if the arrow ends in the left half of its box, else right."""
     (x, y), leftwards = route[-1], _is_left(edge, route, drawing)
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
-    place = f'x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}"'
+    position = f'x="{_number(x + shift)}" y="{_number(y - 4)}" text-anchor="{anchor}"'
     font = f'font-family="{MONO}" font-size="{TEXT_SIZE - 1:g}"'
     text = escaped(edge.label)
     # The white around it is a text of its own: not every program knows in which order fill and line are painted.
     return (
-        f'<text {place} {font} fill="#ffffff" stroke="#ffffff" stroke-width="3" aria-hidden="true">{text}'
-        f'</text><text class="edge-label" {place} {font} fill="{INK}">{text}</text>'
+        f'<text {position} {font} fill="#ffffff" stroke="#ffffff" stroke-width="3" aria-hidden="true">{text}'
+        f'</text><text class="edge-label" {position} {font} fill="{INK}">{text}</text>'
     )
 
 

@@ -19,13 +19,13 @@ class Canvas:
         self.cells = [[0] * columns for _ in range(rows)]
         self.letters: dict[tuple[int, int], str] = {}
 
-    def dot(self, place: tuple[float, float]) -> tuple[float, float]:
+    def dot(self, position: tuple[float, float]) -> tuple[float, float]:
         """How many dots from the left and from above a place is."""
-        return place[0] * (2 * self.columns - 1), (1 - place[1]) * (4 * self.high - 1)
+        return position[0] * (2 * self.columns - 1), (1 - position[1]) * (4 * self.high - 1)
 
-    def cell(self, place: tuple[float, float]) -> tuple[int, int]:
+    def cell(self, position: tuple[float, float]) -> tuple[int, int]:
         """The column and the row of the letter that a place is in."""
-        x, y = self.dot(place)
+        x, y = self.dot(position)
         return round(x) // 2, round(y) // 4
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -36,9 +36,9 @@ class Canvas:
             x, y = round(a + (c - a) * k / steps), round(b + (d - b) * k / steps)
             self.cells[y // 4][x // 2] |= DOTS[x % 2][y % 4]
 
-    def write(self, place: tuple[float, float], letter: str) -> None:
+    def write(self, position: tuple[float, float], letter: str) -> None:
         """A letter in place of the dots; beside one that is there."""
-        column, row = self.cell(place)
+        column, row = self.cell(position)
         while (row, column) in self.letters:
             column += 1
         if column < self.columns:

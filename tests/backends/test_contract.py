@@ -619,18 +619,18 @@ LONG_SCANS = {"sum": scan.SUM, "largest": schema["amax"].reducer, "log": scan.LO
 
 
 @pytest.mark.once("name", "threshold", "shape")
-@pytest.mark.parametrize("name", [*LONG_SCANS, "places"])
+@pytest.mark.parametrize("name", [*LONG_SCANS, "positions"])
 @pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
 @pytest.mark.parametrize("shape", [(3, 20_000), (20_000, 3), (30_011,), (5, 70), (70, 200)], ids=str)
 def test_long_scans(kind, shape, threshold, name):
     values = np.random.default_rng(3).standard_normal(shape)
     values[np.abs(values) > 3] = NAN
     a = arrange(numbers_of(f64, shape) if name == "sum" else values)
-    out = blank(shape, i64 if name == "places" else f64)
+    out = blank(shape, i64 if name == "positions" else f64)
     near = {"rtol": 1e-12, "atol": 1e-12} if name == "log" else {}
     with override(parallel_threshold=threshold):
         for dim in range(len(shape)):
-            if name == "places":
+            if name == "positions":
                 prepare = lambda b, dim=dim: b.argscan(scan.NOT_LESS, out[1], a[1], dim)
             else:
                 prepare = lambda b, dim=dim: b.scan(LONG_SCANS[name], np.dtype(np.float64), out[1], [a[1]], dim)

@@ -59,7 +59,7 @@ globals().update({n: test for n, test in vars(test_contract).items() if n.starts
 
 @pytest.mark.parametrize("shape", [(70,), (3, 200), (200, 3)], ids=str)
 def test_scans_of_many_positions(shape):
-    for name in (*test_contract.LONG_SCANS, "places"):
+    for name in (*test_contract.LONG_SCANS, "positions"):
         test_contract.test_long_scans("toy", shape, 1 << 60, name)
 
 

@@ -65,7 +65,7 @@ MISTAKES = [
     ("while i < width * numbers[0]:", "while i <= width * numbers[0]:", "bounds race"),
     ("while i < width * numbers[0]:", "while i + 1 < width * numbers[0]:", "unwritten"),
     ("+ begin + i", "+ i", "race"),
-    ("place >= numbers[3]", "place > numbers[3]", "unwritten"),
+    ("position >= numbers[3]", "position > numbers[3]", "unwritten"),
     ("store_1(out, at,", "store_1(out, at + 1,", "bounds unwritten"),
 ]
 

@@ -96,11 +96,11 @@ MISTAKES = [
     ("write_count", f"atomic_add(sums, 0, total)\n{BARRIER}", "atomic_add(sums, 0, total)", "race"),
     ("write_count", "atomic_add(sums, 0, total)", "sums[0] += total", "race"),
     ("write_count", "while i < stop:", "while i + 1 < stop:", "wrong"),
-    ("write_places", f"sums[warp] = held\n{BARRIER}", "sums[warp] = held", "race unwritten"),
-    ("write_places", "k < warp", "k <= warp", "unwritten"),
-    ("write_places", "while first < end:", "while first + 32 < end:", "wrong"),
-    ("write_places", "found & below", "found", "race"),
-    ("write_places", "place < stop:", "place <= stop:", "bounds"),
+    ("write_positions", f"sums[warp] = held\n{BARRIER}", "sums[warp] = held", "race unwritten"),
+    ("write_positions", "k < warp", "k <= warp", "unwritten"),
+    ("write_positions", "while first < end:", "while first + 32 < end:", "wrong"),
+    ("write_positions", "found & below", "found", "race"),
+    ("write_positions", "position < stop:", "position <= stop:", "bounds"),
 ]
 
 

@@ -65,7 +65,7 @@ def test_streams_wait_for_each_other_where_they_are_told_to(simulator):
     event = s.record_event()
     t.wait_event(event)
     t.wait_stream(s)
-    assert t.native.waited[0] is event.place and len(t.native.waited) == 2 and not s.native.waited
+    assert t.native.waited[0] is event.position and len(t.native.waited) == 2 and not s.native.waited
     event.wait(s)
     mg.cuda.Event().wait(s)
-    assert s.native.waited == [event.place]
+    assert s.native.waited == [event.position]

@@ -197,14 +197,14 @@ def test_numbers_are_given_by_name_and_all_of_them():
     packed = fields.pack((7, (8, 9)), (10, (11, 12)), n=1, rank=2, sizes=(3, 4), steps=(5, 6))
     assert packed == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
     assert packed == fields.pack((7, (8, 9)), (10, (11, 12)), n=1, sizes=(3, 4), steps=(5, 6)), "a list has its length"
-    places = [fields.place("steps", "d"), fields.place("offset", group="1"), fields.place("strides", "d", "1")]
+    places = [fields.position("steps", "d"), fields.position("offset", group="1"), fields.position("strides", "d", "1")]
     assert [packed[eval(place, {"rank": 2, "d": 1})] for place in places] == [6, 10, 12]
     with pytest.raises(KernelError, match="steps is missing"):
         fields.pack(n=1, rank=0, sizes=())
     with pytest.raises(KernelError, match="2 entries, and rank says 1"):
         fields.pack(n=1, rank=1, sizes=(1, 2), steps=(1,))
     with pytest.raises(KernelError, match="no number 'm' among"):
-        fields.place("m")
+        fields.position("m")
     assert Fields("n", "sizes[n] runs").pack(sizes=(3, 4), runs=(5, 6, 7)) == [2, 3, 4, 5, 6, 7]
 
 

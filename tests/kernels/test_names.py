@@ -17,7 +17,7 @@ from plain_kernels import interpreted
 from strided import arrange, blank, contents
 
 import minigrad as mg
-from minigrad.backends.cpu import reduction_plans, loops
+from minigrad.backends.cpu import loops, reduction_plans
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
 from minigrad.core.dtype import f32, f64

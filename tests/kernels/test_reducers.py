@@ -14,7 +14,7 @@ from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
 import minigrad as mg
-from minigrad.backends.cpu import reduction_plans, mapped
+from minigrad.backends.cpu import mapped, reduction_plans
 from minigrad.backends.cpu import reduction as family
 from minigrad.backends.cpu import scan as scan_family
 from minigrad.backends.registry import backend_of

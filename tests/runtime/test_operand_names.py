@@ -117,7 +117,7 @@ def test_a_parameter_that_has_the_name_of_an_operand_is_refused():
 def test_a_result_that_no_named_tuple_can_have_is_refused(names):
     with pytest.raises(DeclarationError, match="f names its results"):
         cell(
-            f"@mg.kernel(dtype=mg.rules.values_and_places, shape=mg.rules.same_shape, "
+            f"@mg.kernel(dtype=mg.rules.values_and_positions, shape=mg.rules.same_shape, "
             f"outputs={names})\n"
             "def f(backend, first, second, a):\n    'A test.'\n    return None\n"
         )

@@ -51,7 +51,7 @@ class Field:
     def blocks(self) -> int:
         return -(-self.outputs // self.block)
 
-    def places(self) -> list[tuple[int, int]]:
+    def positions(self) -> list[tuple[int, int]]:
         """(phase, slot) of each tap in a block's copy of the image."""
         return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
 
@@ -310,9 +310,9 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
     whole = one * phases[0] * phases[1] * phases[2]
     near = [
         ((p0 * phases[1] + p1) * phases[2] + p2) * one + (s0 * slots[1] + s1) * slots[2] + s2
-        for (p0, s0), (p1, s1), (p2, s2) in product(*(f.places() for f in fields))
+        for (p0, s0), (p1, s1), (p2, s2) in product(*(f.positions() for f in fields))
     ]
-    return [*(c * whole + place for c in range(channels) for place in near), *[channels * whole] * bias]
+    return [*(c * whole + position for c in range(channels) for position in near), *[channels * whole] * bias]
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., An
         compute=dtype.compute,
         arrays=(dtype,) * arrays,
         imports=tile_header(dtype, template, *helpers),
-        constants={"RUNS": conv.CONV.place("runs")},
+        constants={"RUNS": conv.CONV.position("runs")},
         helpers=helpers,
         fields=conv.CONV,
     )

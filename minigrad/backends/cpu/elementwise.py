@@ -80,7 +80,7 @@ def write_elementwise(
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **here},
-        constants=places(label[len(kind) :], len(dtypes), same),
+        constants=positions(label[len(kind) :], len(dtypes), same),
         fields=fields,
     )
     return load(name, text)
@@ -115,31 +115,31 @@ def several_places(steps: str, results: int, same: tuple[int | None, ...]) -> di
     """`places` of a kernel with several results, whose steps come first."""
     names = {"RESULTS": str(results)}
     for k in range(results):
-        far = f"numbers[{elementwise.NEST.place('step', group=str(k))}]"
+        far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
         names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[to_{k} + (start + i) * far_{k}]"
         names[f"OUT_RUN_{k}"] = f"out_{k}[to_{k} + start : to_{k} + start + count]" if steps else LEFT_OUT
         names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
     for k, result in enumerate(same):
         inside = None if result is None else f"z_{result}"
-        names |= operand_places(k, steps[results + k] if steps else "", inside, results)
+        names |= operand_positions(k, steps[results + k] if steps else "", inside, results)
     return names
 
 
-def places(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:
+def positions(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:
     """The source text of one element's place: in a slice with a pasted step, or computed from the step's number."""
     names = {"OUT_AT": "z[i]", "OUT_RUN": "out[at + start : at + start + count]", "OUT_STEP": LEFT_OUT}
     if not steps:
-        step = f"numbers[{elementwise.NEST.place('step', group='0')}]"
+        step = f"numbers[{elementwise.NEST.position('step', group='0')}]"
         names = {"OUT_AT": "out[at + (start + i) * step]", "OUT_RUN": LEFT_OUT, "OUT_STEP": step}
     for k in range(operands):
-        names |= operand_places(k, steps[k] if steps else "", "z" if k in same else None, 1)
+        names |= operand_positions(k, steps[k] if steps else "", "z" if k in same else None, 1)
     return names
 
 
-def operand_places(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
+def operand_positions(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
     """The source text of an element of operand k.  step: a pasted 0 or 1, or "".  inside: the result that it is."""
     if not step:
-        number = f"numbers[{elementwise.NEST.place('step', group=str(k + results))}]"
+        number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
         return {f"AT_{k}": f"in_{k}[at_{k} + (start + i) * step_{k}]", f"RUN_{k}": LEFT_OUT, f"STEP_OF_{k}": number}
     moves = step == "1"
     run = inside or f"in_{k}[at_{k}{' + start' if moves else ''} :]"

@@ -123,12 +123,12 @@ def write_mapped(
     scalar = reducer.scalar
     # Sums may be re-associated, and integers anyway: their lanes are registers.
     laned = kind == "along" and not (reducer.order == "sum" or compute.kind != "f")
-    places: dict[str, str] = {"LANED": str(int(laned)), "LANES": str(LANES)}
+    positions: dict[str, str] = {"LANED": str(int(laned)), "LANES": str(LANES)}
     for k, step in enumerate(steps):
         run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + count]"}
         at = {"0": f"x_{k}[0]", "1": f"x_{k}[j]"}
         # Unsigned, because a signed index is tested for wrapping around at each element.
-        places |= {
+        positions |= {
             f"RUN_{k}": run.get(step, LEFT_OUT),
             f"AT_{k}": at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]"),
         }
@@ -142,7 +142,7 @@ def write_mapped(
             "F": scalar_macro(scalar, compute), "FINISH": finish_macro(reducer, compute), "G": call_macro("stretch"),
             "COMBINE": scalar_macro(reducer.combine or scalar, compute),
         },
-        constants=places | {"IDENTITY": neutral_text(reducer.identity, compute)},
+        constants=positions | {"IDENTITY": neutral_text(reducer.identity, compute)},
         arrays=(*dtypes, compute, out),
         helpers=[mapped.stretch] if kind == "along" and not laned else [],
         fastmath=("reassoc", "contract") if reducer.order == "sum" else (),

@@ -33,7 +33,7 @@ class Masks(Family):
         if out.layout.numel == 0:
             return NO_STEPS
         parts = starts.layout.numel - 1
-        kernel = self.kernel(write_masks, masks.places, kind=kind_for(mask, parts))
+        kernel = self.kernel(write_masks, masks.positions, kind=kind_for(mask, parts))
         return bind(kernel, headed(parts, stretches(mask, parts, out.layout.numel)), 2)
 
 
@@ -55,7 +55,7 @@ def stretches(mask: Spec, parts: int, limit: int = 0) -> list[int]:
 
 def write_masks(template: Callable[..., Any]) -> Any:
     """Write, compile and import one of the two loops."""
-    arrays = (bool_, int64, int64) if template is masks.places else (bool_, int64)
+    arrays = (bool_, int64, int64) if template is masks.positions else (bool_, int64)
     text = write_kernel(
         f"{template.__name__} of what holds.",
         template,

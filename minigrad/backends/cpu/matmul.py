@@ -118,17 +118,17 @@ class Matmul(Family):
         matrix, other = (p.steps[1], p.steps[0]) if row else p.steps[:2]
         high, deep = vector_blocks(size, p.k, p.batches, along=along[1] == 1)
         pieces = -(-p.k // deep)
-        placed = pieces == 1 and c is None and factors == self._bits(1, 0, dtype)
+        positioned = pieces == 1 and c is None and factors == self._bits(1, 0, dtype)
         numbers = matmul.VECTOR.pack(
-            rows=size, length=p.k, high=high, deep=deep, to=p.out if placed else 0, matrix=start,
+            rows=size, length=p.k, high=high, deep=deep, to=p.out if positioned else 0, matrix=start,
             sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
             sizes=p.sizes, steps=matrix, x_steps=other,
         )  # fmt: skip
         tasks = p.batches * -(-size // high) * pieces
         kernel = self.kernel(write_vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
-        sums = out if placed else steps.work((pieces * p.batches * size,), dtype)
+        sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
         steps.then(kernel, *((b, a) if row else (a, b)), sums, numbers=headed(tasks, numbers))
-        if not placed:
+        if not positioned:
             self._add(steps, p, pieces, sums, c, out, factors)
 
     def _add(
@@ -191,8 +191,8 @@ def dense_like(layout: Layout) -> Layout:
     sizes = tuple(1 if layout.strides[d] == 0 else layout.shape[d] for d in order)
     dense = Layout.contiguous(sizes)
     strides = [0] * len(order)
-    for place, d in enumerate(order):
-        strides[d] = 0 if layout.strides[d] == 0 else dense.strides[place]
+    for position, d in enumerate(order):
+        strides[d] = 0 if layout.strides[d] == 0 else dense.strides[position]
     return Layout.make(layout.shape, tuple(strides))
 
 
@@ -234,8 +234,8 @@ def write(template: Callable[..., Any], dtype: DType, fields: Fields, imports: s
     """A kernel whose buffers are all of one dtype, and whose factors are among its numbers."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
     factors = {}
-    for word in {"alpha", "beta"} & fields.places.keys():
-        at = fields.place(word)
+    for word in {"alpha", "beta"} & fields.positions.keys():
+        at = fields.position(word)
         factors[word.upper()] = f"T({from_bits(at) if dtype.is_float else f'numbers[{at}]'})"
     text = write_kernel(
         f"matmul: {dtype}, {name}.",

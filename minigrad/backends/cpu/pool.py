@@ -52,7 +52,7 @@ class Pool(Family):
         return bind(kernel, numbers, 1)
 
     def max_pool_indices(
-        self, out: Spec, places: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
+        self, out: Spec, positions: Spec, x: Spec, window: Ints, stride: Ints, padding: Ints, dilation: Ints
     ) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
@@ -185,6 +185,6 @@ def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType,
 
 
 MAX_PARTS: dict[str, Callable[..., Launch]] = {
-    "values": Pool.max_pool, "places": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
+    "values": Pool.max_pool, "positions": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
 }  # fmt: skip
 AVG_PARTS: dict[str, Callable[..., Launch]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

@@ -67,11 +67,11 @@ class Panels:
     def __init__(self, p: Problem, nr: int) -> None:
         # A right operand that is repeated is packed once.
         sizes = tuple(size if step else 1 for size, step in zip(p.sizes, p.steps[1], strict=True))
-        places = Layout.contiguous(sizes)
+        positions = Layout.contiguous(sizes)
         self.one = -(-p.n // nr) * nr * p.k
-        self.room = places.numel * self.one
-        self.tasks = places.numel * -(-p.n // nr)
-        self.steps = tuple(s * self.one if step else 0 for s, step in zip(places.strides, p.steps[1], strict=True))
+        self.room = positions.numel * self.one
+        self.tasks = positions.numel * -(-p.n // nr)
+        self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, p.steps[1], strict=True))
         self.numbers = PACK.pack(
             cols=p.n, length=p.k, b=p.b, bn=p.bn, bk=p.bk, sizes=sizes,
             steps=p.steps[1],

@@ -89,19 +89,19 @@ class Reduction(Family, Searching):
         numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
         steps.then(kernel, *values, numbers=numbers)
 
-    def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
+    def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         a = steps.operands[0]
-        plan, choice = plan_search(places.layout, a.layout, dim)
+        plan, choice = plan_search(positions.layout, a.layout, dim)
         kind = kind_of(plan.numel, plan.tasks, better.cost)
         kept = values is not None
         search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
-        found = steps.work((plan.partial,), int64) if plan.partial else places
+        found = steps.work((plan.partial,), int64) if plan.partial else positions
         # What is not asked for is not written: any memory stands for it.
         steps.then(search, a, values or found, found, numbers=headed(plan.tasks, plan.numbers(a.shape[dim])))
         if plan.partial:
             kind = kind_of(plan.partial, 1, better.cost)
             choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)
-            steps.then(choose, a, found, values or places, places, numbers=headed(1, choice))
+            steps.then(choose, a, found, values or positions, positions, numbers=headed(1, choice))
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:
@@ -167,7 +167,7 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
         macros["BETTER"] = better(neutral)
     if form in ("wide sum", "short sum"):
         macros["F"] = times_one(scalar, compute)
-        constants["ONE"] = f"T(numbers[{FIELDS[kind].place('one')}])"
+        constants["ONE"] = f"T(numbers[{FIELDS[kind].position('one')}])"
     if form == "extreme":
         more_macros, more_constants = extreme(neutral, compute)
         macros |= more_macros
@@ -246,7 +246,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
     a, kind = operands[0], label.rstrip("1")
     unit_step = label.endswith("1")
     text = write_kernel(
-        f"{'Value and place' if kept else 'Place'} of the first {better.name} of {a}; {label}.",
+        f"{'Value and position' if kept else 'Position'} of the first {better.name} of {a}; {label}.",
         getattr(reduction, f"arg_{kind}"),
         operands=operands,
         out=int64,

@@ -175,15 +175,15 @@ def cost(fn: RowFn) -> int:
 def totals_of(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any]) -> tuple[str, Expand]:
     """The functions that find the totals of a row, and the macro TOTALS(), which calls them in order."""
     text, calls = "", []
-    for place, loop in enumerate(loop for loop in loops if loop.totals):
+    for position, loop in enumerate(loop for loop in loops if loop.totals):
         names = [f"total_{k}" for k in range(loop.totals[-1] + 1)]
         found = ", ".join(names[loop.totals[0] :])
         given = ", ".join(["value", *names[: loop.totals[0]], *(["kept"] if loop.keeps else [])])
         template: Callable[..., Any] = rows.largest if loop.kind == "max" else rows.sums
         constants = {"FOUND": loop.totals, "TOTALS": found, "GIVEN": given, "KEEPS": loop.keeps, **order_of(compute)}
         pasted = paste(template, loop.operands, pass_macros(fn, loop, compute), constants)
-        text += helper(pasted, template, f"find_{place}", "" if loop.kind == "max" else "reassoc")
-        calls.append(f"{found} = find_{place}({', '.join(f'x_{k}' for k in loop.operands)}, n, {given})")
+        text += helper(pasted, template, f"find_{position}", "" if loop.kind == "max" else "reassoc")
+        calls.append(f"{found} = find_{position}({', '.join(f'x_{k}' for k in loop.operands)}, n, {given})")
     return text, lambda args, used: (calls, ast.Constant(0))
 
 
@@ -227,7 +227,7 @@ def along(fn: RowFn, direct: Sequence[bool], out: DType, keeps: bool, streamed: 
     keeps, dense = any(loop.keeps for loop in loops), out.storage == out.compute
     fetched = [k for k, slices in enumerate(direct) if not slices]
     spare = streamed or (keeps and not dense)
-    constants = {f"ROOM_{k}": place for place, k in enumerate(fetched)} | {
+    constants = {f"ROOM_{k}": position for position, k in enumerate(fetched)} | {
         "SCRATCH": len(fetched) + spare, "SPARE": spare, "LAST": len(fetched), "FETCHED": tuple(fetched),
         "SLICED": tuple(k for k, slices in enumerate(direct) if slices), "STREAMED": streamed,
         "KEPT": LEFT_OUT if not keeps else "z" if dense else "spare",

@@ -65,13 +65,13 @@ class Scan(Family):
         return steps.launch
 
     @serves(requests.RunningExtreme)
-    def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if places.layout.numel == 0:
+    def running_extreme(self, values: Spec, positions: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
+        if positions.layout.numel == 0:
             return NO_STEPS
-        across, numbers, tasks, _ = scan_numbers(places, (a, values), dim, False)
-        dense = all(x.layout.strides[dim] == 1 for x in (places, a, values))
+        across, numbers, tasks, _ = scan_numbers(positions, (a, values), dim, False)
+        dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
         way = dense if across is None else across
-        kind = kind_of(places.layout.numel, tasks)
+        kind = kind_of(positions.layout.numel, tasks)
         return bind(self.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
 
     @serves(requests.ArgScan)
@@ -94,7 +94,7 @@ def scan_numbers(
     if dims and dims[-1] >= NARROW and strides[0][-1] == 1 and abs(steps[0]) != 1:
         block, blocks = pieces(dims[-1], COLUMNS)
         units = blocks * prod(dims[:-1])
-        groups = [(*place, each[-1], each[:-1]) for *place, each in zip(offsets, steps, strides, strict=True)]
+        groups = [(*position, each[-1], each[:-1]) for *position, each in zip(offsets, steps, strides, strict=True)]
         numbers = scan.COLUMNS.pack(*groups, blocks=blocks, block=block, cols=dims[-1], n=n, shape=dims[:-1])
         return tuple(s[-1] == 1 for s in strides[1:]), numbers, units, 0
     rows = prod(dims)
@@ -144,7 +144,7 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
     scalar, *_, compute = chain
     operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
     constants = {"OPERANDS": str(len(dtypes)), "SIZE": str(len(dtypes) + 2)}
-    constants["FINISH"] = f"finish({operands}, out, numbers, places[k * {len(dtypes) + 2} :], common, acc[k])"
+    constants["FINISH"] = f"finish({operands}, out, numbers, positions[k * {len(dtypes) + 2} :], common, acc[k])"
     for name in "ABCD":
         v = name.lower()
         constants[f"OUT_{name}"] = f"out[q{v} : q{v} + common]" if dense else "out"

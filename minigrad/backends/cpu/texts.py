@@ -22,8 +22,8 @@ def keep_macro(kept: bool) -> Expand:
     """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        place, x = map(ast.unparse, args)
-        return [f"values[{place}] = {x}"] if kept else [], ast.Constant(0)
+        position, x = map(ast.unparse, args)
+        return [f"values[{position}] = {x}"] if kept else [], ast.Constant(0)
 
     return expand
 
@@ -43,9 +43,9 @@ def bits(value: float) -> int:
     return int(np.float64(value).view(np.int64))
 
 
-def from_bits(place: str) -> str:
+def from_bits(position: str) -> str:
     """The text of a float64 whose bits are a number."""
-    return f"np.int64(numbers[{place}]).view(np.float64)"
+    return f"np.int64(numbers[{position}]).view(np.float64)"
 
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:

@@ -89,8 +89,8 @@ class Blas:
         ints, first, second, result = ctypes.c_int, gemm.first, gemm.second, gemm.result
 
         def at(buffer: Any, matrix: Side) -> list[Any]:
-            place = ctypes.c_void_p(buffer.address + matrix.offset * size)
-            return [place, ints(kind), ints(matrix.lead), ctypes.c_longlong(matrix.step)]
+            position = ctypes.c_void_p(buffer.address + matrix.offset * size)
+            return [position, ints(kind), ints(matrix.lead), ctypes.c_longlong(matrix.step)]
 
         def launch(a: Any, b: Any, out: Any) -> None:
             arguments = [

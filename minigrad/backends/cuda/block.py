@@ -38,7 +38,7 @@ class Lane:
 
 
 @cache
-def places(size: Point) -> tuple[Point, ...]:
+def positions(size: Point) -> tuple[Point, ...]:
     """Where the threads of a block of a size are, by number."""
     return tuple(Point(x, y, z) for z in range(size.z) for y in range(size.y) for x in range(size.x))
 
@@ -65,7 +65,7 @@ class Block:
         self.words, self.number, self.order = words, number, order
         words.block, words.cuda.blockIdx = self, where
         launch = words.launch
-        self.lanes = [Lane(at, Access(launch, number, 0, k // 32, 0, k)) for k, at in enumerate(places(size))]
+        self.lanes = [Lane(at, Access(launch, number, 0, k // 32, 0, k)) for k, at in enumerate(positions(size))]
         self.shared: dict[Any, Cells] = {}
         self.copies: dict[int, list[list[Any]]] = {}  # asynchronous ones of each thread, in groups
         self.current = self.lanes[0]

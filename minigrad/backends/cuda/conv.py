@@ -66,7 +66,7 @@ class Conv(Matmul):
         groups, m, c = w.shape[:3]
         if bias is not None and self.by_points(steps, z, x, w, bias, seen):
             return
-        xs, zs, ws = places(x), places(z), places(w, 3)
+        xs, zs, ws = positions(x), positions(z), positions(w, 3)
         numbers, long = windows_of(
             (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]),
             low=[s.low for s in seen], image=[s.image for s in seen], col_move=[s.stride for s in seen],
@@ -110,7 +110,7 @@ class Conv(Matmul):
     def weigh(self, steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
         """Steps for the weight's gradient z, which has dims (group, M, C, taps): the sum over outputs y."""
         groups, m, c = z.shape[:3]
-        xs, ys, zs = places(x), places(y), places(z, 3)
+        xs, ys, zs = positions(x), positions(y), positions(z, 3)
         numbers, long = windows_of(
             (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]),
             low=[s.low for s in seen], image=[s.image for s in seen], col_move=[s.gap for s in seen],
@@ -171,7 +171,7 @@ def deepened(seen: list[Seen]) -> list[Seen]:
     return [Seen(1, 1, 1, 1, 0, 1)] * (3 - len(seen)) + seen
 
 
-def places(value: Value, front: int = 2) -> Ints:
+def positions(value: Value, front: int = 2) -> Ints:
     """The strides of a tensor as if it had three spatial dims, which come behind `front` others."""
     strides = value.layout.strides
     return (*strides[:front], *(0,) * (front + 3 - len(strides)), *strides[front:])
@@ -191,7 +191,7 @@ def phase_of(start: int, taps: int, stride: int, padding: int, dilation: int) ->
     """
     apart = stride // gcd(stride, dilation)
     for first in range(min(apart, taps)):
-        place = start + padding - first * dilation
-        if place % stride == 0:
-            return start, first, apart, place // stride, -(apart * dilation // stride), -(-(taps - first) // apart)
+        position = start + padding - first * dilation
+        if position % stride == 0:
+            return start, first, apart, position // stride, -(apart * dilation // stride), -(-(taps - first) // apart)
     return start, 0, 1, 0, 1, 0

@@ -140,8 +140,8 @@ class CudaRuntime(Runtime):
         data = np.ascontiguousarray(values, buffer.dtype)
         if not data.nbytes:
             return
-        place = data.ctypes.data
-        checked(driver.cuMemcpyHtoDAsync(buffer.address, place, data.nbytes, stream.handle), "a copy to the device")
+        position = data.ctypes.data
+        checked(driver.cuMemcpyHtoDAsync(buffer.address, position, data.nbytes, stream.handle), "a copy to the device")
         if self.pins.holds(data):  # other memory has been read when the driver returns
             if waits:
                 stream.sync()

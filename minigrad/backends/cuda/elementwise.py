@@ -88,7 +88,7 @@ def write_elementwise(
             "ALL": lanes_macro(width),
             "WORD": word_macro(long),
         },
-        constants=places(kind, steps, width, long),
+        constants=positions(kind, steps, width, long),
         helpers=[elementwise.value] if long or kind == "dense" else [elementwise.value, elementwise.divide],
         fields=elementwise.DENSE if kind == "dense" else elementwise.rows_fields(rank),
         target=CUDA,
@@ -122,7 +122,7 @@ def word_macro(long: bool) -> Expand:
     return expression_macro("np.int64({})" if long else "np.uint32({})")
 
 
-def places(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict[str, str]:
+def positions(kind: str, steps: tuple[int, ...], width: int, long: bool) -> dict[str, str]:
     """The source text of what stands at a place, one element or some neighbours."""
     names = {"WIDTH": str(width), "WIDE": str(int(width > 1)), "PUT": f"store_{width}"}
     names["DIVISORS"] = "N.shape" if long else "N.magic"
@@ -160,7 +160,7 @@ def write_turned(scalar: ScalarFn, compute: np.dtype[Any], a: DType, out: DType,
 def turn_macro(width: int, rank: int) -> Expand:
     """The word TURN(p, x, word): the elements from p on, WIDTH along the operand and WIDTH along the result, become
     words of the tile, one a row."""
-    far = f"numbers[{elementwise.tiles_fields(rank).place('far', group='1')}]"
+    far = f"numbers[{elementwise.tiles_fields(rank).position('far', group='1')}]"
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         p, x, word = map(ast.unparse, args)

@@ -100,7 +100,7 @@ def write_keys(index: DType, rank: int) -> Program:
         operands=(index,),
         out=int32,
         compute=int32.compute,
-        helpers=[indexing.place_of],
+        helpers=[indexing.position_of],
         arrays=(index, int32, int32),
         fields=grouping.keys_fields(rank),
         target=CUDA,

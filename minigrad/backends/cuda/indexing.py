@@ -91,13 +91,13 @@ class Indexing(Grouping):
         if count:
             last, flag = steps.work((size,), int64), self.flag(steps)
             steps.fill(last, -1)
-            place, by = index.layout.offset, index.layout.strides[0]
+            position, by = index.layout.offset, index.layout.strides[0]
             length = index.shape[0]
-            numbers = indexing.LAST.pack(count=length, size=size, index_offset=place, index_step=by)
+            numbers = indexing.LAST.pack(count=length, size=size, index_offset=position, index_step=by)
             kernel = self.kernel(write_last_at, index.dtype)
             steps.then(self.bind(kernel, *line(self.blocks(length)), numbers), steps.operands[0], flag, last)
             numbers = indexing.put_fields(rank).pack(
-                count=count, size=size, to_step=out.layout.strides[dim], index_offset=place, index_step=by,
+                count=count, size=size, to_step=out.layout.strides[dim], index_offset=position, index_step=by,
                 offset=src.layout.offset, to=out.layout.offset, sizes=src.shape,
                 along=tuple(int(d == dim) for d in range(rank)), steps=src.layout.strides,
                 to_steps=still(out.layout, out.shape, dim).strides,
@@ -166,7 +166,7 @@ def written(
     """The program of a loop that takes an index."""
     text = write_kernel(
         f"{name}: {', '.join(map(str, operands))} -> {out}.", loop, operands=operands, out=out, compute=out.compute,
-        arrays=arrays, fields=fields, helpers=[indexing.place_of, *helpers], target=CUDA, **more,
+        arrays=arrays, fields=fields, helpers=[indexing.position_of, *helpers], target=CUDA, **more,
     )  # fmt: skip
     return Program(name, text)
 

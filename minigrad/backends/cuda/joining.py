@@ -101,15 +101,15 @@ def part_macro(parts: int) -> Expand:
     known = {"stop": "ends", **{name: name + "s" for name in ("width", "begin", "base", "magic", "shift")}}
 
     def number(name: str, k: int) -> str:
-        return f"numbers[{int(fields.place(name)) + k}]"
+        return f"numbers[{int(fields.position(name)) + k}]"
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        lines = ["place = np.int64(cuda.blockIdx.x)"]
+        lines = ["position = np.int64(cuda.blockIdx.x)"]
         for k in range(parts):
             chosen = {"source": f"in_{k}", "start": number("ends", k - 1) if k else "np.int64(0)"}
             chosen |= {name: number(of, k) for name, of in known.items()}
             if k:
-                lines.append(f"if place >= {chosen['start']}:")
+                lines.append(f"if position >= {chosen['start']}:")
             lines += [f"{'    ' if k else ''}{name} = {value}" for name, value in chosen.items()]
         return lines, ast.Constant(0)
 

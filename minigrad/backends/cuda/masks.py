@@ -48,7 +48,7 @@ class Masks(Family):
             return NO_STEPS
         parts = starts.layout.numel - 1
         rank, _, numbers = stretches(mask, parts, out)
-        return self.bind(self.kernel(write_places, rank), *line(self.blocks(parts, 1)), numbers)
+        return self.bind(self.kernel(write_positions, rank), *line(self.blocks(parts, 1)), numbers)
 
 
 def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:
@@ -69,9 +69,9 @@ def write_count(rank: int, wide: bool) -> Program:
     return written(masks.count, rank, [masks.stands], words, {"WIDE": str(int(wide))}, "_wide" if wide else "")
 
 
-def write_places(rank: int) -> Program:
+def write_positions(rank: int) -> Program:
     """Write the search for what holds."""
-    return written(masks.places, rank, [masks.stands, masks.votes], int64, {"WARPS": str(WARPS)})
+    return written(masks.positions, rank, [masks.stands, masks.votes], int64, {"WARPS": str(WARPS)})
 
 
 def written(

@@ -85,8 +85,8 @@ def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
         c[g, q : q + 2], c[g + 8, q : q + 2] = values[lane][6:8], values[lane][8:10]
     # Products are exact in float64, and a sum of sixteen of them is rounded once here; a device may round on its way.
     sums = (c + floats(a, what) @ floats(b, what)).astype(np.float32)
-    places = ((lane, lane // 4, lane % 4 * 2) for lane in range(32))
-    return {lane: (*sums[g, q : q + 2], *sums[g + 8, q : q + 2]) for lane, g, q in places}
+    positions = ((lane, lane // 4, lane % 4 * 2) for lane in range(32))
+    return {lane: (*sums[g, q : q + 2], *sums[g + 8, q : q + 2]) for lane, g, q in positions}
 
 
 def floats(bits: Bits, what: str) -> NDArray[np.float64]:

@@ -87,12 +87,12 @@ class Memory(Backend):
     def receiving(self, launch: Launch, specs: tuple[Spec, ...]) -> Launch:
         """Operands come from the host; what is only copied comes to where it is to be."""
 
-        def place(array: NDArray[Any], out: Any) -> None:
+        def position(array: NDArray[Any], out: Any) -> None:
             self.runtime.copy_to_device(out, part_of(array, specs[0].layout), pace.waits)
 
         arguments = launch.arguments
         if is_plain_copy(launch):
-            return as_launch(place, arguments, "copy_to_device")
+            return as_launch(position, arguments, "copy_to_device")
 
         def run(*buffers: Any) -> Any:
             *operands, out = buffers

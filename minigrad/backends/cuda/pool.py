@@ -39,9 +39,9 @@ class Pool(Family):
         if part == "values":
             (x,) = others
             return self.pooling(pool.largest, (x.dtype,), out, x, None, numbers_of(out, x, x, **windows))
-        if part == "places":
-            places, x = others
-            return self.pooling(pool.found, (x.dtype,), out, x, places, numbers_of(out, x, x, **windows))
+        if part == "positions":
+            positions, x = others
+            return self.pooling(pool.found, (x.dtype,), out, x, positions, numbers_of(out, x, x, **windows))
         if part == "pick":
             h, x = others
             return self.pooling(pool.picked, (h.dtype, x.dtype), out, x, h, numbers_of(out, x, x, **windows))
@@ -123,7 +123,7 @@ def write_pooling(template: Template, operands: tuple[DType, ...], out: DType, d
         },
         helpers=helpers,
         fields=pool.POOL,
-        results="out, places" if template is pool.found else "out",
+        results="out, positions" if template is pool.found else "out",
         arrays=arrays,
         target=CUDA,
     )  # fmt: skip

@@ -112,14 +112,14 @@ class Reduction(Family, Searching):
         blocks = self.blocks(share.values["outputs"], share.groups)
         return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
 
-    def search(self, steps: Steps, places: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
+    def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
         a = steps.operands[0]
-        first, then = plan_search(places.layout, a.layout, dim)
-        found = steps.work((first.partial,), int64) if then else places
+        first, then = plan_search(positions.layout, a.layout, dim)
+        found = steps.work((first.partial,), int64) if then else positions
         goals = [] if values is None else [values]
         self.ask_search(steps, first, better, [a], goals if then is None else [], found)
         if then is not None:
-            self.ask_search(steps, then, better, [a, found], goals, places)
+            self.ask_search(steps, then, better, [a, found], goals, positions)
 
     def ask_search(
         self, steps: Steps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
@@ -264,10 +264,10 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, alon
     a, way = operands[0], "along" if along else "across"
     macros, constants = wire(a.compute)
     helper = reduction.best_by_lanes if along else reduction.best_by_rows
-    candidate = "np.int64(in_1[found + i * numbers[{}]])".format(reduction.search_fields(rank).place("copy"))
+    candidate = "np.int64(in_1[found + i * numbers[{}]])".format(reduction.search_fields(rank).position("copy"))
     label = f"{way}{rank}{'_chosen' if len(operands) > 1 else ''}{'_kept' if kept else ''}"
     text = write_kernel(
-        f"{'Value and place' if kept else 'Place'} of the first {better.name} of {a}; {label}.",
+        f"{'Value and position' if kept else 'Position'} of the first {better.name} of {a}; {label}.",
         reduction.search,
         operands=operands,
         out=int64,

@@ -177,14 +177,14 @@ def plan_rows(
 
 
 def widths(
-    specs: Sequence[Spec], steps: Sequence[int], places: Sequence[Sequence[int]], n: int
+    specs: Sequence[Spec], steps: Sequence[int], positions: Sequence[Sequence[int]], n: int
 ) -> tuple[int, tuple[bool, ...]]:
     """How many neighbours a lane takes at once, and which of the specs are moved so: those of step 1 that begin at a
     multiple wherever a row does; the first one among them decides."""
     width = WIDEST // max(x.dtype.itemsize for x, step in zip(specs, steps, strict=True) if step == 1)
-    while width > 1 and (n % width or any(place % width for place in places[0])):
+    while width > 1 and (n % width or any(position % width for position in positions[0])):
         width //= 2
-    fits = [step == 1 and not any(p % width for p in each) for step, each in zip(steps, places, strict=True)]
+    fits = [step == 1 and not any(p % width for p in each) for step, each in zip(steps, positions, strict=True)]
     return width, tuple(width > 1 and fit for fit in fits)
 
 
@@ -200,11 +200,11 @@ def plan_pick(
     numbers = rows.rows_fields(len(dims)).pack(
         *zip(offsets, steps, strides, strict=True), rows=number, n=n, value=0, ignore=ignore, shape=dims
     )
-    specs, places = [x], [[offsets[1], *strides[1]]]
+    specs, positions = [x], [[offsets[1], *strides[1]]]
     if back is not None:
-        specs, places = [back, x], [[offsets[0], *strides[0]], *places]
+        specs, positions = [back, x], [[offsets[0], *strides[0]], *positions]
     moved = [spec.layout.strides[-1] for spec in specs]
-    width, fits = widths(specs, moved, places, n) if moved[0] == 1 else (1, (False,) * len(specs))
+    width, fits = widths(specs, moved, positions, n) if moved[0] == 1 else (1, (False,) * len(specs))
     wide = (*fits, *(False for _ in others)) if back is not None else (False, *fits, *(False for _ in others))
     lanes, groups, loads = group_along(fn, n, width, number)
     return Form(True, loads, width, wide, back is not None), (lanes, groups, 1), numbers
@@ -223,7 +223,7 @@ def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, ran
     arrays = {"losses": compute, "counted": int32} if picks == "pick_reduced" else {"out": out}
     if not picks:
         arrays = ({"work": compute} if fn.terms else {}) | (arrays if fn.result is not None else {})
-    value = f"np.int{8 * compute.itemsize}(numbers[{fields.place('value')}]).view(T)"
+    value = f"np.int{8 * compute.itemsize}(numbers[{fields.position('value')}]).view(T)"
     macros, constants = row_words(fn, form, out.compute)
     constants |= group_words(form.along) | {"VALUE": value, "PICKS": bool(picks), "EACH": picks == "pick"}
     macros |= pass_macros(fn, fn.passes()[-1], out.compute, CUDA, (0,)) if picks else {}

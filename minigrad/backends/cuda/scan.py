@@ -76,11 +76,11 @@ class Scan(Family):
         return launches.launch
 
     @serves(requests.RunningExtreme)
-    def running_extreme(self, values: Spec, places: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
-        if places.layout.numel == 0:
+    def running_extreme(self, values: Spec, positions: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
+        if positions.layout.numel == 0:
             return NO_STEPS
-        specs, n = (places, a, values), places.shape[dim]
-        dims, strides, offsets = walk([without(x.layout, places.shape, dim) for x in specs])
+        specs, n = (positions, a, values), positions.shape[dim]
+        dims, strides, offsets = walk([without(x.layout, positions.shape, dim) for x in specs])
         groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
         rows = prod(dims)
         lanes, units = group_along(n, EACH, rows)
@@ -148,7 +148,7 @@ def write_tiles(
     macros["F"] = scalar_macro(reducer.scalar, compute, CUDA)
     macros["COMBINE"] = scalar_macro(reducer.combine, compute, CUDA)
     fields = scan.scan_fields(rank)
-    steps = [f"numbers[{fields.place('step', group=str(k))}]" for k in range(2)]
+    steps = [f"numbers[{fields.position('step', group=str(k))}]" for k in range(2)]
     load, store = load_text(a, compute, CUDA)[0], store_text(compute, out, CUDA)[0]
     label = f"tiles{rank}{'_cut' if cut else ''}" + (f"_by{each}" if wide else "")
     text = write_kernel(
@@ -226,7 +226,7 @@ def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> 
 def write_extremes(better: ScalarFn, a: DType, rank: int) -> Program:
     """Write running extremes and their positions."""
     fields = scan.scan_fields(rank)
-    step = f"numbers[{fields.place('step', group='1')}]"
+    step = f"numbers[{fields.position('step', group='1')}]"
     text = write_kernel(
         f"{better.name} so far, and where: {a}; rows in tiles.",
         scan.extremes,

@@ -213,9 +213,9 @@ class Simulator(Runtime):
         pairs = zip(addresses, kernel.pointers, strict=True)
         args = [*(Cells(self.room_at(address), dtype, words) for address, dtype in pairs), numbers]
         function = kernel.function(words)
-        places = itertools.product(range(grid.z), range(grid.y), range(grid.x))
+        positions = itertools.product(range(grid.z), range(grid.y), range(grid.x))
         with np.errstate(all="ignore"):  # infinities, nan and wrapping are results
-            for number, (z, y, x) in self.order.of(list(enumerate(places))):
+            for number, (z, y, x) in self.order.of(list(enumerate(positions))):
                 block = Block(words, number, Point(x, y, z), size, self.order)
                 (block.run if kernel.waits else block.run_through)(function, args)
 
@@ -274,6 +274,6 @@ def written(outs: Sequence[Spec]) -> Callable[..., None]:
 
 def check_written(spec: Spec, buffer: DeviceBuffer, before: int) -> None:
     """Raise Notice for an element of a result that no launch after `before` has written."""
-    for place in spec.layout.offsets():
-        if buffer.owner.stamps[place * buffer.itemsize] <= before:
-            raise Notice(f"an element of the result {spec!r} was not written, at {place}", kind="unwritten")
+    for position in spec.layout.offsets():
+        if buffer.owner.stamps[position * buffer.itemsize] <= before:
+            raise Notice(f"an element of the result {spec!r} was not written, at {position}", kind="unwritten")

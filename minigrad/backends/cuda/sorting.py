@@ -131,9 +131,9 @@ def written(
 ) -> Program:  # fmt: skip
     """One of the two loops."""
     name = template.__name__
-    label = f"{'wide_' if wide else ''}{'places' if last else 'words'}{f'_{kept.short}' if kept else ''}{rank}"
+    label = f"{'wide_' if wide else ''}{'positions' if last else 'words'}{f'_{kept.short}' if kept else ''}{rank}"
     a, words = first or kept or uint8, np.dtype(np.uint64)
-    place = "spots[{}]" if wide else "keys[{}] & np.uint64(4294967295)"
+    position = "spots[{}]" if wide else "keys[{}] & np.uint64(4294967295)"
     room = EACH * THREADS + EACH * THREADS // 16
     text = write_kernel(
         f"{name} of {way}: {label}.",
@@ -141,7 +141,7 @@ def written(
         operands=(a, a),
         out=int64,
         compute=int64.compute,
-        macros={"KEEP": keep_macro(kept is not None), "PLACE": expression_macro(place), **macros},
+        macros={"KEEP": keep_macro(kept is not None), "PLACE": expression_macro(position), **macros},
         constants={
             "EACH": str(EACH), "ROOM": str(room), "SPOTS": str(room if wide else 1), "WIDE": str(int(wide)),
             "NARROW": str(int(not wide)), "HIGHEST": "np.uint64(18446744073709551615)", "FIRST": str(int(bool(first))),

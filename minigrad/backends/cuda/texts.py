@@ -33,8 +33,8 @@ def keep_macro(kept: bool) -> Expand:
     """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        place, x = map(ast.unparse, args)
-        return [f"values[{place}] = {x}"] if kept else [], ast.Constant(0)
+        position, x = map(ast.unparse, args)
+        return [f"values[{position}] = {x}"] if kept else [], ast.Constant(0)
 
     return expand
 

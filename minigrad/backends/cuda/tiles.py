@@ -120,7 +120,7 @@ def sides(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> tuple[
         pitch = (size if not along else shape.depth) if shape.mma else size + 4
         names[f"SLICE_{k}"] = str(size * shape.depth if shape.mma else pitch * shape.depth)
         macros[f"PLACE_{k}"] = expression_macro(
-            place_text(along, pitch) if shape.mma else f"({{1}}) * {pitch} + ({{0}})"
+            position_text(along, pitch) if shape.mma else f"({{1}}) * {pitch} + ({{0}})"
         )
         taken = "{}" if shape.mma else load_text(dtypes[k], compute, CUDA)[0]
         macros[f"TAKE_{k}"] = expression_macro(taken)
@@ -129,10 +129,10 @@ def sides(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> tuple[
     return macros, names
 
 
-def place_text(along: bool, pitch: int) -> str:
+def position_text(along: bool, pitch: int) -> str:
     """Where an element lies in a slice for the tensor cores, whose rows are along what neighbours in memory are."""
-    places = "{0}, {1}" if along else "{1}, {0}"
-    return f"mixed({places})" if pitch == 32 else f"mixed_wide({places}, {pitch})"
+    positions = "{0}, {1}" if along else "{1}, {0}"
+    return f"mixed({positions})" if pitch == 32 else f"mixed_wide({positions}, {pitch})"
 
 
 def fragment_text(way: Way, k: int) -> str:
@@ -145,8 +145,8 @@ def fragment_text(way: Way, k: int) -> str:
     below = (low, upper) if along == (k == 0) else (f"(lane & 7) + {upper}", eight)
     side, deep = below if along else below[::-1]
     if along:
-        return place_text(True, pitch).format(f"{{0}} + {side}", f"{{2}} + {deep}") + f" + {{1}} * {16 * pitch}"
-    return place_text(False, pitch).format(f"{{0}} + {{1}} * 16 + {side}", deep) + f" + {{2}} * {pitch}"
+        return position_text(True, pitch).format(f"{{0}} + {side}", f"{{2}} + {deep}") + f" + {{1}} * {16 * pitch}"
+    return position_text(False, pitch).format(f"{{0}} + {{1}} * 16 + {side}", deep) + f" + {{2}} * {pitch}"
 
 
 def scalar_part(

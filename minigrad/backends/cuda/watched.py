@@ -91,7 +91,7 @@ class Cells:
         self.size = room.bytes.size // dtype.itemsize
         self.elements = room.bytes[: self.size * dtype.itemsize].view(dtype)
 
-    def place(self, index: Any) -> int:
+    def position(self, index: Any) -> int:
         """The flat place of an index, which has to be there."""
         if not self.shape and not isinstance(index, tuple) and 0 <= index < self.size:
             return int(index)
@@ -99,26 +99,26 @@ class Cells:
         sizes = self.shape or (self.size,)
         if len(indices) != len(sizes):
             raise self.notice("bounds", f"has {len(sizes)} dims and is given {len(indices)} indices")
-        place = 0
+        position = 0
         for i, size in zip(indices, sizes, strict=True):
             if not 0 <= i < size:
                 raise self.notice("bounds", f"has {size} elements{self.along(indices)}, and {int(i)} is not among them")
-            place = place * size + int(i)
-        return place
+            position = position * size + int(i)
+        return position
 
     @staticmethod
     def along(indices: tuple[Any, ...]) -> str:
         return " along one dim" if len(indices) > 1 else ""
 
     def __getitem__(self, index: Any) -> Any:
-        place = self.place(index)
-        self.reading(place)
-        return self.elements[place]
+        position = self.position(index)
+        self.reading(position)
+        return self.elements[position]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        place = self.place(index)
-        self.writing(place)
-        self.elements[place] = value
+        position = self.position(index)
+        self.writing(position)
+        self.elements[position] = value
 
     def load(self, index: Any, width: int) -> tuple[Any, ...]:
         """Neighbours by one wide load."""
@@ -133,9 +133,9 @@ class Cells:
 
     def promise(self, index: Any) -> None:
         """A copy to this element is on its way: until it lands nobody may read it."""
-        place = self.place(index)
-        self.writing(place)
-        self.room.stamps[place * self.dtype.itemsize] = 0
+        position = self.position(index)
+        self.writing(position)
+        self.room.stamps[position * self.dtype.itemsize] = 0
 
     def aligned(self, index: Any, width: int) -> None:
         """Refuse a wide access whose address is no multiple of its size."""
@@ -149,37 +149,39 @@ class Cells:
 
     def update(self, index: Any, function: Any) -> Any:
         """One atomic step; what was there."""
-        place = self.place(index)
-        self.reading(place, atomic=True)
-        self.writing(place, atomic=True)
-        old = self.elements[place]
-        self.elements[place] = function(old)
+        position = self.position(index)
+        self.reading(position, atomic=True)
+        self.writing(position, atomic=True)
+        old = self.elements[position]
+        self.elements[position] = function(old)
         return old
 
-    def reading(self, place: int, atomic: bool = False) -> None:
+    def reading(self, position: int, atomic: bool = False) -> None:
         """Note a read, and refuse what nobody has written or another thread is writing."""
-        at = place * self.dtype.itemsize
+        at = position * self.dtype.itemsize
         if not self.room.stamps[at]:
-            raise self.notice("unwritten", f"is read at {place}, which nobody has written")
+            raise self.notice("unwritten", f"is read at {position}, which nobody has written")
         now: Access = self.words.access
         trace = self.trace(at)
         if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
-            raise self.notice("race", f"is read at {place}, where {trace.write} has written since the last barrier")
+            raise self.notice("race", f"is read at {position}, where {trace.write} has written since the last barrier")
         if not atomic:
             trace.reads[now.block, now.thread] = now
 
-    def writing(self, place: int, atomic: bool = False) -> None:
+    def writing(self, position: int, atomic: bool = False) -> None:
         """Note a write, and refuse one where another thread reads or writes."""
-        at = place * self.dtype.itemsize
+        at = position * self.dtype.itemsize
         launch = self.words.launch
         self.room.stamps[at : at + self.dtype.itemsize] = launch
         now: Access = self.words.access
         trace = self.trace(at)
         if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
-            raise self.notice("race", f"is written at {place}, where {trace.write} has written since the last barrier")
+            raise self.notice(
+                "race", f"is written at {position}, where {trace.write} has written since the last barrier"
+            )
         for read in trace.reads.values():
             if now.meets(read):
-                raise self.notice("race", f"is written at {place}, where {read} has read since the last barrier")
+                raise self.notice("race", f"is written at {position}, where {read} has read since the last barrier")
         trace.write, trace.atomic = now, atomic
         trace.reads.clear()
 
@@ -210,15 +212,15 @@ class Own(Cells):
         self.items: list[Any] = [None] * self.size
 
     def __getitem__(self, index: Any) -> Any:
-        place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)
-        result = self.items[place]
+        position = index if not isinstance(index, tuple) and 0 <= index < self.size else self.position(index)
+        result = self.items[position]
         if result is None:
-            raise self.notice("unwritten", f"is read at {int(place)}, which nobody has written")
+            raise self.notice("unwritten", f"is read at {int(position)}, which nobody has written")
         return result
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        place = index if not isinstance(index, tuple) and 0 <= index < self.size else self.place(index)
-        self.items[place] = self.dtype.type(value)
+        position = index if not isinstance(index, tuple) and 0 <= index < self.size else self.position(index)
+        self.items[position] = self.dtype.type(value)
 
     def update(self, index: Any, function: Any) -> Any:
         old = self[index]

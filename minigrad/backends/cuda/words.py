@@ -91,8 +91,8 @@ class Cuda:
         if dims not in (1, 2, 3):
             raise KernelError(f"cuda.grid and cuda.gridsize take 1, 2 or 3 dims, not {dims!r}")
         parts = zip(self.blockIdx, self.blockDim, self.threadIdx, self.gridDim, strict=True)
-        places = tuple([of(*each) for each in parts])[:dims]
-        return places[0] if dims == 1 else places
+        positions = tuple([of(*each) for each in parts])[:dims]
+        return positions[0] if dims == 1 else positions
 
     # ---- memory
 

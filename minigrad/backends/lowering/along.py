@@ -36,17 +36,17 @@ def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[i
     if a.layout.numel == 0:
         return
     kept = shortened(a.shape, (dim,))
-    best, place, takes = steps.work(kept, a.dtype), steps.work(kept, int64), steps.work(kept, bool_)
+    best, position, takes = steps.work(kept, a.dtype), steps.work(kept, int64), steps.work(kept, bool_)
     steps.copy(best, a.at(dim, 0))
-    steps.fill(place, 0)
-    tell(0, place)
-    places = steps.places(a.shape[dim], len(a.shape), dim)
+    steps.fill(position, 0)
+    tell(0, position)
+    positions = steps.positions(a.shape[dim], len(a.shape), dim)
     for i in range(1, a.shape[dim]):
         x = a.at(dim, i)
         steps.each(better, takes, best, x, compute=a.dtype.compute)
         steps.each(CHOSEN, best, takes, x, best)
-        steps.each(CHOSEN, place, takes, places.at(dim, i), place)
-        tell(i, place)
+        steps.each(CHOSEN, position, takes, positions.at(dim, i), position)
+        tell(i, position)
 
 
 @lowers(ArgReduce)
@@ -54,7 +54,7 @@ def argreduce(backend: Backend, request: ArgReduce, outs: Specs, operands: Specs
     """The place of the best element after the last position."""
     steps = Steps(backend, outs, operands)
     (out,), (a,), last = steps.outs, steps.operands, operands[0].shape[request.dim] - 1
-    search(steps, request.better, a, request.dim, lambda i, place: steps.copy(out, place) if i == last else None)
+    search(steps, request.better, a, request.dim, lambda i, position: steps.copy(out, position) if i == last else None)
     return steps.launch
 
 
@@ -63,7 +63,7 @@ def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) ->
     """The place of the best element after each position."""
     steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
-    search(steps, request.better, a, dim, lambda i, place: steps.copy(out.at(dim, i), place))
+    search(steps, request.better, a, dim, lambda i, position: steps.copy(out.at(dim, i), position))
     return steps.launch
 
 
@@ -158,9 +158,9 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
     scalar = GREATER if request.descending else LESSER
     steps.each(scalar, before, a.seen(row.unsqueeze(-2)), a.seen(row.unsqueeze(-1)), earlier, compute=a.dtype.compute)
     steps.reducer(SUM, rank, before, (last,))
-    places, zeros = steps.places(n, last, last - 1), steps.constant(0, int64)
+    positions, zeros = steps.positions(n, last, last - 1), steps.constant(0, int64)
     found, shape = steps.work(row.shape, int64), row.shape
-    spread = [value.seen(value.layout.expand(shape)) for value in (zeros, places)]
+    spread = [value.seen(value.layout.expand(shape)) for value in (zeros, positions)]
     steps.ask(ScatterAdd(last - 1), found, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
     steps.copy(out.seen(out.layout.permute(order)), found.at(-1, 0, out.shape[dim]))
     return steps.launch
@@ -190,7 +190,7 @@ def ordered(backend: Backend, request: Ordered, outs: Specs, operands: Specs) ->
 def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -> Launch:
     """A launch over (a, values, places) that finds places and reads `a` there."""
     steps = Steps(backend, outs, (a,))
-    (values, places), (x,) = steps.outs, steps.operands
-    steps.ask(search, places, x)
-    steps.ask(Gather(dim), values, x, places)
+    (values, positions), (x,) = steps.outs, steps.operands
+    steps.ask(search, positions, x)
+    steps.ask(Gather(dim), values, x, positions)
     return steps.launch

@@ -46,9 +46,9 @@ def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launc
     (out,) = steps.outs
     for part in steps.operands:
         length = part.shape[request.dim]
-        place = out.at(request.dim, start, length)
-        if place.layout.numel:
-            steps.ask(Copy(), place, part)
+        position = out.at(request.dim, start, length)
+        if position.layout.numel:
+            steps.ask(Copy(), position, part)
         start += length
     return steps.launch
 
@@ -65,5 +65,5 @@ def arange(backend: Backend, request: Arange, outs: Specs, operands: Specs) -> L
     """start + i * step of the places, in float64 or int64."""
     steps = Steps(backend, outs, operands)
     (out,), (start, step) = steps.outs, steps.operands
-    steps.each(LINE, out, start, steps.places(out.shape[0]), step, compute=wide(out.dtype).compute)
+    steps.each(LINE, out, start, steps.positions(out.shape[0]), step, compute=wide(out.dtype).compute)
     return steps.launch

@@ -80,9 +80,9 @@ def first_of(best, x, inside, empty):
     return inside != 0 and (empty != 0 or x > best or (x != x and best == best))
 
 
-def last_at(place, index, size, number):
+def last_at(position, index, size, number):
     """The number of an index that names a place, else -1."""
-    return number if index == place or index + size == place else -1
+    return number if index == position or index + size == position else -1
 
 
 def unless(x, condition):

@@ -136,6 +136,6 @@ def locate(backend: Backend, request: Locate, outs: Specs, operands: Specs) -> L
     zero, one = steps.constant(0, int64), steps.constant(1, int64)
     steps.each(DIFFERENCE, number, number, one)
     steps.each(CHOSEN, number, holds, number, zero)
-    steps.each(CHOSEN, position, holds, steps.places(n), zero)
+    steps.each(CHOSEN, position, holds, steps.positions(n), zero)
     steps.ask(ScatterAdd(0), out, zero.seen(zero.layout.expand((count,))), number, position)
     return steps.launch

@@ -27,13 +27,13 @@ def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -
     like = others[0] if request.part == "back" else out
     spots = like.shape[2:]
     windows = Windows(x.shape, spots, request.window, request.stride, request.padding, request.dilation)
-    best, place, empty = first_largest(steps, windows, x)
+    best, position, empty = first_largest(steps, windows, x)
     rows, plane = (*x.shape[:2], prod(spots)), (*x.shape[:2], prod(x.shape[2:]))
-    index = viewed(place, rows)
-    if request.part in ("values", "places"):
+    index = viewed(position, rows)
+    if request.part in ("values", "positions"):
         steps.copy(out, best)
         for result in second:
-            steps.copy(result, place)
+            steps.copy(result, position)
     elif request.part == "pick":
         found = steps.work(rows, out.dtype)
         steps.ask(Gather(2), found, viewed(steps.dense(others[0]), plane), index)
@@ -51,20 +51,20 @@ def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Valu
     """The largest element of each window, its place in the plane (0 where there is none), whether there is none."""
     dims = len(windows.spots)
     shape = (*x.shape[:2], *windows.spots)
-    best, place = steps.work(shape, x.dtype), steps.work(shape, int64)
+    best, position = steps.work(shape, x.dtype), steps.work(shape, int64)
     empty, takes = steps.work(shape, bool_), steps.work(shape, bool_)
     seen = windows.pad(steps, x, x.dtype)
-    places, false = steps.constant(windows.places, int64), steps.constant(False, bool_)
-    inside = steps.constant(windows.places >= 0, bool_)
-    for value, start in ((best, x.dtype.lowest), (place, 0), (empty, True)):
+    positions, false = steps.constant(windows.positions, int64), steps.constant(False, bool_)
+    inside = steps.constant(windows.positions >= 0, bool_)
+    for value, start in ((best, x.dtype.lowest), (position, 0), (empty, True)):
         steps.fill(value, start)
     for tap in product(*map(range, windows.taps)):
-        element, here, at = (tap_of(value, tap, dims) for value in (seen, inside, places))
+        element, here, at = (tap_of(value, tap, dims) for value in (seen, inside, positions))
         steps.each(FIRST_OF, takes, best, element, here, empty, compute=x.dtype.compute)
         steps.each(CHOSEN, best, takes, element, best)
-        steps.each(CHOSEN, place, takes, at, place)
+        steps.each(CHOSEN, position, takes, at, position)
         steps.each(CHOSEN, empty, here, false, empty)
-    return best, place, empty
+    return best, position, empty
 
 
 def tap_of(value: Value, tap: tuple[int, ...], dims: int) -> Value:
@@ -88,7 +88,7 @@ def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -
     along = [window_counts(*row, request.pad_counts) for row in rows]
     counts = [prod(cell) if request.divisor is None else request.divisor for cell in product(*along)]
     divisors = steps.constant(np.array(counts, np.float64).reshape(spots), float64)
-    inside = steps.constant(windows.places >= 0, bool_)
+    inside = steps.constant(windows.positions >= 0, bool_)
     terms, total = steps.work(windows.shape, float64), steps.work(like.shape, float64)
     one = steps.constant(1, float64)
     if back:

@@ -57,7 +57,7 @@ def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) 
         "weight": ((ys, xs), [0, *spots]),
     }[request.part]
     terms, total = steps.work(shape, dtype), steps.work(shortened(shape, over), dtype)
-    steps.each(MEETING, terms, *pair, steps.constant(windows.places >= 0, bool_))
+    steps.each(MEETING, terms, *pair, steps.constant(windows.positions >= 0, bool_))
     steps.reducer(SUM, total, terms, over)
     if request.part == "output":
         total, row = viewed(total, y.shape), bias[0]

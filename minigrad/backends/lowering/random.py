@@ -121,11 +121,11 @@ def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:
     """The four words of each element's block."""
     shape = blocks.shape
     key, counter = state.at(0, 0), state.at(0, 1)
-    place, zero = steps.work(shape, int64), steps.constant(0, int64)
-    steps.each(TOTAL, place, counter, steps.constant(blocks, int64))
+    position, zero = steps.work(shape, int64), steps.constant(0, int64)
+    steps.each(TOTAL, position, counter, steps.constant(blocks, int64))
     words, others = ([steps.work(shape, int64) for _ in range(4)] for _ in range(2))
     for word, scalar in zip(words, (LOW_WORD, HIGH_WORD), strict=False):
-        steps.each(scalar, word, place, zero)
+        steps.each(scalar, word, position, zero)
     for word in words[2:]:
         steps.fill(word, 0)
     factors = [steps.constant(factor, int64) for factor in FACTORS]

@@ -120,7 +120,7 @@ def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs)
     named = target.seen(target.layout.unsqueeze(-1))
     ignored, hit, result = steps.work((*x.shape[:-1], 1), bool_), steps.work(x.shape, bool_), steps.work(x.shape, dtype)
     steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
-    steps.each(EQUAL, hit, named, steps.places(x.shape[-1], last + 1, last), compute=int64.compute)
+    steps.each(EQUAL, hit, named, steps.positions(x.shape[-1], last + 1, last), compute=int64.compute)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, result, [x, *found], request.fn)
     share = steps.work((1,) * len(x.shape), float64)

@@ -52,17 +52,17 @@ class Windows:
         return layout
 
     @cached_property
-    def places(self) -> NDArray[np.int64]:
+    def positions(self) -> NDArray[np.int64]:
         """(*spots, *taps): the row-major place in the plane of each window's elements, -1 for what is padding."""
         dims = len(self.spots)
-        place: NDArray[np.int64] = np.zeros((1,) * (2 * dims), np.int64)
-        inside = place == 0
+        position: NDArray[np.int64] = np.zeros((1,) * (2 * dims), np.int64)
+        inside = position == 0
         for d, n in enumerate(self.image[2:]):
             starts = np.arange(self.spots[d]) * self.stride[d] - self.padding[d]
             at = starts[:, None] + np.arange(self.taps[d]) * self.dilation[d]
             at = np.expand_dims(at, [k for k in range(2 * dims) if k % dims != d])
-            inside, place = inside & (at >= 0) & (at < n), place * n + at
-        return np.where(inside, place, -1)
+            inside, position = inside & (at >= 0) & (at < n), position * n + at
+        return np.where(inside, position, -1)
 
     def pad(self, steps: Steps, x: Value, dtype: DType) -> Value:
         """An image with zeros around it, as windows."""

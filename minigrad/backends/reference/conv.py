@@ -26,18 +26,18 @@ def triples(y: Ints, x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: In
     dims = range(len(spots))
     for i, o, c in product(range(n), range(outputs), range(w[1])):
         channel = o // (outputs // groups) * w[1] + c
-        for place in product(*map(range, spots)):
+        for position in product(*map(range, spots)):
             for tap in product(*map(range, w[2:])):
-                at = [place[d] * stride[d] - padding[d] + tap[d] * dilation[d] for d in dims]
+                at = [position[d] * stride[d] - padding[d] + tap[d] * dilation[d] for d in dims]
                 if all(0 <= at[d] < x[2 + d] for d in dims):
-                    yield index((i, o, *place), y), index((i, channel, *at), x), index((o, c, *tap), w)
+                    yield index((i, o, *position), y), index((i, channel, *at), x), index((o, c, *tap), w)
 
 
-def index(places: Ints, shape: Ints) -> int:
+def index(positions: Ints, shape: Ints) -> int:
     """Row-major position of an element."""
     total = 0
-    for place, size in zip(places, shape, strict=True):
-        total = total * size + place
+    for position, size in zip(positions, shape, strict=True):
+        total = total * size + position
     return total
 
 

@@ -22,14 +22,14 @@ Buffer = NDArray[Any]
 INT64 = np.dtype(np.int64)
 
 
-def places(layout: Layout) -> NDArray[np.int64]:
+def positions(layout: Layout) -> NDArray[np.int64]:
     """Where the elements are, in row-major order of the index."""
     return np.fromiter(layout.offsets(), np.int64, layout.numel)
 
 
 def collect(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> NDArray[Any]:
     """The elements in row-major order, in the compute dtype."""
-    return cast_array(to_logical(buffer, spec.dtype)[places(spec.layout)], as_dtype(compute))
+    return cast_array(to_logical(buffer, spec.dtype)[positions(spec.layout)], as_dtype(compute))
 
 
 def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
@@ -40,16 +40,16 @@ def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
 
 def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[Any]) -> None:
     """Store scalars of the compute dtype, given in row-major order."""
-    buffer[places(spec.layout)] = cast_array(np.array(values, compute), spec.dtype)
+    buffer[positions(spec.layout)] = cast_array(np.array(values, compute), spec.dtype)
 
 
 def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
     """Store exact integers of any size: they wrap, and for bool any that is not 0 is True."""
     if spec.dtype.kind == "bool":
-        buffer[places(spec.layout)] = [value != 0 for value in values]
+        buffer[positions(spec.layout)] = [value != 0 for value in values]
     else:
         low = np.array([value & MASK64 for value in values], np.uint64)
-        buffer[places(spec.layout)] = low.astype(spec.dtype.storage)
+        buffer[positions(spec.layout)] = low.astype(spec.dtype.storage)
 
 
 def quiet(launch: Callable[..., Any]) -> Callable[..., Any]:

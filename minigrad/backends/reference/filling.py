@@ -9,7 +9,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import Buffer, places, quiet, write
+from minigrad.backends.reference.elements import Buffer, positions, quiet, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
 from minigrad.core.dtype import int64
@@ -23,7 +23,7 @@ class Filling(HostMemory):
     @serves(requests.Fill)
     def fill(self, out: Spec, a: Spec) -> Loop:
         def launch(x: Buffer, z: Buffer) -> None:
-            z[places(out.layout)] = x[a.layout.offset]
+            z[positions(out.layout)] = x[a.layout.offset]
 
         return launch
 
@@ -51,8 +51,8 @@ class Filling(HostMemory):
             between = x[limits.layout.offset : limits.layout.offset + 3].view(seen)
             numbers: list[Any] = []
             for block in range(philox.blocks(kind, dtype, n)):
-                place = np.uint64((counter + block) & philox.MASK64)
-                words = philox.philox(np.uint64(key & philox.MASK64), place & low32, place >> half, zero, zero)
+                position = np.uint64((counter + block) & philox.MASK64)
+                words = philox.philox(np.uint64(key & philox.MASK64), position & low32, position >> half, zero, zero)
                 numbers += values(*words, *between)[: n - block * per]
             write(z, out, numbers, compute)
 

@@ -7,7 +7,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import INT64, Buffer, places, quiet, read, write
+from minigrad.backends.reference.elements import INT64, Buffer, positions, quiet, read, write
 from minigrad.backends.reference.scalars import compute_type
 from minigrad.core import requests
 from minigrad.core.layout import Layout, along
@@ -23,7 +23,7 @@ class Indexing(HostMemory):
             chosen = picked(a.layout, index, i, dim)
             if chosen is None:
                 return True
-            z[places(out.layout)] = x[np.array(chosen, np.int64)]
+            z[positions(out.layout)] = x[np.array(chosen, np.int64)]
             return False
 
         return launch
@@ -38,8 +38,8 @@ class Indexing(HostMemory):
             if chosen is None:
                 return True
             sums = read(x, a, compute)
-            for place, value in zip(chosen, read(s, src, compute), strict=True):
-                sums[place] = number(sums[place] + value)
+            for position, value in zip(chosen, read(s, src, compute), strict=True):
+                sums[position] = number(sums[position] + value)
             write(z, out, sums, compute)
             return False
 
@@ -61,8 +61,8 @@ class Indexing(HostMemory):
             chosen = picked(out.layout, spread, i, dim)
             if chosen is None:
                 return True
-            for place, of in zip(chosen, src.layout.offsets(), strict=True):
-                z[place] = s[of]
+            for position, of in zip(chosen, src.layout.offsets(), strict=True):
+                z[position] = s[of]
             return False
 
         return launch
@@ -74,8 +74,8 @@ class Indexing(HostMemory):
 
         def launch(x: Buffer, z: Buffer) -> None:
             sums = dict.fromkeys(out.layout.offsets(), number(0))
-            for place, value in zip(view.offsets(), read(x, g, compute), strict=True):
-                sums[place] = number(sums[place] + value)
+            for position, value in zip(view.offsets(), read(x, g, compute), strict=True):
+                sums[position] = number(sums[position] + value)
             write(z, out, list(sums.values()), compute)
 
         return quiet(launch)
@@ -85,7 +85,7 @@ class Indexing(HostMemory):
         def look(buffer: Buffer, result: Buffer) -> None:
             chosen = [int(i) for i in read(buffer, index, INT64)]
             # Of nothing, an empty range that is inside every dim.
-            result[places(out.layout)] = (min(chosen), max(chosen)) if chosen else (0, -1)
+            result[positions(out.layout)] = (min(chosen), max(chosen)) if chosen else (0, -1)
 
         return look
 

@@ -13,7 +13,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import Buffer, places, quiet, read, write
+from minigrad.backends.reference.elements import Buffer, positions, quiet, read, write
 from minigrad.backends.reference.scalars import python_function
 from minigrad.core import requests
 from minigrad.core.dtype import cast_array, to_logical
@@ -36,6 +36,6 @@ class Loops(HostMemory):
     @serves(requests.Copy)
     def copy(self, out: Spec, a: Spec) -> Loop:
         def launch(x: Buffer, z: Buffer) -> None:
-            z[places(out.layout)] = cast_array(to_logical(x, a.dtype)[places(a.layout)], out.dtype)
+            z[positions(out.layout)] = cast_array(to_logical(x, a.dtype)[positions(a.layout)], out.dtype)
 
         return launch

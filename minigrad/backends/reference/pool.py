@@ -24,22 +24,22 @@ def windows(
 ) -> Iterator[list[int]]:
     """For each output in row-major order, the row-major places in the image that its window covers."""
     dims = range(len(window))
-    for n, c, *place in product(*map(range, outputs)):
+    for n, c, *position in product(*map(range, outputs)):
         along = []
         for d in dims:
-            start = place[d] * stride[d] - padding[d]
+            start = position[d] * stride[d] - padding[d]
             at = range(start, start + window[d] * dilation[d], dilation[d])
             along.append([i for i in at if 0 <= i < image[2 + d]])
         yield [index((n, c, *spot), image) for spot in product(*along)]
 
 
-def first_largest(values: list[Any], places: list[int]) -> int:
+def first_largest(values: list[Any], positions: list[int]) -> int:
     """The place of the first largest element, or of the first nan; -1 where the window is padding only."""
     best = -1
-    for place in places:
-        v = values[place]
+    for position in positions:
+        v = values[position]
         if best < 0 or v > values[best] or (v != v and values[best] == values[best]):
-            best = place
+            best = position
     return best
 
 
@@ -60,7 +60,7 @@ class Pool(HostMemory):
 
         def launch(a: Buffer, z: Buffer) -> None:
             values = read(a, x, compute)
-            found = places(values, out.shape, x.shape, window, stride, padding, dilation)
+            found = positions(values, out.shape, x.shape, window, stride, padding, dilation)
             write(z, out, [lowest if p < 0 else values[p] for p in found], compute)
 
         return quiet(launch)
@@ -73,7 +73,7 @@ class Pool(HostMemory):
 
         def launch(a: Buffer, z: Buffer, where: Buffer) -> None:
             values = read(a, x, compute)
-            found = places(values, out.shape, x.shape, window, stride, padding, dilation)
+            found = positions(values, out.shape, x.shape, window, stride, padding, dilation)
             write(z, out, [lowest if p < 0 else values[p] for p in found], compute)
             write(where, at, [max(p, 0) % area for p in found], INT64)
 
@@ -87,7 +87,7 @@ class Pool(HostMemory):
 
         def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
             given = read(b, h, compute)
-            found = places(read(a, x, x.dtype.compute), out.shape, x.shape, window, stride, padding, dilation)
+            found = positions(read(a, x, x.dtype.compute), out.shape, x.shape, window, stride, padding, dilation)
             write(z, out, [zero if p < 0 else given[p] for p in found], compute)
 
         return quiet(launch)
@@ -100,7 +100,7 @@ class Pool(HostMemory):
 
         def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
             sums = [number(0)] * out.layout.numel
-            found = places(read(a, x, x.dtype.compute), g.shape, x.shape, window, stride, padding, dilation)
+            found = positions(read(a, x, x.dtype.compute), g.shape, x.shape, window, stride, padding, dilation)
             for p, value in zip(found, read(b, g, compute), strict=True):
                 if p >= 0:
                     sums[p] = number(sums[p] + value)
@@ -137,7 +137,7 @@ class Pool(HostMemory):
         return quiet(launch)
 
 
-def places(
+def positions(
     values: list[Any], outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, dilation: Ints
 ) -> list[int]:
     """Per output, where in the image the first largest element of its window is."""
@@ -157,6 +157,6 @@ def divisors(
 
 
 MAX_PARTS: dict[str, Callable[..., Loop]] = {
-    "values": Pool.max_pool, "places": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
+    "values": Pool.max_pool, "positions": Pool.max_pool_indices, "pick": Pool.max_pool_pick, "back": Pool.max_pool_back,
 }  # fmt: skip
 AVG_PARTS: dict[str, Callable[..., Loop]] = {"values": Pool.avg_pool, "back": Pool.avg_pool_back}

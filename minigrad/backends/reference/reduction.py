@@ -33,11 +33,11 @@ class Reductions(HostMemory):
         finish = finisher(reducer, compute, prod(layout.shape[d] for d in dims))
 
         def launch(*buffers: Buffer) -> None:
-            reducers = dict.fromkeys(out.layout.offsets(), start)
+            accumulators = dict.fromkeys(out.layout.offsets(), start)
             columns = [read(x, spec, compute) for x, spec in zip(buffers, operands)]
-            for place, *values in zip(targets(out.layout, layout), *columns, strict=True):
-                reducers[place] = f(reducers[place], *values)
-            write(buffers[-1], out, list(map(finish, reducers.values())), compute)
+            for target, *values in zip(targets(out.layout, layout), *columns, strict=True):
+                accumulators[target] = f(accumulators[target], *values)
+            write(buffers[-1], out, list(map(finish, accumulators.values())), compute)
 
         return quiet(launch)
 
@@ -46,9 +46,9 @@ class Reductions(HostMemory):
         compute = np.dtype(a.dtype.accumulator)
 
         def launch(x: Buffer, z: Buffer) -> None:
-            rows: dict[int, list[Any]] = {place: [] for place in out.layout.offsets()}
-            for place, value in zip(targets(out.layout, a.layout), read(x, a, compute), strict=True):
-                rows[place].append(value)
+            rows: dict[int, list[Any]] = {target: [] for target in out.layout.offsets()}
+            for target, value in zip(targets(out.layout, a.layout), read(x, a, compute), strict=True):
+                rows[target].append(value)
             write(z, out, [log_of_sum(np.array(row, compute)) for row in rows.values()], compute)
 
         return quiet(launch)
@@ -63,10 +63,10 @@ class Reductions(HostMemory):
         def launch(x: Buffer, z: Buffer) -> None:
             best: dict[int, tuple[Any, int]] = {}
             rows = zip(targets(out.layout, a.layout), positions.offsets(), read(x, a, compute), strict=True)
-            for place, position, value in rows:
-                if place not in best or f(best[place][0], value):
-                    best[place] = (value, position)
-            write(z, out, [best[place][1] for place in out.layout.offsets()], INT64)
+            for target, position, value in rows:
+                if target not in best or f(best[target][0], value):
+                    best[target] = (value, position)
+            write(z, out, [best[target][1] for target in out.layout.offsets()], INT64)
 
         return quiet(launch)
 

@@ -31,8 +31,8 @@ def named_arguments(scalar: ScalarFn | None, fn: RowFn, compute: np.dtype[Any]) 
     """A scalar function that is given an element and totals, and takes those that it names; None: it gives None."""
     if scalar is None:
         return lambda *args: None
-    function, places = python_function(scalar, compute), [fn.names.index(a) for a in scalar.args]
-    return lambda *args: function(*[args[p] for p in places])
+    function, at = python_function(scalar, compute), [fn.names.index(a) for a in scalar.args]
+    return lambda *args: function(*[args[p] for p in at])
 
 
 def totals_of(fn: RowFn, compute: np.dtype[Any], value: float) -> Callable[[Row], tuple[Any, ...]]:
@@ -91,10 +91,10 @@ class Rows(HostMemory):
         def launch(buffer: Buffer, chosen: Buffer, z: Buffer) -> None:
             elements = [(value,) for value in read(buffer, x, compute)]
             losses, count = [], 0
-            for r, place in enumerate(int(t) for t in read(chosen, target, INT64)):
+            for r, label in enumerate(int(t) for t in read(chosen, target, INT64)):
                 row = elements[r * n : (r + 1) * n]
-                losses.append(number(0) if place == ignore else -result(*row[place], *find(row)))
-                count += place != ignore
+                losses.append(number(0) if label == ignore else -result(*row[label], *find(row)))
+                count += label != ignore
             if reduction != "none":
                 total = np.sum(np.array(losses, np.float64))
                 losses = [number(total / np.float64(count) if reduction == "mean" else total)]
@@ -113,18 +113,18 @@ class Rows(HostMemory):
 
         def launch(g: Buffer, buffer: Buffer, chosen: Buffer, z: Buffer) -> None:
             elements = [(value,) for value in read(buffer, x, compute)]
-            places = [int(t) for t in read(chosen, target, INT64)]
-            count = np.float64(sum(place != ignore for place in places))
+            labels = [int(t) for t in read(chosen, target, INT64)]
+            count = np.float64(sum(label != ignore for label in labels))
             share = number(1 / count if reduction == "mean" else 1)
             results: list[Any] = []
-            for r, (place, slope) in enumerate(zip(places, read(g, wide, compute), strict=True)):
+            for r, (label, slope) in enumerate(zip(labels, read(g, wide, compute), strict=True)):
                 row = elements[r * n : (r + 1) * n]
-                found = () if place == ignore else find(row)
+                found = () if label == ignore else find(row)
                 for j, element in enumerate(row):
-                    if place == ignore:  # also where nothing counts, and the share is inf
+                    if label == ignore:  # also where nothing counts, and the share is inf
                         results.append(number(0))
                     else:
-                        results.append(number((result(*element, *found) - number(j == place)) * (slope * share)))
+                        results.append(number((result(*element, *found) - number(j == label)) * (slope * share)))
             write(z, out, results, compute)
 
         return quiet(launch)

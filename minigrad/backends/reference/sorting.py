@@ -25,10 +25,10 @@ class Sorting(HostMemory):
                 return (True, 0) if value != value else (False, value)
 
             results: list[int] = [0] * out.layout.numel
-            for row, places in zip(rows_of(a.shape, dim), rows_of(out.shape, dim), strict=False):
+            for row, positions in zip(rows_of(a.shape, dim), rows_of(out.shape, dim), strict=False):
                 order = sorted(range(len(row)), key=lambda i, row=row: key(elements[row[i]]), reverse=descending)  # type: ignore[misc]
-                for place, i in zip(places, order, strict=False):
-                    results[place] = i
+                for position, i in zip(positions, order, strict=False):
+                    results[position] = i
             write(z, out, results, INT64)
 
         return quiet(launch)

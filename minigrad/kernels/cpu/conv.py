@@ -169,10 +169,10 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                 left = (g * tall + panel) * K * MR
                 z = start + m * N.y_channel
                 # What cannot be written where it belongs is written beside, and taken apart.
-                place = z + o0 * N.y0 + o1 * N.y1 + o2 if straight else 0
+                position = z + o0 * N.y0 + o1 * N.y1 + o2 if straight else 0
                 pitch = N.y_channel if straight else NR
                 target = out if straight else edge
-                by_depth(panels, left, 1, MR, image, q, runs, NR, target, place, pitch, K, h, width, T(1), False)
+                by_depth(panels, left, 1, MR, image, q, runs, NR, target, position, pitch, K, h, width, T(1), False)
                 if not straight:
                     for i in range(h):
                         j = 0

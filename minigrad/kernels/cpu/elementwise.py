@@ -47,13 +47,13 @@ def nest(in_K, out, N):  # type: ignore[no-untyped-def]
     for c in range(first, last):
         lo = c * chunk
         hi = min(units, lo + chunk)
-        place = lo // blocks
-        part = lo - place * blocks
+        position = lo // blocks
+        part = lo - position * blocks
         at = N.offset[0]
         at_K = N.offset[K + 1]
         for d in range(rank - 1, -1, -1):
-            index[d] = place % N.shape[d]
-            place //= N.shape[d]
+            index[d] = position % N.shape[d]
+            position //= N.shape[d]
             at += index[d] * N.strides[0][d]
             at_K += index[d] * N.strides[K + 1][d]
         for _unit in range(lo, hi):
@@ -96,11 +96,11 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     col_K = N.col[K + 1]
     for c in range(first, last):
         for unit in range(c * N.chunk, min(N.units, (c + 1) * N.chunk)):
-            place = unit // N.strips
-            top = (unit - place * N.strips) * 8
+            position = unit // N.strips
+            top = (unit - position * N.strips) * 8
             at = N.offset[0] + top * row
             at_K = N.offset[K + 1] + top * row_K
-            walk(place, N.shape, at=N.strides[0], at_K=N.strides[K + 1])
+            walk(position, N.shape, at=N.strides[0], at_K=N.strides[K + 1])
             for left in range(0, cols, wide):
                 count = min(wide, cols - left)
                 for i in range(min(8, rows - top)):
@@ -125,13 +125,13 @@ def several(in_K, out_R, N):  # type: ignore[no-untyped-def]
     for c in range(first, last):
         lo = c * chunk
         hi = min(units, lo + chunk)
-        place = lo // blocks
-        part = lo - place * blocks
+        position = lo // blocks
+        part = lo - position * blocks
         to_R = N.offset[R]
         at_K = N.offset[K + RESULTS]
         for d in range(rank - 1, -1, -1):
-            index[d] = place % N.shape[d]
-            place //= N.shape[d]
+            index[d] = position % N.shape[d]
+            position //= N.shape[d]
             to_R += index[d] * N.strides[R][d]
             at_K += index[d] * N.strides[K + RESULTS][d]
         for _unit in range(lo, hi):

@@ -38,8 +38,8 @@ def random(state, limits, out, N):  # type: ignore[no-untyped-def]
     for c in range(first, last):
         lo = c * N.chunk
         for block in range(lo, min(lo + N.chunk, N.blocks)):
-            place = counter + np.uint64(block)
-            w0, w1, w2, w3 = philox(key, place & np.uint64(0xFFFFFFFF), place >> np.uint64(32), zero, zero)
+            position = counter + np.uint64(block)
+            w0, w1, w2, w3 = philox(key, position & np.uint64(0xFFFFFFFF), position >> np.uint64(32), zero, zero)
             values = VALUES(w0, w1, w2, w3, low, span, highest)
             start = block * PER
             count = min(PER, n - start)

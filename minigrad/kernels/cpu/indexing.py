@@ -36,7 +36,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
     index_col = N.col[2]
     index_row = N.row[2]
     if DENSE:
-        places = room(block, np.uint64)
+        positions = room(block, np.uint64)
     for unit in range(first, last):
         above = unit // blocks
         left = (unit - above * blocks) * block
@@ -73,13 +73,13 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
                     highest = max(highest, k)
                     # Products are left out where they can be: vectors of 64-bit integers are slow at them.
                     if LINE:
-                        places[c] = np.uint64(pa + (k if k >= 0 else k + size))
+                        positions[c] = np.uint64(pa + (k if k >= 0 else k + size))
                     else:
-                        places[c] = np.uint64(pa + (k if k >= 0 else k + size) * axis + c * a_col)
+                        positions[c] = np.uint64(pa + (k if k >= 0 else k + size) * axis + c * a_col)
                 if -size <= lowest and highest < size:
                     z = out[to : to + count]
                     for c in range(count):
-                        z[c] = a[places[c]]
+                        z[c] = a[positions[c]]
                 else:
                     flag[0] = 1
             if LOOSE:
@@ -94,7 +94,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
             pa += a_row
             pi += index_row
     if DENSE:
-        leave(places)
+        leave(positions)
 
 
 LINES = Fields("count fresh size axis step src_step index_step rank", "sizes[rank]", "offset strides[rank]")

@@ -55,20 +55,20 @@ def along(in_K, work, out, N):  # type: ignore[no-untyped-def]
         c = t // N.pieces
         p = t - c * N.pieces
         for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            place = g
+            position = g
             to = N.to
             base_K = N.offset[K]
-            walk(place, N.sizes, to=N.to_steps, base_K=N.steps[K])
+            walk(position, N.sizes, to=N.to_steps, base_K=N.steps[K])
             total = IDENTITY
             if LANED:
                 for j in range(LANES):
                     acc[j] = IDENTITY
             for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                place = u // N.blocks
-                start = (u - place * N.blocks) * block
+                position = u // N.blocks
+                start = (u - position * N.blocks) * block
                 length = min(block, rows - start)
                 at_K = base_K + start * step_K
-                walk(place, N.reduced_sizes, at_K=N.reduced_steps[K])
+                walk(position, N.reduced_sizes, at_K=N.reduced_steps[K])
                 if LANED:
                     for i in range(0, length, LANES):
                         count = min(LANES, length - i)
@@ -89,9 +89,9 @@ def along(in_K, work, out, N):  # type: ignore[no-untyped-def]
         leave(acc)
     if first == last:
         for g in range(N.groups):
-            place = g
+            position = g
             to = N.to
-            walk(place, N.sizes, to=N.to_steps)
+            walk(position, N.sizes, to=N.to_steps)
             total = work[g]
             for p in range(1, N.pieces):
                 total = T(COMBINE(total, work[p * N.groups + g]))
@@ -107,20 +107,20 @@ def across(in_K, work, out, N):  # type: ignore[no-untyped-def]
         c = t // N.pieces
         p = t - c * N.pieces
         for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            place = g // N.col_blocks
-            col = (g - place * N.col_blocks) * cols
+            position = g // N.col_blocks
+            col = (g - position * N.col_blocks) * cols
             count = min(cols, N.cols - col)
             to = N.to + col * N.to_step
             base_K = N.offset[K] + col * step_K
-            walk(place, N.sizes, to=N.to_steps, base_K=N.steps[K])
+            walk(position, N.sizes, to=N.to_steps, base_K=N.steps[K])
             row = acc[:count]
             for j in range(count):
                 row[j] = IDENTITY
             for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                place = u // N.blocks
-                start = (u - place * N.blocks) * N.block
+                position = u // N.blocks
+                start = (u - position * N.blocks) * N.block
                 at_K = base_K + start * N.row_step[K]
-                walk(place, N.reduced_sizes, at_K=N.reduced_steps[K])
+                walk(position, N.reduced_sizes, at_K=N.reduced_steps[K])
                 for _ in range(min(N.block, N.rows - start)):
                     x_K = RUN_K
                     for j in range(count):
@@ -134,10 +134,10 @@ def across(in_K, work, out, N):  # type: ignore[no-untyped-def]
     leave(acc)
     if first == last:
         for g in range(N.groups):
-            place = g // N.col_blocks
-            col = (g - place * N.col_blocks) * cols
+            position = g // N.col_blocks
+            col = (g - position * N.col_blocks) * cols
             to = N.to + col * N.to_step
-            walk(place, N.sizes, to=N.to_steps)
+            walk(position, N.sizes, to=N.to_steps)
             for j in range(min(cols, N.cols - col)):
                 total = work[g * cols + j]
                 for p in range(1, N.pieces):

@@ -31,8 +31,8 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
     def move(typingctx, to, source, n):  # type: ignore[no-untyped-def]
         def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-            places = [builder.inttoptr(address, BYTES) for address in args[:2]]
-            cgutils.raw_memcpy(builder, *places, args[2], 1)
+            positions = [builder.inttoptr(address, BYTES) for address in args[:2]]
+            cgutils.raw_memcpy(builder, *positions, args[2], 1)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64), codegen
@@ -41,10 +41,10 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
     def fetch(typingctx, array, at):  # type: ignore[no-untyped-def]
         def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
             data = context.make_array(sig.args[0])(context, builder, args[0]).data
-            place = builder.bitcast(builder.gep(data, [args[1]]), BYTES)
+            position = builder.bitcast(builder.gep(data, [args[1]]), BYTES)
             kind = ir.FunctionType(ir.VoidType(), [BYTES, I32, I32, I32])
             ask = builder.module.declare_intrinsic("llvm.prefetch", [BYTES], kind)
-            builder.call(ask, [place, I32(0), I32(3), I32(1)])  # to read, to keep near, data
+            builder.call(ask, [position, I32(0), I32(3), I32(1)])  # to read, to keep near, data
             return context.get_dummy_value()
 
         return types.void(array, types.int64), codegen

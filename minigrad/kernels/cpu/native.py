@@ -72,8 +72,8 @@ def size_of(context: Any, dtype: Any) -> int:
 
 def entry(context: Any, builder: Any, array: Any, table: Any, k: Any, skipped: int = 0) -> Any:
     """An entry of the table as an array, some elements skipped."""
-    place = builder.gep(builder.inttoptr(table, I64.as_pointer()), [k])
-    data = builder.inttoptr(builder.load(place), context.get_data_type(array.dtype).as_pointer())
+    pointer = builder.gep(builder.inttoptr(table, I64.as_pointer()), [k])
+    data = builder.inttoptr(builder.load(pointer), context.get_data_type(array.dtype).as_pointer())
     if skipped:
         data = builder.gep(data, [I64(skipped)])
     # Through an empty instruction: of an end that LLVM knows it makes slower code where a loop slices.
@@ -118,8 +118,8 @@ def _room(typingctx, n, dtype):  # type: ignore[no-untyped-def]
         block = builder.call(malloc, [builder.add(wanted, I64(2 * ALIGNED))])
         rooms = rooms_of(builder)
         with cgutils.if_unlikely(builder, cgutils.is_null(builder, block)):
-            for place in rooms:
-                release(builder, builder.load(place))
+            for pointer in rooms:
+                release(builder, builder.load(pointer))
             context.call_conv.return_user_exc(builder, MemoryError, ())
         rooms.append(cgutils.alloca_once(builder, I8P))
         builder.store(block, rooms[-1])
@@ -137,10 +137,10 @@ def _leave(typingctx, x):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         start = builder.ptrtoint(context.make_array(x)(context, builder, args[0]).data, I64)
         block = builder.load(builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))
-        for place in rooms_of(builder):
-            held = builder.load(place)
+        for pointer in rooms_of(builder):
+            held = builder.load(pointer)
             left = builder.icmp_unsigned("==", held, block)
-            builder.store(builder.select(left, ir.Constant(I8P, None), held), place)
+            builder.store(builder.select(left, ir.Constant(I8P, None), held), pointer)
         release(builder, block)
         return context.get_dummy_value()
 
@@ -161,9 +161,9 @@ def team_mates() -> tuple[Callable[..., Any], ...]:
 
 def _call(typingctx, code, first, last, table):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-        places = [cgutils.alloca_once(builder, I8P) for _ in range(2)]
+        positions = [cgutils.alloca_once(builder, I8P) for _ in range(2)]
         kind = ir.FunctionType(ir.IntType(32), [I8P.as_pointer()] * 2 + [I64] * 3)
-        status = builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*places, *args[1:]])
+        status = builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*positions, *args[1:]])
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):
             flag = builder.load(builder.inttoptr(args[3], I64.as_pointer()))
             builder.store(I64(-1), builder.inttoptr(flag, I64.as_pointer()))

@@ -136,19 +136,19 @@ def search(x, N, at, o0, o1, line, best, where):  # type: ignore[no-untyped-def]
                             inside[u] = LOAD_X(x[np.uint64(start + u * step * N.x2)])
                     for u in range(right, slots):
                         part[u] = LOWEST
-                place = (i0 * S1 + i1) * S2 - pad
+                position = (i0 * S1 + i1) * S2 - pad
                 for c in range(N.window2):
                     f = c * spread % step * slots + c * spread // step
                     tap = line[f : f + O2]
                     for j in range(O2):
                         v = tap[j]
                         more = (v > best[j]) | ((v != v) & (best[j] == best[j]))
-                        where[j] = place + j * step if more else where[j]
+                        where[j] = position + j * step if more else where[j]
                         best[j] = v if more else best[j]
-                    place += spread
+                    position += spread
 
 
-def max_pool_indices(x, out, places, N):  # type: ignore[no-untyped-def]
+def max_pool_indices(x, out, positions, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the largest element of the window; places = where in its plane, counted row by row, the first such
     element is."""
     O2 = N.out2
@@ -163,7 +163,7 @@ def max_pool_indices(x, out, places, N):  # type: ignore[no-untyped-def]
             to = N.to + (plane * rows + o) * O2
             for j in range(O2):
                 out[to + j] = STORE(best[j])
-                places[to + j] = max(0, where[j])
+                positions[to + j] = max(0, where[j])
     leave(where)
     leave(best)
     leave(line)

@@ -1,12 +1,12 @@
-"""Reductions: few elements, a whole stretch of memory, along the operand's memory, across it, one element after the other;
-and the positions of extremes.
+"""Reductions: few elements, a whole stretch of memory, along the operand's memory, across it, one element after the
+other; and the positions of extremes.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
 the step at run time; `COMBINE` joins two accumulators of type `ACC`, each of which has elements of its own and began at
 `IDENTITY`: `F` is given an element, never an accumulator in its place.  Accumulators stand in a row that is combined at
 the end, so the loops vectorise without a licence to re-associate.  Rows are taken eight at a time if SHORT, four if
-EXTREME, and else as PLAIN ones.  The forms named `_whole` reduce neighbours in registers instead: sums and products with
+EXTREME, and else as PLAIN ones.  The forms named `_whole` reduce neighbours in registers: sums and products with
 that licence, extremes as integers, which need none.  The order is the same for any number of threads.
 """
 
@@ -110,18 +110,18 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     rows = N.rows
     for t in range(first, last):
         for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
-            place = g
+            position = g
             base = N.offset
             to = N.to
             # No division for the outermost dim, which is the only one of a dense operand.
             for d in range(kept - 1, 0, -1):
-                index = place % N.sizes[d]
-                place //= N.sizes[d]
+                index = position % N.sizes[d]
+                position //= N.sizes[d]
                 base += index * N.steps[d]
                 to += index * N.to_steps[d]
             if kept > 0:
-                base += place * N.steps[0]
-                to += place * N.to_steps[0]
+                base += position * N.steps[0]
+                to += position * N.to_steps[0]
             out[to] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, ONE), N.count))
 
 
@@ -133,16 +133,16 @@ def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
         c = t // N.pieces
         p = t - c * N.pieces
         for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            place = g
+            position = g
             base = N.offset
             to = N.to + p * N.copy
-            walk(place, N.sizes, base=N.steps, to=N.to_steps)
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
             total = IDENTITY
             for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                place = u // N.blocks
-                start = (u - place * N.blocks) * block
+                position = u // N.blocks
+                start = (u - position * N.blocks) * block
                 at = base + start
-                walk(place, N.reduced_sizes, at=N.reduced_steps)
+                walk(position, N.reduced_sizes, at=N.reduced_steps)
                 total = stretch(in_0[at : at + min(block, rows - start)], total, ONE)
             out[to] = STORE(FINISH(total, N.count))
 
@@ -158,18 +158,18 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
         c = t // N.pieces
         p = t - c * N.pieces
         for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            place = g
+            position = g
             base = N.offset
             to = N.to + p * N.copy
-            walk(place, N.sizes, base=N.steps, to=N.to_steps)
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
             for j in range(width):
                 acc[j] = IDENTITY
             for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                place = u // N.blocks
-                start = (u - place * N.blocks) * block
+                position = u // N.blocks
+                start = (u - position * N.blocks) * block
                 length = min(block, rows - start)
                 at = base + start * step
-                walk(place, N.reduced_sizes, at=N.reduced_steps)
+                walk(position, N.reduced_sizes, at=N.reduced_steps)
                 for i in range(0, length, width):
                     x = in_0[at + i * STEP :]
                     for j in range(min(width, length - i)):
@@ -196,21 +196,21 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
         c = t // N.pieces
         p = t - c * N.pieces
         for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            place = g // N.col_blocks
-            col = (g - place * N.col_blocks) * cols
+            position = g // N.col_blocks
+            col = (g - position * N.col_blocks) * cols
             count = min(cols, N.cols - col)
             base = N.offset + col * step
             to = N.to + p * N.copy + col * N.to_step
-            walk(place, N.sizes, base=N.steps, to=N.to_steps)
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
             row = acc[:count]
             for again in range(1 + SHORT):
                 for j in range(count):
                     row[j] = IDENTITY
                 for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                    place = u // N.blocks
-                    start = (u - place * N.blocks) * N.block
+                    position = u // N.blocks
+                    start = (u - position * N.blocks) * N.block
                     at = base + start * N.row_step
-                    walk(place, N.reduced_sizes, at=N.reduced_steps)
+                    walk(position, N.reduced_sizes, at=N.reduced_steps)
                     rows = min(N.block, N.rows - start)
                     if SHORT:
                         for _ in range(0 if again else rows // 8):
@@ -256,15 +256,15 @@ def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
     step = N.step
     for t in range(first, last):
         for g in range(t * N.chunk, min(N.outputs, (t + 1) * N.chunk)):
-            place = g
+            position = g
             base = N.offset
             to = N.to
-            walk(place, N.sizes, base=N.steps, to=N.to_steps)
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
             acc = IDENTITY
             for u in range(N.units):
-                place = u
+                position = u
                 at = base
-                walk(place, N.reduced_sizes, at=N.reduced_steps)
+                walk(position, N.reduced_sizes, at=N.reduced_steps)
                 for i in range(N.rows):
                     acc = T(F(acc, LOAD_0(in_0[at + i * step])))
             out[to] = STORE(FINISH(acc, N.count))

@@ -42,19 +42,19 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
     leave(acc)
 
 
-def begin(u, N, work, places):  # type: ignore[no-untyped-def]
+def begin(u, N, work, positions):  # type: ignore[no-untyped-def]
     """Where unit u starts in `out` and each operand, and its length, into `places`; its first accumulator."""
     if u >= N.rows * N.blocks:
-        places[0] = 0
+        positions[0] = 0
         return IDENTITY
     row = u // N.blocks
     start = (u - row * N.blocks) * N.block
-    places[0] = min(N.block, N.n - start)
+    positions[0] = min(N.block, N.n - start)
     for k in range(OPERANDS + 1):
         rest = row
         at = N.offset[k] + start * N.step[k]
         walk(rest, N.shape, at=N.strides[k])
-        places[k + 1] = at
+        positions[k + 1] = at
     acc = IDENTITY
     if N.blocks > 1:
         for k in range(u - start // N.block, u):
@@ -62,13 +62,13 @@ def begin(u, N, work, places):  # type: ignore[no-untyped-def]
     return acc
 
 
-def finish(in_K, out, N, places, start, acc):  # type: ignore[no-untyped-def]
+def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
     """The elements of one unit from `start` on, one after the other."""
     z = N.step[0]
     s_K = N.step[K + 1]
-    q = places[1] + start * z
-    p_K = places[K + 2] + start * s_K
-    for _ in range(start, places[0]):
+    q = positions[1] + start * z
+    p_K = positions[K + 2] + start * s_K
+    for _ in range(start, positions[0]):
         acc = T(F(acc, LOAD_K(in_K[p_K])))
         out[q] = STORE(acc)
         q += z
@@ -81,19 +81,19 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
     s_K = N.step[K + 1]
     units = N.rows * N.blocks
     acc = room(4, T)
-    places = room(4 * SIZE, np.int64)
+    positions = room(4 * SIZE, np.int64)
     for t in range(first, last):
         stop = min(units, (t + 1) * N.chunk)
         for u in range(t * N.chunk, stop, 4):
             for k in range(4):
-                acc[k] = begin(u + k if u + k < stop else units, N, work, places[k * SIZE :])
-            common = min(min(places[0], places[SIZE]), min(places[2 * SIZE], places[3 * SIZE]))
+                acc[k] = begin(u + k if u + k < stop else units, N, work, positions[k * SIZE :])
+            common = min(min(positions[0], positions[SIZE]), min(positions[2 * SIZE], positions[3 * SIZE]))
             a, b, c, d = acc[0], acc[1], acc[2], acc[3]
-            qa, qb, qc, qd = places[1], places[SIZE + 1], places[2 * SIZE + 1], places[3 * SIZE + 1]
-            pa_K = places[K + 2]
-            pb_K = places[SIZE + K + 2]
-            pc_K = places[2 * SIZE + K + 2]
-            pd_K = places[3 * SIZE + K + 2]
+            qa, qb, qc, qd = positions[1], positions[SIZE + 1], positions[2 * SIZE + 1], positions[3 * SIZE + 1]
+            pa_K = positions[K + 2]
+            pb_K = positions[SIZE + K + 2]
+            pc_K = positions[2 * SIZE + K + 2]
+            pd_K = positions[3 * SIZE + K + 2]
             wa, wb, wc, wd = OUT_A, OUT_B, OUT_C, OUT_D
             xa_K = IN_A_K
             xb_K = IN_B_K
@@ -112,7 +112,7 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
             for k in range(4):
                 FINISH
     leave(acc)
-    leave(places)
+    leave(positions)
 
 
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]

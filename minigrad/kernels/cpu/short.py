@@ -77,11 +77,11 @@ class Sum:
             self.widen(total, builder.fadd(builder.load(few), self.load_some(data, last, odd)))
         return self.joined(builder.load(total))
 
-    def place(self, data: Any, at: Any) -> Any:
+    def pointer(self, data: Any, at: Any) -> Any:
         return self.builder.bitcast(self.builder.gep(data, [at]), self.vector.as_pointer())
 
     def load(self, data: Any, at: Any) -> Any:
-        return self.builder.load(self.place(data, at), align=BYTES)
+        return self.builder.load(self.pointer(data, at), align=BYTES)
 
     def load_some(self, data: Any, at: Any, count: Any) -> Any:
         """The first `count` lanes, and zeros behind them; nothing is read there."""
@@ -93,7 +93,7 @@ class Sum:
         kind = ir.FunctionType(self.vector, [self.vector.as_pointer(), I32, mask, self.vector])
         name = f"llvm.masked.load.v{self.lanes}f32.p0"
         load = cgutils.get_or_insert_function(builder.module, kind, name)
-        return builder.call(load, [self.place(data, at), I32(BYTES), there, ir.Constant(self.vector, None)])
+        return builder.call(load, [self.pointer(data, at), I32(BYTES), there, ir.Constant(self.vector, None)])
 
     def widen(self, total: Any, value: Any) -> None:
         """total += value, in float64."""

@@ -35,11 +35,11 @@ def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
         for i in range(n):
             counts[(a[i] >> shift) & mask] += 1
         if counts[(a[0] >> shift) & mask] < n:
-            place = 0
+            position = 0
             for d in range(mask + np.uint64(1)):
                 count = counts[d]
-                counts[d] = place
-                place += count
+                counts[d] = position
+                position += count
             for i in range(n):
                 word = a[i]
                 d = (word >> shift) & mask
@@ -76,9 +76,9 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
             else:
                 found = radix(a, b, n, counts)
             for i in range(N.wanted):
-                place = np.int64(found[i] & np.uint64(0xFFFFFFFF))
-                out[to + i * z] = place
-                KEEP(to + i * z, in_0[at + place * s])
+                position = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                out[to + i * z] = position
+                KEEP(to + i * z, in_0[at + position * s])
     leave(a)
     leave(b)
     leave(counts)
@@ -112,11 +112,11 @@ def order_wide(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 for i in range(n):
                     counts[(a[i] >> shift) & mask] += 1
                 if counts[(a[0] >> shift) & mask] < n:
-                    place = 0
+                    position = 0
                     for d in range(mask + np.uint64(1)):
                         count = counts[d]
-                        counts[d] = place
-                        place += count
+                        counts[d] = position
+                        position += count
                     for i in range(n):
                         d = (a[i] >> shift) & mask
                         b[counts[d]] = a[i]
@@ -246,9 +246,9 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 pick_many(a, sift(keys, n, a, k, counts), best, k, counts)
                 found = radix(best, spare, k, counts)
             for i in range(k):
-                place = np.int64(found[i] & np.uint64(0xFFFFFFFF))
-                out[to + i * z] = place
-                KEEP(to + i * z, in_0[at + place * s])
+                position = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                out[to + i * z] = position
+                KEEP(to + i * z, in_0[at + position * s])
     leave(keys)
     leave(a)
     leave(best)

@@ -62,14 +62,14 @@ def functions(text: str) -> list[str]:
 
 
 def walk(
-    place: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
+    position: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
     """A loop over the dims, the last one first."""
     d, index = named("d"), named("index")
     return [
         f"for {d} in range({length} - 1, -1, -1):",
-        f"    {index} = {place} % {sizes}[{d}]",
-        f"    {place} //= {sizes}[{d}]",
+        f"    {index} = {position} % {sizes}[{d}]",
+        f"    {position} //= {sizes}[{d}]",
         *[f"    {name} += {index} * {steps}[{d}]" for name, steps in moved],
     ]
 

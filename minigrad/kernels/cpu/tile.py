@@ -89,11 +89,11 @@ def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
             align = np.dtype(dtype).itemsize
             lines = []
             for j in range(size):
-                place = builder.gep(source, [builder.mul(args[2], ir.Constant(I64, j))])
-                lines.append(builder.load(builder.bitcast(place, vector.as_pointer()), align=align))
+                element = builder.gep(source, [builder.mul(args[2], ir.Constant(I64, j))])
+                lines.append(builder.load(builder.bitcast(element, vector.as_pointer()), align=align))
             for i, line in enumerate(turned(builder, lines, size)):
-                place = builder.gep(target, [builder.mul(args[5], ir.Constant(I64, i))])
-                builder.store(line, builder.bitcast(place, vector.as_pointer()), align=align)
+                element = builder.gep(target, [builder.mul(args[5], ir.Constant(I64, i))])
+                builder.store(line, builder.bitcast(element, vector.as_pointer()), align=align)
             return context.get_dummy_value()
 
         return types.void(x, n, n, z, n, n), codegen
@@ -139,9 +139,9 @@ def python_tile(by: str) -> Callable[..., None]:
         depths = bk[0][bk[1] : bk[1] + depth] if by == "depth" else np.arange(depth) * bk
         left = a[ao + rows[:, None] + np.arange(depth) * ak]
         right = b[bo + depths[:, None] + np.arange(w)]
-        places = co + np.arange(h)[:, None] * ldc + np.arange(w)
+        positions = co + np.arange(h)[:, None] * ldc + np.arange(w)
         product = alpha * (left @ right)
-        c[places] = c[places] + product if add else product
+        c[positions] = c[positions] + product if add else product
 
     return tile
 
@@ -229,14 +229,14 @@ class _Tile:
     def store(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any) -> None:
         """Write a whole tile, or add it to what is there."""
         builder = self.builder
-        cells = [(self.place(c, ldc, m, v), value) for m, line in enumerate(sums) for v, value in enumerate(line)]
+        cells = [(self.pointer(c, ldc, m, v), value) for m, line in enumerate(sums) for v, value in enumerate(line)]
         with builder.if_else(add) as (more, write):
             with more:
-                for place, value in cells:
-                    builder.store(self.muladd(alpha, value, self.load(place)), self.cast(place), align=self.align)
+                for pointer, value in cells:
+                    builder.store(self.muladd(alpha, value, self.load(pointer)), self.cast(pointer), align=self.align)
             with write:
-                for place, value in cells:
-                    builder.store(self.times(alpha, value), self.cast(place), align=self.align)
+                for pointer, value in cells:
+                    builder.store(self.times(alpha, value), self.cast(pointer), align=self.align)
 
     def store_part(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any, h: Any, w: Any) -> None:
         """The same for the first h rows and w columns."""
@@ -247,8 +247,8 @@ class _Tile:
         for m, line in enumerate(sums):
             with builder.if_then(builder.icmp_signed(">", h, self.number(m))):
                 for v, value in enumerate(line):
-                    place = self.place(c, ldc, m, v)
-                    self.store_masked(self.muladd(alpha, value, self.load_masked(place, old[v])), place, masks[v])
+                    pointer = self.pointer(c, ldc, m, v)
+                    self.store_masked(self.muladd(alpha, value, self.load_masked(pointer, old[v])), pointer, masks[v])
 
     # ---- pieces ----
 
@@ -260,7 +260,7 @@ class _Tile:
         builder = self.builder
         return builder.select(builder.icmp_signed(">", h, self.number(m)), self.number(m), self.number(0))
 
-    def place(self, c: Any, ldc: Any, m: int, v: int) -> Any:
+    def pointer(self, c: Any, ldc: Any, m: int, v: int) -> Any:
         row = self.builder.gep(c, [self.builder.mul(ldc, self.number(m))])
         return self.builder.gep(row, [self.number(v * self.lanes)])
 
@@ -300,13 +300,15 @@ class _Tile:
 
     def load_masked(self, pointer: Any, mask: Any) -> Any:
         """Zeros where the mask is off; nothing is read there."""
-        place = self.cast(pointer)
-        load = self.function(f"llvm.masked.load.{self.name}.p0", self.vector, [place.type, I32, self.mask, self.vector])
-        return self.builder.call(load, [place, ir.Constant(I32, self.align), mask, self.zero])
+        pointer = self.cast(pointer)
+        load = self.function(
+            f"llvm.masked.load.{self.name}.p0", self.vector, [pointer.type, I32, self.mask, self.vector]
+        )
+        return self.builder.call(load, [pointer, ir.Constant(I32, self.align), mask, self.zero])
 
     def store_masked(self, value: Any, pointer: Any, mask: Any) -> None:
-        place = self.cast(pointer)
+        pointer = self.cast(pointer)
         store = self.function(
-            f"llvm.masked.store.{self.name}.p0", ir.VoidType(), [self.vector, place.type, I32, self.mask]
+            f"llvm.masked.store.{self.name}.p0", ir.VoidType(), [self.vector, pointer.type, I32, self.mask]
         )
-        self.builder.call(store, [value, place, ir.Constant(I32, self.align), mask])
+        self.builder.call(store, [value, pointer, ir.Constant(I32, self.align), mask])

@@ -63,10 +63,10 @@ def rows(in_K, out, N):
     row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     while row < N.rows:
-        place = WORD(row)
+        position = WORD(row)
         base = WORD(N.offset[0])
         base_K = WORD(N.offset[K + 1])
-        walk(place, DIVISORS, base=N.strides[0], base_K=N.strides[K + 1])
+        walk(position, DIVISORS, base=N.strides[0], base_K=N.strides[K + 1])
         at = first
         while at < N.cols:
             if WIDE:
@@ -82,10 +82,10 @@ def nest(in_K, out, N):
     """Elements in any order of memory: a thread finds the place of each of its own by division."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
-        place = WORD(i)
+        position = WORD(i)
         at = WORD(N.offset[0])
         at_K = WORD(N.offset[K + 1])
-        walk(place, DIVISORS, at=N.strides[0], at_K=N.strides[K + 1])
+        walk(position, DIVISORS, at=N.strides[0], at_K=N.strides[K + 1])
         out[at] = G(in_K[at_K])
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
@@ -94,10 +94,10 @@ def several(in_K, out_R, N):
     """`nest` with several results, in any order of memory."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
-        place = WORD(i)
+        position = WORD(i)
         to_R = WORD(N.offset[R])
         at_K = WORD(N.offset[K + RESULTS])
-        walk(place, DIVISORS, to_R=N.strides[R], at_K=N.strides[K + RESULTS])
+        walk(position, DIVISORS, to_R=N.strides[R], at_K=N.strides[K + RESULTS])
         # All operands are read before a result is written: one may be the memory of the other.
         F(LOAD_K(in_K[at_K]), out_R[to_R])
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x

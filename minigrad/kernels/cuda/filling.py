@@ -36,8 +36,8 @@ def random(state, limits, out, N):
     zero = np.uint64(0)
     block = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while block < N.blocks:
-        place = counter + np.uint64(block)
-        w0, w1, w2, w3 = philox(key, place & np.uint64(0xFFFFFFFF), place >> np.uint64(32), zero, zero)
+        position = counter + np.uint64(block)
+        w0, w1, w2, w3 = philox(key, position & np.uint64(0xFFFFFFFF), position >> np.uint64(32), zero, zero)
         values = VALUES(w0, w1, w2, w3, low, span, highest)
         start = block * PER
         at = N.offset + start

@@ -30,7 +30,7 @@ def keys(in_0, flag, out, N):
         at = N.offset + (i - line * N.length) * N.step
         first = line * N.size
         walk(line, N.sizes, at=N.steps)
-        k = place_of(in_0[at], N.size)
+        k = position_of(in_0[at], N.size)
         if k < 0:
             atomic_add(flag, 0, np.int32(1))
         out[i] = np.int32(first + k if k >= 0 else N.dropped)

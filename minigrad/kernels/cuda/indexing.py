@@ -13,7 +13,7 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def place_of(index, size):
+def position_of(index, size):
     """What an index stands for, counted from the beginning, or -1 where there is no such place."""
     k = np.int64(index)
     if k < 0:
@@ -32,12 +32,12 @@ def move(in_0, in_1, flag, out, N):
     integers, of which the order does not matter, or floats in any."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
-        place = WORD(i)
+        position = WORD(i)
         here = WORD(N.offset[0])
         there = WORD(N.offset[1])
         where = WORD(N.offset[2])
-        walk(place, DIVISORS, here=N.strides[0], there=N.strides[1], where=N.strides[2])
-        k = place_of(in_1[where], N.size)
+        walk(position, DIVISORS, here=N.strides[0], there=N.strides[1], where=N.strides[2])
+        k = position_of(in_1[where], N.size)
         if k >= 0:
             if ADDS:
                 atomic_add(out, np.int64(there) + k * N.step, LOAD_0(in_0[here]))
@@ -53,12 +53,12 @@ def gather_rows(in_0, in_1, flag, out, N):
     row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     while row < N.rows:
-        place = row
+        position = row
         to = N.offset[0]
         at = N.offset[1]
         where = N.offset[2]
-        walk(place, N.shape, to=N.strides[0], at=N.strides[1], where=N.strides[2])
-        k = place_of(in_1[where], N.size)
+        walk(position, N.shape, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        k = position_of(in_1[where], N.size)
         if k >= 0:
             at += k * N.step
             i = first
@@ -80,14 +80,14 @@ def add_lines(in_0, in_1, flag, out, N):
     """out at in_1[...] along one dim += in_0[...], a line of `length` along it at a time, in its order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
-        place = i
+        position = i
         to = N.offset[0]
         at = N.offset[1]
         where = N.offset[2]
-        walk(place, N.sizes, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        walk(position, N.sizes, to=N.strides[0], at=N.strides[1], where=N.strides[2])
         j = np.int64(0)
         while j < N.length:
-            k = place_of(in_1[where], N.size)
+            k = position_of(in_1[where], N.size)
             if k >= 0:
                 p = to + k * N.step[0]
                 out[p] = T(out[p] + LOAD_0(in_0[at]))
@@ -106,7 +106,7 @@ def last_at(in_0, flag, out, N):
     """out at in_0[j] = the largest j that names it; what is largest does not depend on who comes first."""
     j = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while j < N.count:
-        k = place_of(in_0[N.index_offset + j * N.index_step], N.size)
+        k = position_of(in_0[N.index_offset + j * N.index_step], N.size)
         if k >= 0:
             atomic_max(out, k, j)
         else:
@@ -124,12 +124,12 @@ def select_put(in_0, in_1, in_2, out, N):
     """out at in_0[j] along one dim = in_2 at j, where in_1 says that no later one is written there."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
-        place = i
+        position = i
         j = np.int64(0)
         at = N.offset
         to = N.to
-        walk(place, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
-        k = place_of(in_0[N.index_offset + j * N.index_step], N.size)
+        walk(position, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
+        k = position_of(in_0[N.index_offset + j * N.index_step], N.size)
         if k >= 0:
             if in_1[k] == j:
                 out[to + k * N.to_step] = in_2[at]

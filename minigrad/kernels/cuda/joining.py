@@ -21,7 +21,7 @@ def join_fields(parts):
 def join(in_K, out, N):
     """Each operand's words to their places."""
     PART()
-    i = (place - start) * cuda.blockDim.x + cuda.threadIdx.x
+    i = (position - start) * cuda.blockDim.x + cuda.threadIdx.x
     while i < width * N.lines:
         line = np.int64(divide(np.uint32(i), magic, shift))
         at = N.to + line * N.row + begin + i - line * width

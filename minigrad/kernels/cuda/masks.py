@@ -76,7 +76,7 @@ def votes(in_0, i, end, N):
     return np.uint32(cuda.ballot_sync(0xFFFFFFFF, held != 0))
 
 
-def places(in_0, in_1, out, N):
+def positions(in_0, in_1, out, N):
     """The positions of the elements that hold; in_1 says where those of each unit begin."""
     sums = cuda.shared.array(WARPS, np.int64)
     warp = cuda.threadIdx.x // 32
@@ -104,15 +104,15 @@ def places(in_0, in_1, out, N):
         first = start
         while first < end:
             found = votes(in_0, first + lane, end, N)
-            place = to + cuda.popc(np.uint32(found & below))
-            if (found >> np.uint32(lane)) & np.uint32(1) and place < stop:
-                out[N.to + place * N.step] = first + lane
+            position = to + cuda.popc(np.uint32(found & below))
+            if (found >> np.uint32(lane)) & np.uint32(1) and position < stop:
+                out[N.to + position * N.step] = first + lane
             to += cuda.popc(found)
             first += 32
         if warp == WARPS - 1:
-            place = to + lane
-            while place < stop:
-                out[N.to + place * N.step] = np.int64(0)
-                place += 32
+            position = to + lane
+            while position < stop:
+                out[N.to + position * N.step] = np.int64(0)
+                position += 32
         cuda.syncthreads()
         unit += cuda.gridDim.x

@@ -64,12 +64,12 @@ def small(in_K, out, N):
         beta = FACTOR(N.beta)
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
-        place = i
+        position = i
         a = N.a
         b = N.b
         c = N.c
         to = N.to
-        walk(place, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
+        walk(position, N.sizes, a=N.a_steps, b=N.b_steps, c=N.c_steps, to=N.to_steps)
         acc = T(0)
         for k in range(N.length):
             acc = T(acc + T(LOAD_0(in_0[a + k * N.ak]) * LOAD_1(in_1[b + k * N.bk])))
@@ -95,10 +95,10 @@ def join(in_K, out, N):
         acc = in_0[i]
         for part in range(1, N.pieces):
             acc = T(acc + in_0[i + part * N.count])
-        place = i
+        position = i
         c = N.c
         to = N.to
-        walk(place, N.sizes, c=N.c_steps, to=N.to_steps)
+        walk(position, N.sizes, c=N.c_steps, to=N.to_steps)
         value = T(alpha * acc)
         if ADDED:
             value = T(value + T(beta * LOAD_1(in_1[c])))

@@ -68,8 +68,8 @@ def loader(width: int) -> Callable[..., Any]:
     def load(typingctx, p, i):
         def codegen(context, builder, sig, args):
             vector, each, size = vector_of(context, p.dtype, width)
-            place = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
-            found = builder.load(place, align=size)
+            pointer = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
+            found = builder.load(pointer, align=size)
             parts = [builder.extract_element(found, I32(k // each)) for k in range(width)]
             if each > 1:  # by shifts: a cast of the vector would be made a load of small elements again
                 kind, bits = context.get_data_type(p.dtype), p.dtype.bitwidth
@@ -99,8 +99,8 @@ def storer(width: int) -> Callable[..., Any]:
             made = ir.Constant(vector, ir.Undefined)
             for k, part in enumerate(parts):
                 made = builder.insert_element(made, part, I32(k))
-            place = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
-            builder.store(made, place, align=size)
+            pointer = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
+            builder.store(made, pointer, align=size)
             return context.get_dummy_value()
 
         return types.void(p, types.int64, values), codegen
@@ -124,13 +124,13 @@ def _float_to_half(typingctx, x):
 
 def _atomic_add(typingctx, p, i, x):
     def codegen(context, builder, sig, args):
-        place = address(context, builder, p, args[0], args[1])
+        pointer = address(context, builder, p, args[0], args[1])
         if isinstance(p.dtype, types.Integer):
-            builder.atomic_rmw("add", place, args[2], "monotonic")
+            builder.atomic_rmw("add", pointer, args[2], "monotonic")
             return context.get_dummy_value()
         # NVVM refuses LLVM's own addition of floats; `red` gives nothing back, so nobody waits for it.
         kind, letter = ("f32", "f") if p.dtype.bitwidth == 32 else ("f64", "d")
-        whole = builder.ptrtoint(place, ir.IntType(64))
+        whole = builder.ptrtoint(pointer, ir.IntType(64))
         call = ir.FunctionType(ir.VoidType(), [whole.type, args[2].type])
         builder.asm(call, f"red.add.{kind} [$0], $1;", f"l,{letter},~{{memory}}", [whole, args[2]], True)
         return context.get_dummy_value()
@@ -140,8 +140,8 @@ def _atomic_add(typingctx, p, i, x):
 
 def _atomic_max(typingctx, p, i, x):
     def codegen(context, builder, sig, args):
-        place = address(context, builder, p, args[0], args[1])
-        builder.atomic_rmw("max", place, args[2], "monotonic")
+        pointer = address(context, builder, p, args[0], args[1])
+        builder.atomic_rmw("max", pointer, args[2], "monotonic")
         return context.get_dummy_value()
 
     return types.void(p, types.int64, p.dtype), codegen
@@ -173,8 +173,10 @@ def shared_address(context: Any, builder: Any, kind: Any, value: Any, i: Any) ->
 def _copy_async(typingctx, a, to, p, i, n):
     def codegen(context, builder, sig, args):
         target = shared_address(context, builder, a, args[0], args[1])
-        place = address(context, builder, p, args[2], args[3])
-        source = builder.ptrtoint(builder.addrspacecast(place, ir.PointerType(place.type.pointee, 1)), ir.IntType(64))
+        pointer = address(context, builder, p, args[2], args[3])
+        source = builder.ptrtoint(
+            builder.addrspacecast(pointer, ir.PointerType(pointer.type.pointee, 1)), ir.IntType(64)
+        )
         size = builder.shl(builder.trunc(args[4], I32), I32(1))
         call = ir.FunctionType(ir.VoidType(), [I32, source.type, I32])
         text = "cp.async.cg.shared.global [$0], [$1], 16, $2;"
@@ -197,8 +199,8 @@ def matrices(turned: str) -> Callable[..., Any]:
 
     def load(typingctx, a, i):
         def codegen(context, builder, sig, args):
-            place = shared_address(context, builder, a, args[0], args[1])
-            return several(context, builder, sig, I32, text, "=r", "r,~{memory}", [place])
+            pointer = shared_address(context, builder, a, args[0], args[1])
+            return several(context, builder, sig, I32, text, "=r", "r,~{memory}", [pointer])
 
         return types.UniTuple(types.uint32, 4)(a, types.int64), codegen
 

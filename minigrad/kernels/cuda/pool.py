@@ -35,7 +35,7 @@ def apart(i, N):
 def search(x, at, a, b, c, N):
     """The largest element of a window, nan if there is one, and where in its plane the first such is; -1 for none."""
     best = LOWEST
-    place = np.int64(-1)
+    position = np.int64(-1)
     for i in range(N.window[0]):
         p = a * N.stride[0] - N.pad[0] + i * N.dilation[0]
         if p >= 0 and p < N.image[0]:
@@ -46,10 +46,10 @@ def search(x, at, a, b, c, N):
                         r = c * N.stride[2] - N.pad[2] + k * N.dilation[2]
                         if r >= 0 and r < N.image[2]:
                             v = LOAD_X(x[at + p * N.x_steps[2] + q * N.x_steps[3] + r * N.x_steps[4]])
-                            if place < 0 or v > best or (v != v and best == best):
+                            if position < 0 or v > best or (v != v and best == best):
                                 best = v
-                                place = (p * N.image[1] + q) * N.image[2] + r
-    return best, place
+                                position = (p * N.image[1] + q) * N.image[2] + r
+    return best, position
 
 
 def largest(in_0, out, N):
@@ -63,16 +63,16 @@ def largest(in_0, out, N):
         e += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
-def found(in_0, out, places, N):
+def found(in_0, out, positions, N):
     """The same, and places (y_steps) = where in the plane it is."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
-        best, place = search(in_0, N.x + n * N.x_steps[0] + m * N.x_steps[1], a, b, c, N)
+        best, position = search(in_0, N.x + n * N.x_steps[0] + m * N.x_steps[1], a, b, c, N)
         to = N.to + n * N.to_steps[0] + m * N.to_steps[1] + a * N.to_steps[2] + b * N.to_steps[3] + c * N.to_steps[4]
         out[to] = STORE(best)
         to = N.y + n * N.y_steps[0] + m * N.y_steps[1] + a * N.y_steps[2] + b * N.y_steps[3] + c * N.y_steps[4]
-        places[to] = max(place, np.int64(0))
+        positions[to] = max(position, np.int64(0))
         e += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
@@ -81,8 +81,8 @@ def located(in_0, out, N):
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
-        place = search(in_0, N.x + n * N.x_steps[0] + m * N.x_steps[1], a, b, c, N)[1]
-        out[e] = place
+        position = search(in_0, N.x + n * N.x_steps[0] + m * N.x_steps[1], a, b, c, N)[1]
+        out[e] = position
         e += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
@@ -91,13 +91,13 @@ def picked(in_0, in_1, out, N):
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
-        place = search(in_1, N.x + n * N.x_steps[0] + m * N.x_steps[1], a, b, c, N)[1]
+        position = search(in_1, N.x + n * N.x_steps[0] + m * N.x_steps[1], a, b, c, N)[1]
         value = T(0)
-        if place >= 0:
-            row = place // N.image[2]
+        if position >= 0:
+            row = position // N.image[2]
             at = N.y + n * N.y_steps[0] + m * N.y_steps[1]
             at += row // N.image[1] * N.y_steps[2] + row % N.image[1] * N.y_steps[3]
-            value = LOAD_0(in_0[at + place % N.image[2] * N.y_steps[4]])
+            value = LOAD_0(in_0[at + position % N.image[2] * N.y_steps[4]])
         to = N.to + n * N.to_steps[0] + m * N.to_steps[1] + a * N.to_steps[2] + b * N.to_steps[3] + c * N.to_steps[4]
         out[to] = STORE(value)
         e += np.int64(cuda.gridDim.x) * cuda.blockDim.x
@@ -148,7 +148,7 @@ def back(in_K, out, N):
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
-        place = (a * N.image[1] + b) * N.image[2] + c
+        position = (a * N.image[1] + b) * N.image[2] + c
         at = N.x + n * N.x_steps[0] + m * N.x_steps[1]
         first = (n * N.sizes[1] + m) * N.spots[0]
         # The windows over an element: from the first whose end reaches it to the last that does not begin behind it.
@@ -173,7 +173,7 @@ def back(in_K, out, N):
                         here = here and (j0 - j * N.stride[1]) % N.dilation[1] == 0
                         here = here and (k0 - k * N.stride[2]) % N.dilation[2] == 0
                     if LARGEST:
-                        here = here and in_1[((first + i) * N.spots[1] + j) * N.spots[2] + k] == place
+                        here = here and in_1[((first + i) * N.spots[1] + j) * N.spots[2] + k] == position
                     if here:
                         value = LOAD_0(in_0[at + i * N.x_steps[2] + j * N.x_steps[3] + k * N.x_steps[4]])
                         if MEAN:

@@ -39,10 +39,10 @@ def one_each(in_0, out, N):
     """Elements one after the other: one thread an output, in row-major order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.outputs:
-        place = i
+        position = i
         at = N.offset
         to = N.to
-        walk(place, N.sizes, at=N.steps, to=N.to_steps)
+        walk(position, N.sizes, at=N.steps, to=N.to_steps)
         acc = IDENTITY
         j = np.int64(0)
         while j < N.count:
@@ -106,10 +106,10 @@ def spread(in_0, out, N):
     first = np.int64(cuda.blockIdx.x) * GROUPS
     while first < N.outputs:
         inside = first + GROUP < N.outputs
-        place = first + GROUP if inside else np.int64(0)
+        position = first + GROUP if inside else np.int64(0)
         base = N.offset
         to = N.to + p * N.copy
-        walk(place, N.sizes, base=N.steps, to=N.to_steps)
+        walk(position, N.sizes, base=N.steps, to=N.to_steps)
         acc = IDENTITY
         u = p * N.piece
         stop = min(N.units, u + N.piece) if inside else u
@@ -156,10 +156,10 @@ def mapped(in_K, out, N):
     first = np.int64(cuda.blockIdx.x) * GROUPS
     while first < N.outputs:
         inside = first + GROUP < N.outputs
-        place = first + GROUP if inside else np.int64(0)
+        position = first + GROUP if inside else np.int64(0)
         base_K = N.offset[K]
         to = N.to + p * N.copy
-        walk(place, N.sizes, base_K=N.steps[K], to=N.to_steps)
+        walk(position, N.sizes, base_K=N.steps[K], to=N.to_steps)
         acc = IDENTITY
         u = p * N.piece
         stop = min(N.units, u + N.piece) if inside else u
@@ -193,16 +193,16 @@ def best_by_lanes(best, winner):
         lanes //= 2
     if cuda.blockDim.x > 32:
         parts = cuda.shared.array(8, WIRE)
-        places = cuda.shared.array(8, np.int64)
+        positions = cuda.shared.array(8, np.int64)
         cuda.syncthreads()
         if cuda.threadIdx.x % 32 == 0:
             parts[cuda.threadIdx.x // 32] = SEND(best)
-            places[cuda.threadIdx.x // 32] = winner
+            positions[cuda.threadIdx.x // 32] = winner
         cuda.syncthreads()
         k = 0
         while k < cuda.blockDim.x // 32:
             other = RECEIVE(parts[k])
-            there = places[k]
+            there = positions[k]
             earlier = there < winner and not F(other, best)
             if there >= 0 and (winner < 0 or earlier or F(best, other)):
                 best = other
@@ -215,23 +215,23 @@ def best_by_rows(best, winner):
     """`by_rows` of the best elements and their places."""
     if cuda.blockDim.y > 1:
         parts = cuda.shared.array(256, WIRE)
-        places = cuda.shared.array(256, np.int64)
+        positions = cuda.shared.array(256, np.int64)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
         cuda.syncthreads()
         parts[mine] = SEND(best)
-        places[mine] = winner
+        positions[mine] = winner
         half = cuda.blockDim.y // 2
         while half > 0:
             cuda.syncthreads()
             if cuda.threadIdx.y < half:
                 other = RECEIVE(parts[mine + half * cuda.blockDim.x])
-                there = places[mine + half * cuda.blockDim.x]
+                there = positions[mine + half * cuda.blockDim.x]
                 earlier = there < winner and not F(other, best)
                 if there >= 0 and (winner < 0 or earlier or F(best, other)):
                     best = other
                     winner = there
                 parts[mine] = SEND(best)
-                places[mine] = winner
+                positions[mine] = winner
             half //= 2
     return winner
 
@@ -243,11 +243,11 @@ def search(in_K, values, out, N):
     first = np.int64(cuda.blockIdx.x) * GROUPS
     while first < N.outputs:
         inside = first + GROUP < N.outputs
-        place = first + GROUP if inside else np.int64(0)
+        position = first + GROUP if inside else np.int64(0)
         base = N.offset
         found = N.found
         to = N.to + p * N.copy
-        walk(place, N.sizes, base=N.steps, found=N.found_steps, to=N.to_steps)
+        walk(position, N.sizes, base=N.steps, found=N.found_steps, to=N.to_steps)
         best = T(0)
         winner = np.int64(-1)
         i = p * N.piece + lane

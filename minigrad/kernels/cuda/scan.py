@@ -156,9 +156,9 @@ def extremes(in_0, in_1, out, N):
                 mine = LATER(mine, earlier)
             for k in range(EACH):
                 if i + k < length:
-                    place = LATER(mine, held[k])
-                    in_1[goal + (i + k) * N.step[2]] = in_0[at + place * N.step[1]]
-                    out[to + (i + k) * N.step[0]] = place
+                    position = LATER(mine, held[k])
+                    in_1[goal + (i + k) * N.step[2]] = in_0[at + position * N.step[1]]
+                    out[to + (i + k) * N.step[0]] = position
             tile += cuda.blockDim.x * EACH
         first += np.int64(cuda.gridDim.x) * cuda.blockDim.y
 

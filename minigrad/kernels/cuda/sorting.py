@@ -90,9 +90,9 @@ def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
     i = cuda.threadIdx.x
     while i < length:
         if LAST:
-            place = np.int64(PLACE(slot(base + i)))
-            out[to + (skip + i) * N.step[0]] = place
-            KEEP(goal + (skip + i) * N.step[2], in_0[at + place * N.step[1]])
+            position = np.int64(PLACE(slot(base + i)))
+            out[to + (skip + i) * N.step[0]] = position
+            KEEP(goal + (skip + i) * N.step[2], in_0[at + position * N.step[1]])
         else:
             out[p + i] = keys[slot(base + i)]
             if WIDE:

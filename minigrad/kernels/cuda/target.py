@@ -58,7 +58,7 @@ def functions(text: str) -> list[str]:
 
 
 def walk(
-    place: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
+    position: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
     """Each dim in lines of its own, the last one first.  `N.magic` says that the sizes of `N.shape` are divided by with
     multiplications in 32 bits, and with the shifts of `N.shift`; others are divided by in 64."""
@@ -68,14 +68,16 @@ def walk(
     quotient, index = named("quotient"), named("index")
     lines = []
     for d in range(int(length) - 1, 0, -1):
-        by = f"divide({place}, N.magic[{d}], N.shift[{d}])" if quick else f"{place} // {shape}[{d}]"
+        by = f"divide({position}, N.magic[{d}], N.shift[{d}])" if quick else f"{position} // {shape}[{d}]"
         lines += [
             f"{quotient} = {whole}({by})",
-            f"{index} = {whole}({place} - {quotient} * {whole}({shape}[{d}]))",
+            f"{index} = {whole}({position} - {quotient} * {whole}({shape}[{d}]))",
             *[f"{name} = {whole}({name} + {index} * {whole}({steps}[{d}]))" for name, steps in moved],
-            f"{place} = {quotient}",
+            f"{position} = {quotient}",
         ]
-    return lines + [f"{name} = {whole}({name} + {place} * {whole}({steps}[0]))" for name, steps in moved if int(length)]
+    return lines + [
+        f"{name} = {whole}({name} + {position} * {whole}({steps}[0]))" for name, steps in moved if int(length)
+    ]
 
 
 def entry(

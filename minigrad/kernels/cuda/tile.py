@@ -150,8 +150,8 @@ def tiles(in_K, out, N):
                 for e in range(COPIES_0):
                     inside = row_0 + e * ROWS_0 < high and k_0 + e * DEEP_0 < deep
                     if ASYNC_0:
-                        place = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
-                        copy_async(left, place, in_0, at + e * step_0 if inside else N.a, 8 if inside else 0)
+                        position = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
+                        copy_async(left, position, in_0, at + e * step_0 if inside else N.a, 8 if inside else 0)
                     else:
                         ahead_0[e] = TAKE_0(in_0[at + e * step_0]) if inside else KEPT(0)
                 for e in range(COPIES_1):
@@ -162,8 +162,8 @@ def tiles(in_K, out, N):
                     else:
                         where = b + e * step_1
                     if ASYNC_1:
-                        place = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
-                        copy_async(right, place, in_1, where if inside else N.b, 8 if inside else 0)
+                        position = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
+                        copy_async(right, position, in_1, where if inside else N.b, 8 if inside else 0)
                     else:
                         ahead_1[e] = TAKE_1(in_1[where]) if inside else KEPT(0)
                 if DENSE:
@@ -205,13 +205,13 @@ def tiles(in_K, out, N):
             if STORED_0:
                 if step < steps:
                     for e in range(COPIES_0):
-                        place = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
-                        store_1(left, place, (ahead_0[e],))
+                        position = slot * SLICE_0 + PLACE_0(row_0 + e * ROWS_0, k_0 + e * DEEP_0)
+                        store_1(left, position, (ahead_0[e],))
             if STORED_1:
                 if step < steps:
                     for e in range(COPIES_1):
-                        place = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
-                        store_1(right, place, (ahead_1[e],))
+                        position = slot * SLICE_1 + PLACE_1(col_1 + e * COLS_1, k_1 + e * DEEP_1)
+                        store_1(right, position, (ahead_1[e],))
             if ASYNC:
                 LANDED()
             cuda.syncthreads()

@@ -21,8 +21,8 @@ from minigrad.errors import DeviceError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_copy
-from minigrad.ops.indexing.masks import count_true, fill, mask_over, places_of
-from minigrad.ops.indexing.places import Gathers, as_one, order_back, side_by_side
+from minigrad.ops.indexing.masks import count_true, fill, mask_over, positions_of
+from minigrad.ops.indexing.positions import Gathers, as_one, order_back, side_by_side
 from minigrad.ops.indexing.subscript import INDEX, entries_of, plain_view, read_index
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.put import put
@@ -70,14 +70,14 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     masks say."""
     check_writable("index", x, (*given_tensors("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
-    y, dim, shape, places, source = located(y, gathers, value, x)
+    y, dim, shape, positions, source = located(y, gathers, value, x)
     # Slices are read one after the other, while others are written.
-    source, places = (clone(v) if v.storage is y.storage else v for v in (source, places))
+    source, positions = (clone(v) if v.storage is y.storage else v for v in (source, positions))
     if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
-        write(COPY_IN, (part, places, source), {"dim": dim}, part)
+        write(COPY_IN, (part, positions, source), {"dim": dim}, part)
     else:  # the strides do not show these dims as one
-        whole = index_copy(reshape(y, shape), dim, places, source)
+        whole = index_copy(reshape(y, shape), dim, positions, source)
         write(CLONE, (reshape(whole, y.shape),), {}, y)
 
 
@@ -100,7 +100,7 @@ def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
     dim, index = gathers[0]
     if len(gathers) > 1:
         return side_by_side(y, gathers)
-    return (y, dim, index.ndim, places_of(index)) if index.dtype is bool_ else (y, dim, 1, index)
+    return (y, dim, index.ndim, positions_of(index)) if index.dtype is bool_ else (y, dim, 1, index)
 
 
 def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
@@ -148,13 +148,13 @@ def set_wrapped(x: Any, index: Any, value: Any) -> None:
         dim, mask = gathers[0]
         part = where(mask_over(y, dim, mask), reshape(cast(as_source(value, x), dtype=x.dtype), ()), y)
     else:
-        moved, dim, shape, places, source = located(y, gathers, value, x)
-        part = reshape(index_copy(reshape(moved, shape), dim, places, source), moved.shape)
+        moved, dim, shape, positions, source = located(y, gathers, value, x)
+        part = reshape(index_copy(reshape(moved, shape), dim, positions, source), moved.shape)
         if moved is not y:
             part = permute(part, dims=order_back(gathers, y.ndim))
     seen = INDEX.prepare(Layout.contiguous(x.shape), index=entries)  # type: ignore[misc]
-    place = {"size": seen.shape, "stride": seen.strides, "storage_offset": seen.offset}
-    x.transform.end_write("index", x, put(x, part, **place))
+    view = {"size": seen.shape, "stride": seen.strides, "storage_offset": seen.offset}
+    x.transform.end_write("index", x, put(x, part, **view))
 
 
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
@@ -217,9 +217,9 @@ def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ..
     shape = shape_of(value)
     if stretched_strides(shape, (0,) * len(shape), room) is None:
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
-        place = describe(y) if room == y.shape else f"the {room} that the index chooses of {describe(y)}"
+        target = describe(y) if room == y.shape else f"the {room} that the index chooses of {describe(y)}"
         raise ShapeError(
-            f"{name}: {shown} does not broadcast to {place}; from the right, each size must be equal or 1", op=name
+            f"{name}: {shown} does not broadcast to {target}; from the right, each size must be equal or 1", op=name
         )
     if isinstance(value, Tensor) and value.device is not x.device:
         raise DeviceError(

@@ -200,11 +200,11 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
     0 for one that does not stand.
     """
     steps = Steps(backend, (out,), (input, index, source))
-    (result,), (whole, places, slices) = steps.outs, steps.operands
+    (result,), (whole, positions, slices) = steps.outs, steps.operands
     # The result may be the input itself, so nothing is written where a position does not exist.
-    check_within(steps, places, input.shape[dim])
+    check_within(steps, positions, input.shape[dim])
     steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
-    steps.ask(SelectPut(dim), result, places, slices)
+    steps.ask(SelectPut(dim), result, positions, slices)
     return watched(index_copy, backend, steps.launch, input, index, dim)
 
 
@@ -256,8 +256,10 @@ def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, s
     check_positions("index_copy", index, Spec(x.layout, x.dtype), dim + 1)
     order = (0, dim + 1, *[d for d in range(1, x.ndim) if d != dim + 1])
     x, src = permute(x, dims=order), permute(src, dims=order)
-    places = remainder(index, n) + reshape(arange(size, device=index.device) * n, (size, 1))
-    flat = index_copy(reshape(x, (size * n, *x.shape[2:])), 0, reshape(places, -1), reshape(src, (-1, *src.shape[2:])))
+    positions = remainder(index, n) + reshape(arange(size, device=index.device) * n, (size, 1))
+    flat = index_copy(
+        reshape(x, (size * n, *x.shape[2:])), 0, reshape(positions, -1), reshape(src, (-1, *src.shape[2:]))
+    )
     return permute(reshape(flat, x.shape), dims=tuple([order.index(d) for d in range(x.ndim)]))
 
 

@@ -69,7 +69,7 @@ def count_true(mask: Tensor) -> int:
     return tallied(mask)[1]
 
 
-def places_of(mask: Tensor) -> Tensor:
+def positions_of(mask: Tensor) -> Tensor:
     """Row-major positions (int64, 1-d) of the elements that hold."""
     starts, count = tallied(mask)
     return locate(mask, starts, count=count)
@@ -79,7 +79,7 @@ def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
     """x[..., mask, ...]: the dims from `dim` on that the mask stands for become one, of what it chooses."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
-    return index_select(flat, dim, places_of(mask))
+    return index_select(flat, dim, positions_of(mask))
 
 
 def _ranks(mask: Tensor) -> Tensor:
@@ -123,15 +123,15 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     """The indices of all elements that are not zero, a row each (int64); as_tuple: a tensor for each dim instead."""
     mask = input if input.dtype is bool_ else ne(input, 0)
-    places = places_of(mask.reshape(1) if mask.ndim == 0 else mask)
+    positions = positions_of(mask.reshape(1) if mask.ndim == 0 else mask)
     columns = []
     for d, n in enumerate(input.shape):
         steps = numel(input.shape[d + 1 :])
-        column = places if steps == 1 else floor_divide(places, steps)
+        column = positions if steps == 1 else floor_divide(positions, steps)
         columns.append(column if d == 0 else remainder(column, n))
     if as_tuple:
-        return tuple(columns) if input.ndim else (places,)
-    return stack(columns, 1) if columns else places.reshape(places.shape[0], 1)[:, :0]
+        return tuple(columns) if input.ndim else (positions,)
+    return stack(columns, 1) if columns else positions.reshape(positions.shape[0], 1)[:, :0]
 
 
 @composed()

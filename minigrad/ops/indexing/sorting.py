@@ -12,7 +12,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Flag, Front, Int, OneDim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
-from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_places
+from minigrad.declare.rules import index_dtype, same_shape, twice, values_and_positions
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.runtime.tensor import Tensor, describe
@@ -33,7 +33,7 @@ def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False
 
 
 SORTED: dict[str, Any] = {
-    "dtype": values_and_places,
+    "dtype": values_and_positions,
     "outputs": ("values", "indices"),
     "vjp": (lambda g, indices, *, in_shape, dim: scatter_add(zeros_of(in_shape, g), dim, indices, g),),
     "jvp": lambda dinput, indices, *, dim: (gather(dinput, dim, indices), None),
@@ -84,11 +84,11 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
     return _one("kthvalue", row, indices.narrow(dim, k - 1, 1), dim, keepdim and input.ndim > 0)
 
 
-def _one(name: str, row: Tensor, place: Tensor, d: int, keepdim: bool) -> Any:
+def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any:
     """The values at one position of each row."""
-    values = gather(row, d, place)
+    values = gather(row, d, position)
     found = RESULTS[name]
-    return found(values, place) if keepdim else found(values.squeeze(d), place.squeeze(d))
+    return found(values, position) if keepdim else found(values.squeeze(d), position.squeeze(d))
 
 
 @composed()

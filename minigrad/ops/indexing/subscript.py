@@ -22,7 +22,7 @@ from minigrad.errors import (
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.indexing.masks import choose
-from minigrad.ops.indexing.places import as_one, side_by_side
+from minigrad.ops.indexing.positions import as_one, side_by_side
 from minigrad.ops.shape.views import basic_index
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view

@@ -18,7 +18,7 @@ from minigrad.errors import ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import full, zeros
 from minigrad.ops.indexing.gathering import index_copy, index_select, scatter_add, zeros_of
-from minigrad.ops.indexing.masks import places_of
+from minigrad.ops.indexing.masks import positions_of
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduction.scan import cumsum
@@ -98,7 +98,7 @@ def groups(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return nothing, nothing, nothing
     values, order = sort(key, 0)
     ends = differences(values)
-    starts = cat([zeros(1, dtype=int64, device=key.device), places_of(ends)], 0)
+    starts = cat([zeros(1, dtype=int64, device=key.device), positions_of(ends)], 0)
     after = cat([narrow(starts, 0, 1, starts.shape[0] - 1), full((1,), n, dtype=int64, device=key.device)], 0)
     inverse = index_copy(zeros_of((n,), order), 0, order, cumsum(cast(ends, dtype=int64), 0))
     return index_select(order, 0, starts), inverse, after - starts

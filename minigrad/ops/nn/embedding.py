@@ -121,8 +121,8 @@ def _padding(weight: Tensor, padding_idx: int) -> int:
 
 def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
     """y, cut off from the table of n rows where the padding row was read."""
-    places = cast(rows, dtype=int64)  # a narrow dtype may not hold the row's number
-    padded = (places == padding) | (places == padding - n)
+    positions = cast(rows, dtype=int64)  # a narrow dtype may not hold the row's number
+    padded = (positions == padding) | (positions == padding - n)
     return where(unsqueeze(padded, dim=1), y.detach(), y)
 
 

@@ -197,8 +197,8 @@ def _means(x: Tensor, m: int) -> Tensor:
     first = np.arange(m) * n // m
     counts = -(-np.arange(1, m + 1) * n // m) - first
     steps = np.arange(counts.max())
-    places = np.minimum(first[:, None] + steps, n - 1)
-    windows = index_select(x, x.ndim - 1, tensor(places.reshape(-1), device=x.device))
+    positions = np.minimum(first[:, None] + steps, n - 1)
+    windows = index_select(x, x.ndim - 1, tensor(positions.reshape(-1), device=x.device))
     inside = tensor(steps < counts[:, None], device=x.device)
-    total = sum(where(inside, windows.reshape(*x.shape[:-1], *places.shape), 0.0), -1)
+    total = sum(where(inside, windows.reshape(*x.shape[:-1], *positions.shape), 0.0), -1)
     return total / tensor(counts, dtype=x.dtype, device=x.device)

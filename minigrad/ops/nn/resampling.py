@@ -123,17 +123,17 @@ def neighbours(n: int, m: int, scale: float, align: bool, dtype: DType) -> tuple
     real: Any = np.float64 if dtype is float64 else np.float32
     pixels = np.arange(m).astype(real)
     if align:
-        places = pixels * (real(n - 1) / real(m - 1) if m > 1 else real(0))
+        positions = pixels * (real(n - 1) / real(m - 1) if m > 1 else real(0))
     else:
         step = real(1.0 / scale) if scale > 0 else real(n) / real(m)
-        places = np.maximum(step * (pixels + real(0.5)) - real(0.5), real(0))
-    first = np.minimum(places.astype(np.int64), n - 1)
-    return first, np.minimum(first + 1, n - 1), np.clip(places - first.astype(real), 0, 1).astype(real)
+        positions = np.maximum(step * (pixels + real(0.5)) - real(0.5), real(0))
+    first = np.minimum(positions.astype(np.int64), n - 1)
+    return first, np.minimum(first + 1, n - 1), np.clip(positions - first.astype(real), 0, 1).astype(real)
 
 
 def blended(x: Tensor, d: int, first: Any, second: Any, weight: Any) -> Tensor:
     """Return the elements at two positions of a dim, weighted."""
     shape = (-1, *(1,) * (x.ndim - d - 1))
-    before, after = (index_select(x, d, tensor(places, device=x.device)) for places in (first, second))
+    before, after = (index_select(x, d, tensor(positions, device=x.device)) for positions in (first, second))
     left, right = (reshape(tensor(w, dtype=x.dtype, device=x.device), shape) for w in (1 - weight, weight))
     return before * left + after * right

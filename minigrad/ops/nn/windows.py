@@ -75,7 +75,7 @@ def max_pool(backend, out, x: Tensor, window):
 )
 def max_pool_indices(backend, values, indices, x: Tensor, window):
     """The largest element of each window, and where in its plane, counted row by row, the first such element is."""
-    return backend.prepare(_max_request("places", window), (values, indices), x)
+    return backend.prepare(_max_request("positions", window), (values, indices), x)
 
 
 @kernel(

@@ -13,7 +13,7 @@ from minigrad.core.requests import ArgReduce, Extreme
 from minigrad.core.roles import DimOrDims, DimOrOther, Flag
 from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
-from minigrad.declare.rules import index_dtype, twice, values_and_places
+from minigrad.declare.rules import index_dtype, twice, values_and_positions
 from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import parse
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
@@ -99,7 +99,7 @@ def _tangent(dx: Tensor, indices: Tensor, dim: int, keepdim: bool) -> tuple[Tens
 
 
 EXTREME: dict[str, Any] = {
-    "dtype": values_and_places,
+    "dtype": values_and_positions,
     "shape": twice(_extreme_shape),
     "outputs": ("values", "indices"),
     "vjp": (lambda g, indices, *, in_shape, dim, keepdim: _back(g, indices, in_shape, dim, keepdim),),

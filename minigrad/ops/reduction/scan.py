@@ -1,7 +1,7 @@
 """Scans: running sums, products, extremes and log-sums along one dim.
 
-Sums accumulate as reductions do: integers in int64, float32 in float64, halves in float32.  `recurrence` is the scan that
-derivatives need: with it the gradients of products and of log-sums take one pass each, and are right at zeros and for
+Sums accumulate as reductions do: integers in int64, float32 in float64, halves in float32.  `recurrence` is the scan
+of the derivatives: with it the gradients of products and of log-sums take one pass each, and are right at zeros and for
 any spread of exponents.
 """
 
@@ -18,7 +18,7 @@ from minigrad.core.requests import RunningExtreme, Scan
 from minigrad.core.roles import Cast, Dim, Flag
 from minigrad.declare.decorators import kernel
 from minigrad.declare.partials import declared
-from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_places, widen
+from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_positions, widen
 from minigrad.kernels.scalar import parse
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.compare import where
@@ -194,16 +194,16 @@ def not_greater(best, x):
 NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
 
 
-def _to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
+def _to_positions(g: Tensor, indices: Tensor, dim: int) -> Tensor:
     """The gradient of a running extreme: g added where each value was read."""
     return scatter_add(zeros_of(g.shape, g), dim, indices, g)
 
 
 RUNNING: dict[str, Any] = {
-    "dtype": values_and_places,
+    "dtype": values_and_positions,
     "shape": twice(same_shape),
     "outputs": ("values", "indices"),
-    "vjp": (lambda g, indices, *, dim: _to_places(g, indices, dim),),
+    "vjp": (lambda g, indices, *, dim: _to_positions(g, indices, dim),),
     "jvp": lambda dinput, indices, *, dim: (gather(dinput, dim, indices), None),
     "batch": "along",
     "method": True,

@@ -1,7 +1,7 @@
 """Reductions over any set of dims, and positions of extremes.
 
-`dim` is None (all dims), an int or a tuple; with keepdim=True the reduced dims stay with length 1.  A full reduction has
-shape ().  Sums accumulate wider than they store and in an order that depends on the shape alone.
+`dim` is None (all dims), an int or a tuple; with keepdim=True the reduced dims stay with length 1.  A full reduction
+has shape ().  Sums accumulate wider than they store and in an order that depends on the shape alone.
 """
 
 from __future__ import annotations

@@ -34,18 +34,18 @@ def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]
     each = [one for dim, index in gathers for one in columns(dim, index)]
     dims = [dim for dim, _ in each]
     shape = joint_shape(y, [index for _, index in each])
-    spec, places = Spec(y.layout, y.dtype), None
+    spec, positions = Spec(y.layout, y.dtype), None
     for dim, index in each:
         check_positions("index", index, spec, dim)
         size = y.shape[dim]
-        place: Any = remainder(cast(index, dtype="int64"), size)
-        places = place if places is None else places * size + place
-    assert places is not None
-    places = places if places.shape == shape else expand(places, shape=shape)
+        position: Any = remainder(cast(index, dtype="int64"), size)
+        positions = position if positions is None else positions * size + position
+    assert positions is not None
+    positions = positions if positions.shape == shape else expand(positions, shape=shape)
     if dims == list(range(dims[0], dims[0] + len(dims))):
-        return y, dims[0], len(dims), places
+        return y, dims[0], len(dims), positions
     front = permute(y, dims=(*dims, *[d for d in range(y.ndim) if d not in dims]))
-    return front, 0, len(dims), places
+    return front, 0, len(dims), positions
 
 
 def columns(dim: int, index: Tensor) -> Gathers:
