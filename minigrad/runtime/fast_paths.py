@@ -36,7 +36,7 @@ def call({parameters}):
 # The same for an op of several results.
 CALL_SEVERAL = CALL.replace("{run}", "    return run_several(op, plan, ({xs},))")
 
-# What is no plain tensor takes the long road, but a number beside one: literals are common.
+# Operands that are not plain tensors take the general path, except a number next to a tensor: literals are common.
 READ = """\
 if not ({plain}):
         return apply(op, ({xs},), NO_PARAMS, out)"""
@@ -80,8 +80,11 @@ def written_out(function: Callable[..., Any], count: int, names: dict[str, Any])
 
 
 def code_of(text: str, title: str) -> CodeType:
-    """Compiled source that tracebacks and debuggers show."""
-    path = f"<minigrad {title}>"
+    """Compiled source that tracebacks and debuggers show, under a name that no other source has."""
+    path, count = f"<minigrad {title}>", 1
+    while path in linecache.cache:
+        count += 1
+        path = f"<minigrad {title} #{count}>"
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)
     return compile(text, path, "exec")
 

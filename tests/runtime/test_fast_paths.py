@@ -1,7 +1,8 @@
-"""A fast path does what the road does: the same value, layout and record, whichever of its operands track."""
+"""A fast path does the same as the general path: value, layout and record, whichever of its operands are tracked."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from typing import Any
 
@@ -52,3 +53,10 @@ def test_a_fast_path_and_the_road_give_the_same_value_and_record(name: str) -> N
             assert record_of(got) == record_of(want)
         with mg.no_grad():
             assert fast(*xs).op is None and dispatch.apply(op, tuple(xs)).op is None
+
+
+def test_the_source_of_each_fast_path_can_be_read() -> None:
+    """Functions of the same operands have files of their own: one would show the lines of another in a traceback."""
+    add, mul = (inspect.getsource(getattr(mg, name).__code__) for name in ("add", "mul"))
+    assert "def call(input, other, *, alpha=" in add and "def call(input, other, *, out=None)" in mul
+    assert "weak_number(op, other" in mul, "a product takes a number beside a tensor"
