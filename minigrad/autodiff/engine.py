@@ -1,9 +1,9 @@
-"""The walk back: a seed, the nodes by falling id, and the sum of what comes to each.
+"""Reverse-mode engine: visit the recorded nodes from newest to oldest and accumulate their gradients.
 
-`node.pull`, the way through one node, is in `pulling.py`; `checks.py` says whether a graph may be walked.  Rules are
-ordinary tensor code, so with `create_graph=True` the walk is recorded like anything else and every order of derivative
-works.  The walk is iterative: a chain of 100,000 ops is as good as one of ten.  Saved values are freed as they are used
-unless the graph is retained.
+`node.pull`, the step through one node, is in `pulling.py`; every check before a backward pass is in `checks.py`.  Rules
+are ordinary tensor code, so `create_graph=True` records the backward pass like any other code, and every order of
+derivative works.  The traversal is iterative: a chain of 100,000 ops works like a chain of ten.  Unless the graph is
+retained, saved values are freed as they are used.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def grad(
     return result[0] if isinstance(inputs, Tensor) else tuple(result)
 
 
-# ---- the walk -------------------------------------------------------------------------------------------------------
+# ---- the backward pass ----------------------------------------------------------------------------------------------
 
 
 def walk(
@@ -151,14 +151,14 @@ def pull_back(
             found += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
         pairs = node.pull(gradients, wanted, create)
         pairs.reverse()
-        while pairs:  # taken out one by one, and not held while the next node is passed
+        while pairs:  # one by one: none is held while the next node is visited
             parent, partial = pairs.pop()
             if parent.id in table:
                 accumulate(table, owned, parent.id, partial, create)
             else:
                 table[parent.id] = partial
             partial = None
-        if not retain and node.saved:  # who saved nothing has nothing to free, and can be walked again
+        if not retain and node.saved:  # without saved values, backward can run again
             node.saved = None
     return found, table
 

@@ -1,7 +1,7 @@
-"""Through one node: from the gradients of its results to those of its operands, by its rules.
+"""Run the derivative rules of one node: from the gradients of its results to those of its operands.
 
-A rule is ordinary tensor code.  Where the graph of the backward pass is not wanted it may run as one kernel; where it
-is, an op whose rules are kernels is walked back through its definition.  `engine.py` walks from node to node.
+A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With it, an op whose rules are
+kernels is differentiated through its definition.  `engine.py` visits one node after the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def pull(
             continue
         at = 0 if op.variadic else k
         rule: Any = op.rules[at]
-        # A fused rule is one kernel; what it does cannot be differentiated again.
+        # A fused rule is one kernel, which cannot be differentiated again.
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
         if joint is not None:
             partial = joint[k]
@@ -151,7 +151,7 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
     """What a node saved, as parts of the graph again: for higher orders."""
-    if node.__class__ is Record:  # those are an outer transform's affair, which wraps what was saved
+    if node.__class__ is Record:  # an outer transform wraps its saved values
         return node.saved or ()
     return tuple(
         value

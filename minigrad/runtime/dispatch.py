@@ -1,10 +1,10 @@
-"""The one road from a call to a kernel: look up the plan, allocate, launch, record.
+"""From a call to a kernel: look up the plan, allocate, launch, record.
 
-The first call with such operands has a plan made: `planning` runs the op's rules and asks the backend to prepare a
-launch; nothing is allocated before every check has held.  Later calls find the plan (`plans.py`): each is one look-up,
-one allocation, one launch, and one record if an operand tracks, that is if it is a Var or has a record of its own.
-`apply` is that road, `run_view` its end for calls that launch nothing; `fast_path` writes `run_single` and `record` out
-for the operands of an elementwise op (`fast_paths.py`).  docs/decisions/007 says where each microsecond goes.
+The first call with such operands makes a plan: `planning` runs the op's dtype and shape rules, and the backend prepares
+a launch.  Nothing is allocated before every check has passed.  Later calls find the plan (`plans.py`).  Each is one
+look-up, one allocation, one launch, and one record if an operand is tracked: it is a Var or has a record of its own.
+`apply` is the general path for any op.  `fast_path` generates a function for one op from the source of `run_single` and
+`record` (`fast_paths.py`, `unrolling.py`).  docs/decisions/007 lists the cost of each part of a call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["SCALAR", "apply", "fast_path", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
-# ---- the road -------------------------------------------------------------------------------------------------------
+# ---- the general path -----------------------------------------------------------------------------------------------
 
 
 def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
@@ -73,7 +73,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
-    """`run` for one result; `unrolling.py` writes it out for each number of operands, as the end of a fast path."""
+    """`run` for one result.  `unrolling.py` makes the end of each fast path from these lines."""
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:
@@ -103,7 +103,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
             node = record(op, plan, (x,), (storage,))
         elif x.op is not None or x.is_variable or x.requires_grad:
             whole = NO_GRAD
-    y: Tensor = new_tensor(Tensor)  # as `result` does
+    y: Tensor = new_tensor(Tensor)  # field by field, as in `run_single`
     y.id = next(ids)
     y.storage = storage
     y.layout = plan.layout

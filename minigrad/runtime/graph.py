@@ -1,9 +1,9 @@
 """The recorded graph: one BackpropOp for each op whose result a gradient may be asked of.
 
-A BackpropOp points to its parents and to the values that its derivative rules declared; nothing points back, so a
-graph dies with the last tensor that ends it, by reference counting alone.  A parent is another BackpropOp, a Var (a
-leaf), or None (a constant); where the parent op has several results, an `Output`, which says which of them.  Ids rise
-with creation, so falling ids are a topological order.
+A BackpropOp refers to its parents and to the values that its derivative rules name.  Nothing refers back, so a graph is
+freed with the last tensor that refers to it, by reference counting alone.  A parent is another BackpropOp, a Var (a
+leaf), or None (a constant).  If the parent op has several results, it is an `Output`: a node and an index.  Ids rise
+with creation, so descending ids are a topological order.
 """
 
 from __future__ import annotations

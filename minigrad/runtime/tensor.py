@@ -113,7 +113,7 @@ class Tensor(Attached):
         return id(self)
 
 
-# What the fast paths take as it is: a value that carries a transform, of another class, goes the long road.
+# The classes that the fast paths accept.  A value of a transform has another class and takes the general path.
 PLAIN: set[type] = {Tensor}
 
 
