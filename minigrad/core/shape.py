@@ -184,8 +184,8 @@ def pooled_size(n: int, window: int, stride: int, padding: int, dilation: int, c
         >>> pooled_size(5, 2, 2, 0, 1, False), pooled_size(5, 2, 2, 0, 1, True)
         (2, 3)
     """
-    room = n + 2 * padding - dilation * (window - 1) - 1
-    count = (-(-room // stride) if ceil_mode else room // stride) + 1
+    span = n + 2 * padding - dilation * (window - 1) - 1
+    count = (-(-span // stride) if ceil_mode else span // stride) + 1
     return count - 1 if ceil_mode and (count - 1) * stride >= n + padding else count
 
 

@@ -37,7 +37,20 @@ LETTER, EACH = re.compile(r"_([KR])(?![A-Za-z0-9])"), re.compile(r"\w+_([KR])\b"
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 SCALAR = re.compile(r"[FGH](_\d+)?")  # the macros of scalar functions
 # Names that every kernel has: its arguments, and those of `native.py`.
-RESERVED = {"T", "np", "math", "first", "last", "table", "flag", "operand", "numbers_of", "entries", "room", "leave"}
+RESERVED = {
+    "T",
+    "np",
+    "math",
+    "first",
+    "last",
+    "table",
+    "flag",
+    "operand",
+    "numbers_of",
+    "entries",
+    "workspace",
+    "leave",
+}
 
 
 class Source(NamedTuple):

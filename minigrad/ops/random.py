@@ -188,7 +188,7 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
     return kind
 
 
-def _expect_room(name: str, kind: DType, **numbers: float) -> None:
+def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
     """Raise ArgumentError for a number that the dtype does not hold: all that is drawn would be infinite, or one."""
     for word, value in numbers.items():
         # A difference is made in the dtype of the registers.
@@ -234,7 +234,7 @@ def uniform(
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(f"uniform: low <= high must hold and both be finite, got {low} and {high}", op="uniform")
     kind = _floating("uniform", dtype, generator)
-    _expect_room("uniform", kind, low=low, high=high, **{"high - low": high - low})
+    _expect_fit("uniform", kind, low=low, high=high, **{"high - low": high - low})
     return _drawn("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator, requires_grad)
 
 
@@ -249,7 +249,7 @@ def normal(
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(f"normal: a finite mean and std >= 0 are needed, got {mean} and {std}", op="normal")
     kind = _floating("normal", dtype, generator)
-    _expect_room("normal", kind, mean=mean, std=std)
+    _expect_fit("normal", kind, mean=mean, std=std)
     return _drawn("normal", as_shape((shape,), "normal"), kind, device, mean, std, generator, requires_grad)
 
 

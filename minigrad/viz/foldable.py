@@ -54,12 +54,12 @@ class Foldable:
     def html(self, title: str, legend: Sequence[tuple[str, str]]) -> str:
         """The page's part, with as many states as there is room for."""
         drawings: list[str] = []
-        room = NODES
+        budget = NODES
         for state in islice(self.states(), STATES):
             nodes, edges = self.view(state)
-            if drawings and len(nodes) > room:
+            if drawings and len(nodes) > budget:
                 continue
-            room -= len(nodes)
+            budget -= len(nodes)
             picture = svg.draw(nodes, edges, title=title, legend=legend)
             name = " ".join(sorted(state))
             drawings.append(

@@ -51,11 +51,11 @@ def layout(x: Tensor) -> Picture:
 
 def beginning(x: Tensor) -> Tensor:
     """A part of x whose elements begin with the first PLACES of x, in their order, and not many more."""
-    room = POSITIONS
+    budget = POSITIONS
     with no_grad():
         for dim in range(x.ndim - 1, -1, -1):
-            x = x.detach().narrow(dim, 0, min(x.shape[dim], room))
-            room = -(-room // max(1, x.shape[dim]))
+            x = x.detach().narrow(dim, 0, min(x.shape[dim], budget))
+            budget = -(-budget // max(1, x.shape[dim]))
     return x
 
 

@@ -34,7 +34,7 @@ def squares(in_K, out, N):  # type: ignore[no-untyped-def]
 def greedy(out, N):  # type: ignore[no-untyped-def]
     """Asks for as much memory as it is told to."""
     for t in range(first, last):
-        mine = room(N.n, np.float32)
+        mine = workspace(N.n, np.float32)
         mine[0] = t
         out[t] = mine[0] + 1
         leave(mine)
@@ -43,8 +43,8 @@ def greedy(out, N):  # type: ignore[no-untyped-def]
 def hoarding(out, N):  # type: ignore[no-untyped-def]
     """Asks for 16 MB, and for as much again as it is told to."""
     for t in range(first, last):
-        mine = room(1 << 22, np.float32)
-        more = room(N.n, np.float32)
+        mine = workspace(1 << 22, np.float32)
+        more = workspace(N.n, np.float32)
         mine[0] = t
         more[0] = mine[0] + 1
         out[t] = more[0]

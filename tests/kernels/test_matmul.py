@@ -155,7 +155,7 @@ def test_a_right_operand_that_is_repeated_is_packed_once():
     b = Layout.contiguous((2, 1, 4, 6)).transpose(2, 3).expand((2, 8, 6, 4))
     problem = Problem(Layout.contiguous((2, 8, 10, 4)), Layout.contiguous((2, 8, 10, 6)), b, None)
     panels = Panels(problem, 16)
-    assert problem.batches == 16 and panels.room == 2 * 16 * 6 and panels.steps == (16 * 6, 0)
+    assert problem.batches == 16 and panels.capacity == 2 * 16 * 6 and panels.steps == (16 * 6, 0)
     result, right = multiply(Layout.contiguous((2, 8, 10, 6)), b, f32)
     assert np.array_equal(result, right)
 

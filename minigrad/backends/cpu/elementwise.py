@@ -104,14 +104,14 @@ def write_several(
         out=outs,
         compute=compute,
         macros={"F": stores_macro(scalar, compute, stores, conditions)},
-        constants=several_places(label.removeprefix("rows").removeprefix("strided"), len(outs), same),
+        constants=several_positions(label.removeprefix("rows").removeprefix("strided"), len(outs), same),
         fields=elementwise.NEST,
     )
     name = "_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label, *inside])
     return load(name, text)
 
 
-def several_places(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
+def several_positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
     """`places` of a kernel with several results, whose steps come first."""
     names = {"RESULTS": str(results)}
     for k in range(results):

@@ -179,8 +179,8 @@ class Matmul(Family):
 
     def _packed(self, steps: Steps, panels: Panels, b: Value) -> Value:
         """The right operand in panels."""
-        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.room, panels.tasks))
-        packed = steps.work((panels.room,), b.dtype)
+        kernel = self.kernel(write_pack, b.dtype, kind=kind_of(panels.capacity, panels.tasks))
+        packed = steps.work((panels.capacity,), b.dtype)
         steps.then(kernel, b, packed, numbers=headed(panels.tasks, panels.numbers))
         return packed
 

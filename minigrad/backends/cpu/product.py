@@ -69,7 +69,7 @@ class Panels:
         sizes = tuple(size if step else 1 for size, step in zip(p.sizes, p.steps[1], strict=True))
         positions = Layout.contiguous(sizes)
         self.one = -(-p.n // nr) * nr * p.k
-        self.room = positions.numel * self.one
+        self.capacity = positions.numel * self.one
         self.tasks = positions.numel * -(-p.n // nr)
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, p.steps[1], strict=True))
         self.numbers = PACK.pack(

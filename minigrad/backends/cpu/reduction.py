@@ -84,8 +84,8 @@ class Reduction(Family, Searching):
         values = [a, out]
         if plan.kind == "run":
             # One piece keeps nothing: any memory stands for the work that is not touched.
-            room = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
-            values.insert(1, out if plan.tasks == 1 else steps.work((room,), as_dtype(compute)))
+            capacity = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
+            values.insert(1, out if plan.tasks == 1 else steps.work((capacity,), as_dtype(compute)))
         numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
         steps.then(kernel, *values, numbers=numbers)
 

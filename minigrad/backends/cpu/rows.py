@@ -120,8 +120,8 @@ class Rows(Family):
         dtypes = (x.dtype, target.dtype, dy.dtype)
         kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), REDUCTIONS[reduction], kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
-        slope, values, chosen = steps.operands
-        steps.then(kernel, values, chosen, slope, *steps.outs, numbers=headed(tasks, numbers))
+        head, values, chosen = steps.operands
+        steps.then(kernel, values, chosen, head, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
 
@@ -234,7 +234,7 @@ def along(fn: RowFn, direct: Sequence[bool], out: DType, keeps: bool, streamed: 
         "ROW": LEFT_OUT if fn.result is None else "spare" if streamed else "out[to : to + n]",
     }  # fmt: skip
     text, totals = totals_of(fn, loops, out.compute)
-    macros = {"ROOMS": [Part(rows.rooms)], "TAKE": [Part(rows.take)], "TOTALS": totals}
+    macros = {"ROOMS": [Part(rows.workspaces)], "TAKE": [Part(rows.take)], "TOTALS": totals}
     text += stream_header(out.compute.itemsize) if streamed else ""
     return {"constants": constants, "macros": macros | elements(fn, loops, out.compute), "imports": text}
 

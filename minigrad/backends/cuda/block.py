@@ -75,7 +75,7 @@ class Block:
         result = self.shared.get(site)
         if result is None:
             result = self.shared[site] = cells_of(self.words, "a shared array", shape, dtype)
-            total = sum(cells.room.bytes.size for cells in self.shared.values())
+            total = sum(cells.region.bytes.size for cells in self.shared.values())
             if total > SHARED_LIMIT:
                 raise self.notice("bounds", f"a block has {total} bytes of shared memory, {SHARED_LIMIT} are allowed")
         return result

@@ -114,20 +114,20 @@ class Rows(Family):
         if out.layout.numel == 0:
             return NO_STEPS
         steps, shape = Steps(self, (out,), (dy, x, target)), target.shape
-        slope, values, chosen = steps.operands
+        head, values, chosen = steps.operands
         share = steps.work((1,), as_dtype(out.dtype.compute))
         steps.fill(share, 1)
         if reduction == "mean":
             steps.each(QUOTIENT, share, share, self.counted(steps, chosen, ignore))
-        slopes, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
+        heads, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
         losses = without(out.layout, out.shape, len(shape))
         form, block, numbers = plan_pick(
-            fn, losses, out.layout.strides[-1], out.dtype, x, (target.layout, slopes, shares), ignore, back=out
+            fn, losses, out.layout.strides[-1], out.dtype, x, (target.layout, heads, shares), ignore, back=out
         )
         dtypes = (x.dtype, target.dtype, dy.dtype, share.dtype)
         kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, 4))
         launch = self.bind(kernel, (self.blocks(prod(shape), block[1]), 1, 1), block, numbers)
-        steps.then(launch, values, chosen, slope, share, *steps.outs)
+        steps.then(launch, values, chosen, head, share, *steps.outs)
         return steps.launch
 
     @staticmethod

@@ -24,7 +24,7 @@ from minigrad.backends.cuda.pinning import Pins
 from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
 from minigrad.backends.cuda.strands import interruptible
 from minigrad.backends.cuda.streams import LEGACY, SimulatedEvent, SimulatedStream
-from minigrad.backends.cuda.watched import Cells, Notice, Room
+from minigrad.backends.cuda.watched import Cells, Notice, Region
 from minigrad.backends.cuda.words import WAITING, Point, Words
 from minigrad.backends.launch import HostFunction, Launch, Scratch, Step
 from minigrad.core.dtype import int64
@@ -74,8 +74,8 @@ class Simulator(Runtime):
 
     def __init__(self) -> None:
         self.order = Order()
-        self.rooms: weakref.WeakValueDictionary[int, Room] = weakref.WeakValueDictionary()
-        self.lent: weakref.WeakSet[Room] = weakref.WeakSet()
+        self.regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
+        self.lent: weakref.WeakSet[Region] = weakref.WeakSet()
         self.launches = 1
         self.lock = threading.RLock()  # kernels of two threads would see each other's places
         self.limit = self.properties.memory
@@ -114,11 +114,11 @@ class Simulator(Runtime):
                 self.reserved += used
             self.allocated += used
             self.peak, self.peak_reserved = max(self.peak, self.allocated), max(self.peak_reserved, self.reserved)
-        room = Room(nbytes, "memory")
+        region = Region(nbytes, "memory")
         # Not settled at once: what is dropped by a thread of a kernel is dropped while that kernel holds the lock.
-        weakref.finalize(room, self.dropped.append, used).atexit = False
-        self.rooms[room.address] = room
-        return room, room.address
+        weakref.finalize(region, self.dropped.append, used).atexit = False
+        self.regions[region.address] = region
+        return region, region.address
 
     def allocate(self, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
         buffer = super().allocate(size, dtype)
@@ -133,11 +133,11 @@ class Simulator(Runtime):
             self.kept[used] = self.kept.get(used, 0) + 1
 
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        room = self.rooms.get(address)  # ours, which comes back
-        if room is None or room.bytes.size < size * dtype.itemsize:
-            room = Room(size * dtype.itemsize, "memory of another library", address)
-            self.lent.add(room)
-        return Lent(room, address, size, dtype, owner)
+        region = self.regions.get(address)  # ours, which comes back
+        if region is None or region.bytes.size < size * dtype.itemsize:
+            region = Region(size * dtype.itemsize, "memory of another library", address)
+            self.lent.add(region)
+        return Lent(region, address, size, dtype, owner)
 
     def memory(self) -> DeviceMemory:
         with self.lock:
@@ -211,7 +211,7 @@ class Simulator(Runtime):
         self.launches += 1
         words = Words(kernel.program.name, self.launches, grid, size)
         pairs = zip(addresses, kernel.pointers, strict=True)
-        args = [*(Cells(self.room_at(address), dtype, words) for address, dtype in pairs), numbers]
+        args = [*(Cells(self.region_at(address), dtype, words) for address, dtype in pairs), numbers]
         function = kernel.function(words)
         positions = itertools.product(range(grid.z), range(grid.y), range(grid.x))
         with np.errstate(all="ignore"):  # infinities, nan and wrapping are results
@@ -219,15 +219,15 @@ class Simulator(Runtime):
                 block = Block(words, number, Point(x, y, z), size, self.order)
                 (block.run if kernel.waits else block.run_through)(function, args)
 
-    def room_at(self, address: int) -> Room:
+    def region_at(self, address: int) -> Region:
         """The memory that begins at an address."""
-        room = self.rooms.get(address)
-        if room is None:
-            lent = [room for room in self.lent if room.address == address]
-            room = max(lent, key=lambda room: room.bytes.size, default=None)
-        if room is None:
+        region = self.regions.get(address)
+        if region is None:
+            lent = [region for region in self.lent if region.address == address]
+            region = max(lent, key=lambda region: region.bytes.size, default=None)
+        if region is None:
             raise Notice(f"there is no memory at the address {address:#x}", kind="bounds")
-        return room
+        return region
 
     def synchronize(self) -> None:
         """Nothing runs on after its launch."""

@@ -134,7 +134,7 @@ def written(
     label = f"{'wide_' if wide else ''}{'positions' if last else 'words'}{f'_{kept.short}' if kept else ''}{rank}"
     a, words = first or kept or uint8, np.dtype(np.uint64)
     position = "spots[{}]" if wide else "keys[{}] & np.uint64(4294967295)"
-    room = EACH * THREADS + EACH * THREADS // 16
+    capacity = EACH * THREADS + EACH * THREADS // 16
     text = write_kernel(
         f"{name} of {way}: {label}.",
         template,
@@ -143,7 +143,7 @@ def written(
         compute=int64.compute,
         macros={"KEEP": keep_macro(kept is not None), "PLACE": expression_macro(position), **macros},
         constants={
-            "EACH": str(EACH), "ROOM": str(room), "SPOTS": str(room if wide else 1), "WIDE": str(int(wide)),
+            "EACH": str(EACH), "ROOM": str(capacity), "SPOTS": str(capacity if wide else 1), "WIDE": str(int(wide)),
             "NARROW": str(int(not wide)), "HIGHEST": "np.uint64(18446744073709551615)", "FIRST": str(int(bool(first))),
             "LAST": str(int(last)), **constants,
         },

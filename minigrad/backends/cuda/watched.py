@@ -57,7 +57,7 @@ class Trace:
         self.reads: dict[tuple[int, int], Access] = {}
 
 
-class Room:
+class Region:
     """Some bytes, which elements of them were written, and who was at them.
 
     address: of memory that is somebody else's, who has written it.
@@ -86,10 +86,10 @@ class Room:
 class Cells:
     """Elements of a room as a kernel sees them: a pointer, or an array of some shape."""
 
-    def __init__(self, room: Room, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...] = ()):
-        self.room, self.dtype, self.words, self.shape = room, dtype, words, shape
-        self.size = room.bytes.size // dtype.itemsize
-        self.elements = room.bytes[: self.size * dtype.itemsize].view(dtype)
+    def __init__(self, region: Region, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...] = ()):
+        self.region, self.dtype, self.words, self.shape = region, dtype, words, shape
+        self.size = region.bytes.size // dtype.itemsize
+        self.elements = region.bytes[: self.size * dtype.itemsize].view(dtype)
 
     def position(self, index: Any) -> int:
         """The flat place of an index, which has to be there."""
@@ -135,12 +135,12 @@ class Cells:
         """A copy to this element is on its way: until it lands nobody may read it."""
         position = self.position(index)
         self.writing(position)
-        self.room.stamps[position * self.dtype.itemsize] = 0
+        self.region.stamps[position * self.dtype.itemsize] = 0
 
     def aligned(self, index: Any, width: int) -> None:
         """Refuse a wide access whose address is no multiple of its size."""
         size = self.dtype.itemsize
-        if (self.room.address + int(index) * size) % (width * size):
+        if (self.region.address + int(index) * size) % (width * size):
             raise self.notice("misaligned", f"is read or written {width} elements at once at {int(index)}")
 
     def add(self, index: Any, value: Any) -> Any:
@@ -159,7 +159,7 @@ class Cells:
     def reading(self, position: int, atomic: bool = False) -> None:
         """Note a read, and refuse what nobody has written or another thread is writing."""
         at = position * self.dtype.itemsize
-        if not self.room.stamps[at]:
+        if not self.region.stamps[at]:
             raise self.notice("unwritten", f"is read at {position}, which nobody has written")
         now: Access = self.words.access
         trace = self.trace(at)
@@ -172,7 +172,7 @@ class Cells:
         """Note a write, and refuse one where another thread reads or writes."""
         at = position * self.dtype.itemsize
         launch = self.words.launch
-        self.room.stamps[at : at + self.dtype.itemsize] = launch
+        self.region.stamps[at : at + self.dtype.itemsize] = launch
         now: Access = self.words.access
         trace = self.trace(at)
         if trace.write is not None and not (atomic and trace.atomic) and now.meets(trace.write):
@@ -187,27 +187,27 @@ class Cells:
 
     def trace(self, at: int) -> Trace:
         """Who was at an element in this launch."""
-        room = self.room
-        if room.launch != self.words.launch:
-            room.traces, room.launch = {}, self.words.launch
-        result = room.traces.get(at)
+        region = self.region
+        if region.launch != self.words.launch:
+            region.traces, region.launch = {}, self.words.launch
+        result = region.traces.get(at)
         if result is None:
-            result = room.traces[at] = Trace()
+            result = region.traces[at] = Trace()
         return result
 
     def notice(self, kind: str, what: str) -> Notice:
         """The error for something that is wrong at these elements."""
-        return Notice(f"{self.words.kernel}: {self.room.name} {what} ({self.words.access})", kind=kind)
+        return Notice(f"{self.words.kernel}: {self.region.name} {what} ({self.words.access})", kind=kind)
 
 
-NOWHERE = Room(0, "a local array")  # its elements are Python's
+NOWHERE = Region(0, "a local array")  # its elements are Python's
 
 
 class Own(Cells):
     """An array of one thread's own, which nobody else can meet: only its ends and what is unwritten are looked at."""
 
     def __init__(self, dtype: np.dtype[Any], words: Any, shape: tuple[int, ...]):
-        self.room, self.dtype, self.words, self.shape = NOWHERE, dtype, words, shape
+        self.region, self.dtype, self.words, self.shape = NOWHERE, dtype, words, shape
         self.size = prod(shape)
         self.items: list[Any] = [None] * self.size
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.cuda.matrices import TOGETHER, instructions
-from minigrad.backends.cuda.watched import Access, Cells, Own, Room
+from minigrad.backends.cuda.watched import Access, Cells, Own, Region
 from minigrad.backends.reference.scalars import names as reference_names
 from minigrad.errors import KernelError
 from minigrad.kernels import half
@@ -170,7 +170,7 @@ def sizes_of(shape: Any) -> tuple[int, ...]:
 def cells_of(words: Words, name: str, shape: Any, dtype: np.dtype[Any]) -> Cells:
     """An array of a block, unwritten."""
     sizes = sizes_of(shape)
-    return Cells(Room(math.prod(sizes) * dtype.itemsize, name), dtype, words, sizes)
+    return Cells(Region(math.prod(sizes) * dtype.itemsize, name), dtype, words, sizes)
 
 
 def libdevice() -> SimpleNamespace:

@@ -94,9 +94,9 @@ def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -
     if back:
         steps.each(QUOTIENT, total, a, divisors)
         steps.each(MEETING, terms, viewed(total, (*like.shape, *(1,) * dims)), one, inside)
-        room = steps.work(windows.padded, float64)
-        steps.ask(PutBack(windows.view), room, terms)
-        steps.copy(out, room.seen(windows.interior))
+        padded = steps.work(windows.padded, float64)
+        steps.ask(PutBack(windows.view), padded, terms)
+        steps.copy(out, padded.seen(windows.interior))
     else:
         steps.each(MEETING, terms, windows.pad(steps, a, float64), one, inside)
         steps.reducer(SUM, viewed(total, (*like.shape, *(1,) * dims)), terms, range(2 + dims, 2 + 2 * dims))

@@ -64,9 +64,9 @@ def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) 
         steps.each(TOTAL, total, total, row.seen(with_ones(row.layout, range(1, 1 + dims))))
         steps.copy(out, total)
     elif request.part == "input":
-        room = steps.work(windows.padded, dtype)
-        steps.ask(PutBack(windows.view), room, viewed(total, windows.shape))
-        steps.copy(out, room.seen(windows.interior))
+        padded = steps.work(windows.padded, dtype)
+        steps.ask(PutBack(windows.view), padded, viewed(total, windows.shape))
+        steps.copy(out, padded.seen(windows.interior))
     else:
         steps.copy(out, viewed(total, w.shape))
     return steps.launch

@@ -66,7 +66,7 @@ class Windows:
 
     def pad(self, steps: Steps, x: Value, dtype: DType) -> Value:
         """An image with zeros around it, as windows."""
-        room = steps.work(self.padded, dtype)
-        steps.fill(room, 0)
-        steps.copy(room.seen(self.interior), x)
-        return room.seen(self.view)
+        padded = steps.work(self.padded, dtype)
+        steps.fill(padded, 0)
+        steps.copy(padded.seen(self.interior), x)
+        return padded.seen(self.view)

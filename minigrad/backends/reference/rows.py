@@ -117,14 +117,14 @@ class Rows(HostMemory):
             count = np.float64(sum(label != ignore for label in labels))
             share = number(1 / count if reduction == "mean" else 1)
             results: list[Any] = []
-            for r, (label, slope) in enumerate(zip(labels, read(g, wide, compute), strict=True)):
+            for r, (label, head) in enumerate(zip(labels, read(g, wide, compute), strict=True)):
                 row = elements[r * n : (r + 1) * n]
                 found = () if label == ignore else find(row)
                 for j, element in enumerate(row):
                     if label == ignore:  # also where nothing counts, and the share is inf
                         results.append(number(0))
                     else:
-                        results.append(number((result(*element, *found) - number(j == label)) * (slope * share)))
+                        results.append(number((result(*element, *found) - number(j == label)) * (head * share)))
             write(z, out, results, compute)
 
         return quiet(launch)

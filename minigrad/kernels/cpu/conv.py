@@ -126,10 +126,10 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     runs = (N, RUNS)
     # A tile may read beyond the last output, into what is not initialised, and keeps nothing of it.
     ones = size + added * N.slots0 * P1 * P2
-    image = room(ones + NR, T)
+    image = workspace(ones + NR, T)
     for j in range(size, ones):
         image[np.uint64(j)] = T(1)
-    edge = room(MR * NR, T)
+    edge = workspace(MR * NR, T)
     for task in range(first, last):
         rest = task // parts
         b2 = rest % n2 * N.block2
@@ -233,8 +233,8 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     P1 = N.slots1
     P2 = N.slots2
     size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
-    image = room(size, T)
-    turned = room(N.block0 * N.block1 * N.block2 * pitch, T)
+    image = workspace(size, T)
+    turned = workspace(N.block0 * N.block1 * N.block2 * pitch, T)
     for task in range(first, last):
         g = task // chunks
         start = task % chunks * share

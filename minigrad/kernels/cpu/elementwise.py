@@ -43,7 +43,7 @@ def nest(in_K, out, N):  # type: ignore[no-untyped-def]
     chunk = N.chunk
     step = OUT_STEP
     step_K = STEP_OF_K
-    index = room(rank, np.int64)
+    index = workspace(rank, np.int64)
     for c in range(first, last):
         lo = c * chunk
         hi = min(units, lo + chunk)
@@ -121,7 +121,7 @@ def several(in_K, out_R, N):  # type: ignore[no-untyped-def]
     chunk = N.chunk
     far_R = OUT_STEP_R
     step_K = STEP_OF_K
-    index = room(rank, np.int64)
+    index = workspace(rank, np.int64)
     for c in range(first, last):
         lo = c * chunk
         hi = min(units, lo + chunk)

@@ -36,7 +36,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
     index_col = N.col[2]
     index_row = N.row[2]
     if DENSE:
-        positions = room(block, np.uint64)
+        positions = workspace(block, np.uint64)
     for unit in range(first, last):
         above = unit // blocks
         left = (unit - above * blocks) * block

@@ -50,7 +50,7 @@ def along(in_K, work, out, N):  # type: ignore[no-untyped-def]
     block = N.block
     step_K = N.row_step[K]
     if LANED:
-        acc = room(LANES, T)
+        acc = workspace(LANES, T)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces
@@ -102,7 +102,7 @@ def across(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """A group is a row of up to `cols` outputs, a unit some rows of the operands that are added onto it."""
     cols = N.col_block
     step_K = N.col_step[K]
-    acc = room(cols, T)
+    acc = workspace(cols, T)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces

@@ -46,7 +46,7 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
 def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     """The positions of the elements that hold; in_1 says where those of each unit begin.  limit: the length of out."""
     step = N.step
-    found = room(N.length + 1, np.int64)
+    found = workspace(N.length + 1, np.int64)
     for u in range(first, last):
         start = u * N.length
         stop = min(N.n, start + N.length)

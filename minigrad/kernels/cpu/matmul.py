@@ -152,7 +152,7 @@ def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
     step = N.step
     down = (rows + high - 1) // high
     pieces = (length + deep - 1) // deep
-    spare = room(deep if step != 1 else 0, T)
+    spare = workspace(deep if step != 1 else 0, T)
     for task in range(first, last):
         piece = task % pieces
         k0 = piece * deep

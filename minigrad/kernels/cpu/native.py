@@ -26,26 +26,26 @@ I64 = ir.IntType(64)
 END = 1 << 60  # bytes that an operand seems to have: a kernel knows how far it may go, an address does not
 ALIGNED = 64
 I8P = ir.IntType(8).as_pointer()
-_rooms: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
+_workspaces: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
 def natives() -> tuple[Callable[..., Any], ...]:
-    """operand(table, k, dtype), numbers_of(table), entries(table), room(n, dtype), leave(x).
+    """operand(table, k, dtype), numbers_of(table), entries(table), workspace(n, dtype), leave(x).
 
     operand: entry k of the table as a flat array without an end.  numbers_of: the numbers behind their HEAD.
     entries: the addresses of the operands and results.
-    room: n elements of memory, aligned and uninitialised, until `leave` gives them back.  Where there are none the
-    kernel's other rooms are given back, and it ends with a MemoryError.  With NUMBA_DISABLE_JIT=1 the table is a tuple
-    of arrays, and all of it plain Python.
+    workspace: n elements of memory, aligned and uninitialised, until `leave` gives them back.  Where there are none the
+    kernel's other workspaces are given back, and it ends with a MemoryError.  With NUMBA_DISABLE_JIT=1 the table is a
+    tuple of arrays, and all of it plain Python.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_natives()
-    return tuple(intrinsic(function) for function in (_operand, _numbers_of, _entries, _room, _leave))
+    return tuple(intrinsic(function) for function in (_operand, _numbers_of, _entries, _workspace, _leave))
 
 
-def rooms_of(builder: Any) -> list[Any]:
-    """Where a kernel keeps the addresses of its rooms, one place for each `room` in its text; null if it has left."""
-    return _rooms.setdefault(builder.function, [])
+def workspaces_of(builder: Any) -> list[Any]:
+    """The slots for the addresses of a kernel's workspaces, one for each `workspace` in its text; null once left."""
+    return _workspaces.setdefault(builder.function, [])
 
 
 def python_natives() -> tuple[Callable[..., Any], ...]:
@@ -109,20 +109,20 @@ def _entries(typingctx, table):  # type: ignore[no-untyped-def]
     return array(table), codegen
 
 
-def _room(typingctx, n, dtype):  # type: ignore[no-untyped-def]
+def _workspace(typingctx, n, dtype):  # type: ignore[no-untyped-def]
     array = types.Array(dtype.dtype, 1, "C")
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         malloc = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I8P, [I64]), "malloc")
         wanted = builder.mul(args[0], I64(size_of(context, array.dtype)))
         block = builder.call(malloc, [builder.add(wanted, I64(2 * ALIGNED))])
-        rooms = rooms_of(builder)
+        workspaces = workspaces_of(builder)
         with cgutils.if_unlikely(builder, cgutils.is_null(builder, block)):
-            for pointer in rooms:
+            for pointer in workspaces:
                 release(builder, builder.load(pointer))
             context.call_conv.return_user_exc(builder, MemoryError, ())
-        rooms.append(cgutils.alloca_once(builder, I8P))
-        builder.store(block, rooms[-1])
+        workspaces.append(cgutils.alloca_once(builder, I8P))
+        builder.store(block, workspaces[-1])
         # The block's own address is kept in front of what is handed out.
         behind = builder.add(builder.ptrtoint(block, I64), I64(2 * ALIGNED - 1))
         start = builder.and_(behind, I64(-ALIGNED))
@@ -137,7 +137,7 @@ def _leave(typingctx, x):  # type: ignore[no-untyped-def]
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         start = builder.ptrtoint(context.make_array(x)(context, builder, args[0]).data, I64)
         block = builder.load(builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))
-        for pointer in rooms_of(builder):
+        for pointer in workspaces_of(builder):
             held = builder.load(pointer)
             left = builder.icmp_unsigned("==", held, block)
             builder.store(builder.select(left, ir.Constant(I8P, None), held), pointer)

@@ -37,8 +37,8 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     rows = N.rows
     parts = (O1 + rows - 1) // rows
     size = max(S2 + pad, (O2 - 1) * step + (N.window2 - 1) * N.dilation2 + 1)
-    line = room(size, T)
-    held = room(O2, T)
+    line = workspace(size, T)
+    held = workspace(O2, T)
     if MEAN:
         share = counts[O0 + O1 : O0 + O1 + O2]
     for task in range(first, last):
@@ -153,9 +153,9 @@ def max_pool_indices(x, out, positions, N):  # type: ignore[no-untyped-def]
     element is."""
     O2 = N.out2
     rows = N.out0 * N.out1
-    line = room(N.line, T)
-    best = room(O2, T)
-    where = room(O2, np.int64)
+    line = workspace(N.line, T)
+    best = workspace(O2, T)
+    where = workspace(O2, np.int64)
     for plane in range(first, last):
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
         for o in range(rows):
@@ -173,9 +173,9 @@ def max_pool_pick(h, x, out, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the element of h where x has the first largest of the window; 0 for a window of padding."""
     O2 = N.out2
     rows = N.out0 * N.out1
-    line = room(N.line, T)
-    best = room(O2, T)
-    where = room(O2, np.int64)
+    line = workspace(N.line, T)
+    best = workspace(O2, T)
+    where = workspace(O2, np.int64)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
@@ -203,10 +203,10 @@ def max_pool_back(g, x, out, N):  # type: ignore[no-untyped-def]
     O2 = N.out2
     rows = N.out0 * N.out1
     whole = N.size0 * N.size1 * N.size2
-    line = room(N.line, T)
-    best = room(O2, T)
-    where = room(O2, np.int64)
-    sums = room(whole, T)
+    line = workspace(N.line, T)
+    best = workspace(O2, T)
+    where = workspace(O2, np.int64)
+    sums = workspace(whole, T)
     for plane in range(first, last):
         n = plane // N.channels
         c = plane % N.channels
@@ -239,9 +239,9 @@ def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
     pad = N.pad2
     whole = N.size0 * N.size1 * S2
     size = max(S2 + pad, (O2 - 1) * step + N.window2)
-    sums = room(whole, T)
-    line = room(size, T)
-    spread = room(O2, T)
+    sums = workspace(whole, T)
+    line = workspace(size, T)
+    spread = workspace(O2, T)
     for plane in range(first, last):
         at = N.y + plane // N.channels * N.y_image + plane % N.channels * N.y_channel
         for j in range(whole):

@@ -50,9 +50,9 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
     cols = N.cols
     width = N.width
     alone = N.pieces == 1
-    lanes = room(width, T) if alone else work
+    lanes = workspace(width, T) if alone else work
     if SHORT:
-        part = room(width, np.float32)
+        part = workspace(width, np.float32)
     for p in range(first, last):
         acc = lanes[p * width : (p + 1) * width]
         stop = N.offset + min(n, (p + 1) * N.piece)
@@ -153,7 +153,7 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
     block = N.block
     step = N.row_step
     width = min(LANES, (block + 7) // 8 * 8)
-    acc = room(LANES, T)
+    acc = workspace(LANES, T)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces
@@ -189,9 +189,9 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
     which a sum has overflowed is done again, element by element."""
     cols = N.col_block
     step = N.col_step
-    acc = room(cols, ACC)
+    acc = workspace(cols, ACC)
     if SHORT:
-        part = room(cols, np.float32)
+        part = workspace(cols, np.float32)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces
@@ -309,8 +309,8 @@ def arg_across(in_K, values, out, N):  # type: ignore[no-untyped-def]
     cols = N.col_block
     step = N.col_step
     size = N.piece * N.block
-    best = room(cols, T)
-    winner = room(cols, np.int64)
+    best = workspace(cols, T)
+    winner = workspace(cols, np.int64)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces

@@ -53,11 +53,11 @@ def largest(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
     return T(FINISH(joined, T(n), T(value)))
 
 
-def rooms():  # type: ignore[no-untyped-def]
+def workspaces():  # type: ignore[no-untyped-def]
     """A scratch row for each operand whose rows are not slices, and a spare one."""
     if SCRATCH:
         wide = (n + 63) // 64 * 64
-        scratch = room(SCRATCH * wide, T)
+        scratch = workspace(SCRATCH * wide, T)
     for k in each(FETCHED):
         x_k = scratch[ROOM_k * wide : ROOM_k * wide + n]
         taken_k = np.int64(-1)
@@ -90,7 +90,7 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
     ROOMS()
     if TERMS:
         size = n * TERMS
-        own = room(size if N.chunks == 1 else 0, T)
+        own = workspace(size if N.chunks == 1 else 0, T)
         held = own if N.chunks == 1 else work
     for chunk in range(first, last):
         if TERMS:
@@ -154,7 +154,7 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     value = np.int64(N.value).view(np.float64)
     step_K = N.col[K + 1]
-    scratch = room(COUNT * BLOCK, T)
+    scratch = workspace(COUNT * BLOCK, T)
     for t in each(COUNT):
         total_t = scratch[t * BLOCK : (t + 1) * BLOCK]
     for unit in range(first, last):

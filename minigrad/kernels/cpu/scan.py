@@ -22,7 +22,7 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
     """The total of each block of each row; out is dense and of the accumulator's dtype."""
     n = N.n
     step = N.step[1]
-    acc = room(LANES, T)
+    acc = workspace(LANES, T)
     for u in range(first, last):
         rest = u // N.blocks
         start = (u - rest * N.blocks) * N.block
@@ -80,8 +80,8 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
     z = N.step[0]
     s_K = N.step[K + 1]
     units = N.rows * N.blocks
-    acc = room(4, T)
-    positions = room(4 * SIZE, np.int64)
+    acc = workspace(4, T)
+    positions = workspace(4 * SIZE, np.int64)
     for t in range(first, last):
         stop = min(units, (t + 1) * N.chunk)
         for u in range(t * N.chunk, stop, 4):
@@ -118,7 +118,7 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """The rows lie across memory, and neighbours side by side: a block of them is scanned at once."""
     step_K = N.col[K + 1]
-    acc = room(N.block, T)
+    acc = workspace(N.block, T)
     for unit in range(first, last):
         rest = unit // N.blocks
         col = (unit - rest * N.blocks) * N.block
@@ -185,8 +185,8 @@ def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
 def arg_columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """The best elements of in_0 so far into in_1, their positions into out, for neighbours side by side."""
     step_K = N.col[K + 1]
-    best = room(N.block, RAW)
-    winner = room(N.block, np.int64)
+    best = workspace(N.block, RAW)
+    winner = workspace(N.block, np.int64)
     for unit in range(first, last):
         rest = unit // N.blocks
         col = (unit - rest * N.blocks) * N.block

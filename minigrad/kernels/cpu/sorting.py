@@ -59,9 +59,9 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
     n = N.n
     z = N.step[0]
     s = N.step[1]
-    a = room(n, np.uint64)
-    b = room(n, np.uint64)
-    counts = room(2048, np.int64)
+    a = workspace(n, np.uint64)
+    b = workspace(n, np.uint64)
+    counts = workspace(2048, np.int64)
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
@@ -91,11 +91,11 @@ def order_wide(in_0, values, out, N):  # type: ignore[no-untyped-def]
     s = N.step[1]
     bits = np.uint64(8 if n < 8192 else 11)
     mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
-    a = room(n, np.uint64)
-    b = room(n, np.uint64)
-    pa = room(n, np.int64)
-    pb = room(n, np.int64)
-    counts = room(2048, np.int64)
+    a = workspace(n, np.uint64)
+    b = workspace(n, np.uint64)
+    pa = workspace(n, np.int64)
+    pb = workspace(n, np.int64)
+    counts = workspace(2048, np.int64)
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r
@@ -221,11 +221,11 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     k = N.wanted
     z = N.step[0]
     s = N.step[1]
-    keys = room(n, np.uint32)
-    a = room(n if k > FEW else 0, np.uint64)
-    best = room(k, np.uint64)
-    spare = room(k, np.uint64)
-    counts = room(2048, np.int64)
+    keys = workspace(n, np.uint32)
+    a = workspace(n if k > FEW else 0, np.uint64)
+    best = workspace(k, np.uint64)
+    spare = workspace(k, np.uint64)
+    counts = workspace(2048, np.int64)
     for t in range(first, last):
         for r in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
             rest = r

@@ -38,7 +38,7 @@ def imported(file: str, makers: str, *lines: str, beside: Sequence[str] = ()) ->
 @cache
 def natives() -> str:
     """Operands, numbers and memory: see `native.py`."""
-    return imported("native", "natives", "operand, numbers_of, entries, room, leave = natives()")
+    return imported("native", "natives", "operand, numbers_of, entries, workspace, leave = natives()")
 
 
 @cache

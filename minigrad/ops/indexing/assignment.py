@@ -86,7 +86,7 @@ def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor,
     places there, and value as slices for them."""
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
-    expect_room(y, "index", x, value, (*lead, *positions.shape, *rest))
+    expect_fit(y, "index", x, value, (*lead, *positions.shape, *rest))
     source = cast(as_source(value, x), dtype=y.dtype)
     if source.numel() == 1:
         source = expand(reshape(source, ()), shape=(*lead, n, *rest))
@@ -107,7 +107,7 @@ def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None
     """Write value, of one element, into y's memory where a mask holds."""
     check_writable("index", x, given_tensors("index", value))
     check_writable("index", y)
-    expect_room(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
+    expect_fit(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
     fill(y, dim, mask, as_source(value, x))
 
 
@@ -142,7 +142,7 @@ def set_wrapped(x: Any, index: Any, value: Any) -> None:
     entries, gathers = entries_of(x, index)
     y = basic_index(x, index=entries)
     if not gathers:
-        expect_room(y, "index", x, value, y.shape)
+        expect_fit(y, "index", x, value, y.shape)
         part = expand(cast(as_source(value, x), dtype=x.dtype), shape=y.shape)
     elif len(gathers) == 1 and gathers[0][1].dtype is bool_ and numel(shape_of(value)) == 1:
         dim, mask = gathers[0]
@@ -161,13 +161,13 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it."""
     if y.__class__ not in PLAIN and isinstance(y, Tracer):
         begin_write(name, y)
-        expect_room(y, name, x, value, y.shape)
+        expect_fit(y, name, x, value, y.shape)
         found = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
         y.transform.end_write(name, y, clone(found))  # type: ignore[attr-defined]
         return
     check_writable(name, x, given_tensors(name, value))
     check_writable(name, y)
-    expect_room(y, name, x, value, y.shape)
+    expect_fit(y, name, x, value, y.shape)
     source = as_source(value, x)
     if source.layout.shape != y.layout.shape:
         source = expand(source, shape=y.shape)
@@ -212,12 +212,12 @@ def kind_of(x: Tensor) -> str:
     return "Var" if x.is_variable else "tensor"
 
 
-def expect_room(y: Tensor, name: str, x: Tensor, value: Any, room: tuple[int, ...]) -> None:
+def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, ...]) -> None:
     """Raise unless a value to be written into y broadcasts to `room`, and is on the device of x."""
     shape = shape_of(value)
-    if stretched_strides(shape, (0,) * len(shape), room) is None:
+    if stretched_strides(shape, (0,) * len(shape), wanted) is None:
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
-        target = describe(y) if room == y.shape else f"the {room} that the index chooses of {describe(y)}"
+        target = describe(y) if wanted == y.shape else f"the {wanted} that the index chooses of {describe(y)}"
         raise ShapeError(
             f"{name}: {shown} does not broadcast to {target}; from the right, each size must be equal or 1", op=name
         )

@@ -1,0 +1,88 @@
+"""Identifiers use the terms of the field: the words of this project's own are counted, and may only become fewer."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import minigrad
+
+ROOT = Path(minigrad.__file__).parent
+# word: (identifiers of the package that have it, what to write instead)
+PRIVATE = {
+    "fold": (0, "reduction"),
+    "lane": (0, "fast path; lane is for SIMD and warps"),
+    "road": (0, "dispatch path"),
+    "door": (1, "the public function, or dispatch"),
+    "room": (1, "workspace, capacity or shape"),
+    "place": (1, "position, index, offset or location"),
+    "slope": (2, "derivative or gradient"),
+    "wrapped": (5, "tracer"),
+    "level": (6, "transform"),
+    "brief": (1, "serial"),
+    "alone": (13, "serial, or sole"),
+    "shared": (22, "parallel, or shared by"),
+    "told": (17, "the thing that it names"),
+    "film": (2, "frames, or trace"),
+    "face": (0, "api"),
+    "insight": (0, "diagnostics"),
+    "seat": (8, "placeholder"),
+    "found": (115, "the thing that it is: result, entry, plan, ..."),
+    "given": (80, "arguments, values, ..."),
+}
+# Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register.
+USUAL = {
+    "fold": ("data/", "viz/"),
+    "lane": ("kernels/", "backends/"),
+    "place": ("kernels/vecmath/",),
+    "level": ("cli/", "kernels/cpu/processor.py"),
+}
+
+
+def parts(name: str) -> list[str]:
+    """Return the words of an identifier, a plural as one of them; "in place" is a term."""
+    return [part.lower().removesuffix("s") for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name.replace("in_place", ""))]
+
+
+def identifiers(path: Path) -> set[str]:
+    """The names that a module gives: of its functions, classes, parameters, variables and attributes."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+    return names
+
+
+def counts() -> Counter[str]:
+    """How many identifiers have each of the words; each module counts a name once."""
+    result: Counter[str] = Counter()
+    for path in ROOT.rglob("*.py"):
+        usual = path.relative_to(ROOT).as_posix()
+        for name in identifiers(path):
+            for word in {*parts(name)} & PRIVATE.keys():
+                result[word] += not usual.startswith(USUAL.get(word, ("-",)))
+    return result
+
+
+@pytest.fixture(scope="module")
+def found() -> Counter[str]:
+    return counts()
+
+
+@pytest.mark.parametrize("word", PRIVATE)
+def test_a_private_word_does_not_spread(word: str, found: Counter[str]) -> None:
+    allowed, instead = PRIVATE[word]
+    assert found[word] <= allowed, f"a new identifier has the word {word!r}; write {instead}"
+    assert found[word] == allowed, f"fewer identifiers have the word {word!r}: write {found[word]} here"
+
+
+def test_the_words_of_an_identifier() -> None:
+    assert parts("FoldPlan") == ["fold", "plan"] and parts("of_lanes_2") == ["of", "lane"] and parts("T") == ["t"]
+    assert parts("in_place_form") == ["form"]
