@@ -69,7 +69,7 @@ def run_all(paths: tuple[str, ...]) -> None:
     """All tests of some modules.  Those of a node's hooks once more as the first ones of a process, and for writes some
     random programs."""
     if paths == HOOKS:
-        with attribute(walks, "on", False), attribute(walks, "hooked", False):
+        with attribute(walks, "hooked", False):
             claims(HOOKS[0], ("test_hooks_of_a_node_run_in_order",))()
     for path in paths:
         claims(path)()
