@@ -72,6 +72,12 @@ def test_nan_wins_among_those_of_its_position_only() -> None:
         assert math.isnan(y[0]) and y[1] == other
 
 
+def test_an_infinity_stays_in_the_gradient_of_its_position() -> None:
+    x, src = tensor([1.0, 1.0, 1.0, 1.0]), var([math.inf, 2.0, 3.0, math.nan, 4.0])
+    mg.scatter_reduce(x, 0, tensor([0, 1, 1, 2, 3], "int64"), src, "prod").sum().backward()
+    assert src.grad.tolist() == [1.0, 3.0, 2.0, 1.0, 1.0]
+
+
 def test_long_runs_of_one_position_are_reduced_as_a_whole() -> None:
     rng = np.random.default_rng(0)
     src, index = rng.uniform(0.9, 1.1, (2, 100)), rng.integers(0, 3, (2, 100))

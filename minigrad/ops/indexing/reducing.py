@@ -114,11 +114,13 @@ def joined(src: Tensor, dim: int, index: Tensor, shape: tuple[int, ...], join: C
     index, src = movedim(remainder(index, max(shape[dim], 1)), dim, 0), movedim(src, dim, 0)
     index, order = sort(index, 0)
     values = gather(src, 0, order)
-    n, k = index.shape[0], 1
+    n, k, one = index.shape[0], 1, number(1, values.dtype, values.device)
     while k < n:
         alike = eq(narrow(index, 0, k, n - k), narrow(index, 0, 0, n - k))
         later = narrow(values, 0, k, n - k)
-        values = cat([narrow(values, 0, 0, k), where(alike, join(later, narrow(values, 0, 0, n - k)), later)], 0)
+        # Left out before they are joined, not after: 0 times an infinity of another position is nan in a gradient.
+        before = where(alike, narrow(values, 0, 0, n - k), one if join is mul else later)
+        values = cat([narrow(values, 0, 0, k), join(later, before)], 0)
         k *= 2
     if n > 1:
         inner = eq(narrow(index, 0, 1, n - 1), narrow(index, 0, 0, n - 1))
