@@ -177,7 +177,7 @@ def fast_signature(given: inspect.Signature, defaults: Mapping[str, Any], operan
     Of several operands without a default one must be a tensor; no annotation can express which.
     """
     bare = [name for name in operands if name not in defaults]
-    shown = dict.fromkeys(operands, "Tensor | float") | {OUT.name: OUT.annotation}
+    shown = {OUT.name: OUT.annotation} | dict.fromkeys(operands, "Tensor | float")
     shown |= {bare[0]: "Tensor"} if len(bare) == 1 else {}
     behind = [p for p in given.parameters.values() if p.name not in shown]
     shown |= {p.name: type_of(p.default) for p in behind}

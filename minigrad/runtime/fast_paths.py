@@ -179,9 +179,11 @@ def with_front(operands: tuple[str, ...], defaults: Mapping[str, Any], front: st
     values |= {f"{HIDDEN}{p.name}": p.default for p in found}
     shared = [f"{p.name}={HIDDEN}{p.name}" for p in found]
     by_keyword = any(p.kind is p.KEYWORD_ONLY for p in found)
-    parameters = [*spelled, *(("*", *shared) if by_keyword else (*shared, "*")), "out=None"]
+    own = ["out=None"] if "out" not in operands else []
+    star = ["*"] if own or by_keyword else []
+    parameters = [*spelled, *(star + shared if by_keyword else shared + star), *own]
     if not found:
         return ", ".join(parameters), "", values
     changed = " or ".join(f"{p.name} is not {HIDDEN}{p.name}" for p in found)
-    given = ", ".join([*operands, *[p.name for p in found], "out"])
+    given = ", ".join([*operands, *[p.name for p in found], "out" if own else "None"])
     return ", ".join(parameters), f"if {changed}:\n        return {HIDDEN}otherwise({given})", values

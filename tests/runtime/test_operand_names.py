@@ -170,6 +170,26 @@ def test_a_kernel_takes_any_number_of_tensors_or_others():
             """Never called."""
 
 
+def test_an_operand_called_out_may_stand_beside_defaults():
+    @mg.elementwise(dtype=mg.rules.to_float, namespace=(), method=False)
+    def scaled(a, out=2.0):
+        """a * out."""
+        return a * out
+
+    @mg.elementwise(
+        dtype=mg.rules.to_float, namespace=(), method=False, front="alpha=1",
+        otherwise=lambda out, a, alpha, place: scaled(out, a * alpha),
+    )  # fmt: skip
+    def times(out, a=3.0):
+        """out * a."""
+        return out * a
+
+    x = mg.tensor([1.0, 2.0], device="reference")
+    assert scaled(x).tolist() == [2.0, 4.0] and scaled(x, out=5.0).tolist() == [5.0, 10.0]
+    assert times(x).tolist() == [3.0, 6.0] and times(x, 3.0, 2).tolist() == [6.0, 12.0]
+    assert str(inspect.signature(scaled)) == "(a: 'Tensor', out: 'Tensor | float' = 2.0) -> 'Tensor'"
+
+
 def test_an_annotated_operand_may_be_called_out():
     @mg.kernel(dtype=mg.rules.floating, shape=mg.rules.same_shape, vjp=(lambda g: g,))
     def through(backend, y, out: mg.Tensor):
