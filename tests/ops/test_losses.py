@@ -87,3 +87,27 @@ def test_a_long_squared_error_is_one_kernel_that_combines_its_pieces(threshold: 
         assert loss.item() == ((np.arange(100_000) % 7 - np.arange(100_000) % 5) ** 2).sum()
         plans = mg.schema["sum_of_squared_differences"].plans.values()
         assert all(len(plan.launch.steps) == 1 for plan in plans if plan.device is x.device)
+
+
+def test_means_of_halves_count_more_rows_than_float16_holds() -> None:
+    n = 66000  # float16 ends at 65504
+    x, target = mg.zeros(n, 2, dtype="float16"), mg.zeros(n, dtype="int64")
+    weight, ones = mg.ones(2, dtype="float16"), mg.ones(n, 2, dtype="float16")
+    losses = {
+        "weighted": (lambda x: mg.nn.functional.cross_entropy(x, target, weight), 0.6931),
+        "smooth": (lambda x: mg.nn.functional.cross_entropy(x, target, label_smoothing=0.5), 0.6931),
+        "logs": (lambda x: mg.nn.functional.nll_loss(x - 1, target), 1.0),
+        "batched": (lambda x: mg.func.vmap(lambda x: mg.nn.functional.cross_entropy(x, target))(x[None])[0], 0.6931),
+        "squares": (lambda x: mg.nn.functional.mse_loss(x, ones, weight=ones), 1.0),
+    }
+    for name, (loss, wanted) in losses.items():
+        y = loss(x)
+        assert y.dtype is mg.float16 and y.item() == pytest.approx(wanted, rel=1e-3), name
+        gradient = mg.func.grad(lambda x, loss=loss: loss(x) * 1000.0)(x)
+        assert 0 < abs(gradient[0, 0].item()) < 1, name
+
+
+def test_smoothing_of_halves_adds_up_more_classes_than_float16_holds() -> None:
+    x = mg.zeros(1, 20000, dtype="float16")
+    y = mg.nn.functional.cross_entropy(x, mg.tensor([3]), label_smoothing=0.1)
+    assert y.item() == pytest.approx(9.9035, rel=1e-3)

@@ -147,7 +147,7 @@ def share_of_input(
 ) -> Tensor:
     """Return the gradient of input: an even share of g where it attains the extreme."""
     mine, _, count = shares(y, input, index, src, dim, include_self)
-    return where(mine, g / cast(count, dtype=g.dtype), 0.0)
+    return where(mine, g / count, 0.0)
 
 
 def share_of_src(
@@ -155,7 +155,7 @@ def share_of_src(
 ) -> Tensor:
     """Return the gradient of src, likewise."""
     _, theirs, count = shares(y, input, index, src, dim, include_self)
-    return where(theirs, gather(g / cast(count, dtype=g.dtype), dim, index), 0.0)
+    return where(theirs, gather(g / count, dim, index), 0.0)
 
 
 @kernel(

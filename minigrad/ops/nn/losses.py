@@ -24,7 +24,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import bounds_of, gather, index_select
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.sums import sum, wide
+from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand, permute, unsqueeze
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.recording import is_grad_enabled
@@ -88,12 +88,14 @@ def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tens
     own = tuple(range(1, target.ndim))
     if reduction == "none" or (reduction == "sum" and not own):
         return loss
-    return sum(loss, own) if reduction == "sum" else sum(loss, own) / _counted(target, ignore, own, loss)
+    if reduction == "sum":
+        return sum(loss, own)
+    return (sum(wide(loss), own) / _counted(target, ignore, own)).to(loss.dtype)
 
 
-def _counted(target: Tensor, ignore: int, dims: tuple[int, ...], like: Tensor) -> Tensor:
-    """How many rows of each of a batch count."""
-    return cast(sum(_wide(target) != ignore, dims), dtype=like.dtype)
+def _counted(target: Tensor, ignore: int, dims: tuple[int, ...]) -> Tensor:
+    """How many rows of each of a batch count; an integer, as float16 ends at 65504."""
+    return sum(_wide(target) != ignore, dims)
 
 
 def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
@@ -109,7 +111,7 @@ def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reducti
     if reduction != "none":
         own = tuple(range(1, target.ndim))
         if reduction == "mean":
-            g = g / _counted(target, ignore, own, g)
+            g = g / _counted(target, ignore, own)
         g = expand(g.reshape(g.shape[0], *(1 for _ in own)), shape=target.shape)
     return _backward_op(g, x, target, ignore, "none")
 
@@ -199,8 +201,8 @@ def cross_entropy(
     loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
     if smooth:
         spread = logs if weight is None else logs * _along_classes(weight, logs, dim)
-        even = where(_wide(target) == ignore, 0.0, -sum(spread, dim))
-        loss = loss * (1.0 - smooth) + even * (smooth / x.shape[dim])
+        even = where(_wide(target) == ignore, 0.0, -mean(spread, dim))
+        loss = loss * (1.0 - smooth) + even * smooth
     return _reduced(loss, share, reduction)
 
 
@@ -307,4 +309,9 @@ def _along_classes(weight: Tensor, x: Tensor, dim: int) -> Tensor:
 def _reduced(loss: Tensor, share: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return loss
-    return sum(loss) / sum(share) if reduction == "mean" else sum(loss)
+    return weighted_mean(loss, share) if reduction == "mean" else sum(loss)
+
+
+def weighted_mean(loss: Tensor, share: Tensor) -> Tensor:
+    """The sum of losses over the sum of what they count; sums of halves are float32, for theirs may overflow."""
+    return (sum(wide(loss)) / sum(wide(share))).to(loss.dtype)

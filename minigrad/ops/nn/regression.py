@@ -13,7 +13,7 @@ from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import accumulate, to_float
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.ops.nn.losses import named_reduction
+from minigrad.ops.nn.losses import named_reduction, weighted_mean
 from minigrad.ops.reduction.sums import restore, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.tensor import Tensor, describe
@@ -90,8 +90,9 @@ def mse_loss(
     input, target = _alike(input, target)
     if weight is not None:
         weighted = squared_difference(input, target) * weight
-        total = weighted if reduction == "none" else sum(weighted)
-        return total / sum(weight) if reduction == "mean" else total
+        if reduction == "mean":
+            return weighted_mean(weighted, weight)
+        return weighted if reduction == "none" else sum(weighted)
     if reduction == "none":
         return squared_difference(input, target)
     return (sum_of_squared_differences if reduction == "sum" else mean_of_squared_differences)(input, target)
