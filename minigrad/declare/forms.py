@@ -164,6 +164,9 @@ def scoped(op: Op, definition: Any, arguments: dict[str, Any]) -> Any:
         return definition(**arguments)
 
 
+# ---- declared functions ---------------------------------------------------------------------------------------------
+
+
 def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
     """A call with parameters that a rule has of a recorded op: ints and tuples of them, where equal ones are the same.
 

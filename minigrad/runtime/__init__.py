@@ -1,1 +1,1 @@
-"""What a tensor knows, what is recorded for each op, and the one road from a call to a kernel."""
+"""Tensors, the records of their ops, and the dispatch path from a call to a kernel."""
