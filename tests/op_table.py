@@ -250,8 +250,10 @@ VIEWS = [
     _view("movedim", lambda x: x.movedim(0, -1), lambda x: np.moveaxis(x, 0, -1), "permute"),
     Row("diff", lambda x: mg.diff(x, 2, 0), lambda x: np.diff(x, 2, 0), ("real",), (), ((4, 3),), dtypes=FLOATS,
         refuses=False, tolerance=4),
-    Row("tril", lambda x: mg.tril(x, 1), lambda x: np.tril(x, 1), ("real",), (), ((2, 3, 4),), dtypes=ALL),
-    Row("triu", lambda x: mg.triu(x, -1), lambda x: np.triu(x, -1), ("real",), (), ((2, 4, 3),), dtypes=ALL),
+    Row("tril", lambda x: mg.tril(x, 1), lambda x: np.tril(x, 1), ("real",), (), ((2, 3, 4),), dtypes=ALL,
+        kernels=False),
+    Row("triu", lambda x: mg.triu(x, -1), lambda x: np.triu(x, -1), ("real",), (), ((2, 4, 3),), dtypes=ALL,
+        kernels=False),
     _view("t", lambda x: x[0].t(), lambda x: x[0].T, "permute"),
     _view("clone", mg.clone, lambda x: x.copy()),
     _view("cast", lambda x: casting.cast(x, dtype=x.dtype), lambda x: x.copy()),
@@ -326,7 +328,7 @@ def _scatter_reduce(name: str, include: bool, domain: str = "real", **more: Any)
 
     label = f"scatter_reduce-{name}{'' if include else '-without'}"
     return Row(label, lambda x, s: mg.scatter_reduce(x, 1, _grid(x), s, name, include_self=include), numpy,
-               (domain, domain), shapes=((3, 3), (2, 3)), refuses=False, **more)  # fmt: skip
+               (domain, domain), shapes=((3, 3), (2, 3)), refuses=False, kernels=False, **more)  # fmt: skip
 
 
 INDEXING = [

@@ -78,7 +78,8 @@ def families(kind: Callable[[Row], Family]) -> dict[Family, list[Row]]:
     """The rows of each family, in the order of the table."""
     found: dict[Family, list[Row]] = {}
     for row in ROWS:
-        found.setdefault(kind(row), []).append(row)
+        if row.kernels:
+            found.setdefault(kind(row), []).append(row)
     return found
 
 
@@ -128,7 +129,9 @@ def is_view(row: Row) -> bool:
 
 def layout_once_a_family(row: Row, device: str, layout: str) -> bool:
     """Every row as it is; other layouts shared out."""
-    return not compiles(device) or layout == "dense" or is_view(row) or (row.name, layout) in chosen_layouts()
+    if not compiles(device):
+        return True
+    return row.kernels and (layout == "dense" or is_view(row) or (row.name, layout) in chosen_layouts())
 
 
 def gradient_layout_once_a_family(row: Row, device: str, layout: str) -> bool:
@@ -139,7 +142,9 @@ def gradient_layout_once_a_family(row: Row, device: str, layout: str) -> bool:
 
 def dtype_once_a_family(row: Row, device: str, dtype: str) -> bool:
     """Every row in its base dtype; the others shared out."""
-    return not compiles(device) or dtype == base_dtype(row) or is_view(row) or (row.name, dtype) in chosen_dtypes()
+    if not compiles(device):
+        return True
+    return row.kernels and (dtype == base_dtype(row) or is_view(row) or (row.name, dtype) in chosen_dtypes())
 
 
 def strided_once_a_family(row: Row, device: str) -> bool:

@@ -290,13 +290,13 @@ class Attached:
         """Position of the largest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
-        """`argmax` with the folded dims kept as length 1."""
+        """`argmax` with the reduced dims kept as length 1."""
 
     def argmin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Position of the smallest element (int64): of all, or along `dim`; ties give the first, nan wins."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
-        """`argmin` with the folded dims kept as length 1."""
+        """`argmin` with the reduced dims kept as length 1."""
 
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Positions of the elements along `dim` in their order; always stable, nan last."""
@@ -887,7 +887,7 @@ class Attached:
         """Largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def max_keepdim(self, dim: Any = ...) -> Any:
-        """`max` with the folded dims kept as length 1."""
+        """`max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The larger of two; nan wins.  Gradient: to the larger, half and half at ties."""
@@ -902,7 +902,7 @@ class Attached:
         """Mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
 
     def mean_keepdim(self, dim: Any = ...) -> Any:
-        """`mean` with the folded dims kept as length 1."""
+        """`mean` with the reduced dims kept as length 1."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """The middle element in order, of two the lower: of all, or (values, indices) along `dim`; nan if there is one."""
@@ -914,7 +914,7 @@ class Attached:
         """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
     def min_keepdim(self, dim: Any = ...) -> Any:
-        """`min` with the folded dims kept as length 1."""
+        """`min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """The smaller of two; nan wins.  Gradient: to the smaller, half and half at ties."""
@@ -1226,7 +1226,7 @@ class Attached:
         """Sum over `dim`."""
 
     def sum_keepdim(self, dim: Any = ...) -> Any:
-        """`sum` with the folded dims kept as length 1."""
+        """`sum` with the reduced dims kept as length 1."""
 
     def sum_to(self, shape: builtins.tuple[builtins.int, ...]) -> Tensor:
         """Sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
@@ -1328,7 +1328,7 @@ class Attached:
         """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
-        """`var` with the folded dims kept as length 1."""
+        """`var` with the reduced dims kept as length 1."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""

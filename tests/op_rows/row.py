@@ -39,6 +39,7 @@ class Row:
     it is not the operand's own.  refuses: whether the others must raise.
     constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked.
     slope: the op is a gradient that runs where no graph is wanted, and has none itself.
+    kernels: False for a composition that runs on the reference device only, since other rows test its parts.
     order2: whether second derivatives are too; not at ties, which are kinks, nor where the gradient is the constant 0.
     """
 
@@ -56,6 +57,7 @@ class Row:
     refuses: bool = True
     constant: bool = True
     slope: bool = False
+    kernels: bool = True
 
     @property
     def elementwise(self) -> bool:
