@@ -75,3 +75,13 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
     """
     if not condition:
         raise error_type("".join(str(part) for part in parts), **facts)
+
+
+def quantity(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless it is 1.
+
+    Example:
+        >>> quantity(1, "operand"), quantity(2, "operand")
+        ('1 operand', '2 operands')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"

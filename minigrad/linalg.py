@@ -6,16 +6,11 @@ Nothing is computed here: each name is an op of `minigrad/ops/linalg`.
 from typing import TYPE_CHECKING, NoReturn
 
 from minigrad.api.absent import absent
-from minigrad.declare.names import LINALG, namespaces
+from minigrad.declare.names import LINALG, listed, namespaces
 
 globals().update(namespaces[LINALG])
 __all__ = sorted(namespaces[LINALG])
-
-
-def __dir__() -> list[str]:
-    """The public names."""
-    return __all__
-
+__dir__ = listed(__all__)
 
 if not TYPE_CHECKING:  # a type checker would take every name for one that is there
 

@@ -23,6 +23,8 @@ INSTEAD: Final = {
     **dict.fromkeys(("compile", "jit", "pmap", "make_jaxpr"), COMPILED),
     **dict.fromkeys(("complex64", "complex128", "cfloat", "real", "imag", "view_as_real"), COMPLEX),
     **dict.fromkeys(("fft", "bincount", "histc", "meshgrid", "searchsorted", "finfo"), ARRAYS),
+    **dict.fromkeys(("inv", "solve", "det", "slogdet", "svd", "qr", "eig", "eigh", "eigvalsh", "pinv", "lstsq",
+                     "matrix_rank"), ARRAYS),
     **{name: HERE.format(name) for name in ("vmap", "jvp", "vjp", "value_and_grad", "jacfwd", "jacrev", "hessian",
                                             "linearize", "tree_map")},
     **{name: ALIKE.format(name) for name in ("allclose", "isclose")},

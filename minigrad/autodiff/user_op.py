@@ -27,7 +27,7 @@ from minigrad.autodiff.context import (
 from minigrad.autodiff.watching import check_unwritten, versions
 from minigrad.core.forward import Jvp
 from minigrad.core.op import Op, Rule
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, quantity
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derivatives_on
 
@@ -170,7 +170,7 @@ class UserOp(Op):
         n, names = len(self.given), ", ".join(argument_names(self.cls, len(self.given)))
         if any(g is not None for g in partials[n:]) or any(x.__class__ is Hole for x in self.given[len(partials) :]):
             raise GradientError(
-                f"{self.whose('backward')} gave {len(partials)} gradient{'s' * (len(partials) != 1)}; expected {n}, "
+                f"{self.whose('backward')} gave {quantity(len(partials), 'gradient')}; expected {n}, "
                 f"one for each argument of forward ({names}), None where there is none",
                 op=self.name,
             )

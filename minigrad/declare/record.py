@@ -22,7 +22,7 @@ from minigrad.core.roles import role_of
 from minigrad.declare.claims import is_fact
 from minigrad.declare.names import enter
 from minigrad.declare.signature import annotations_of, where_of
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, quantity
 
 schema: dict[str, Op] = {}
 GRADIENT = re.compile(r"g(\d*)$")
@@ -141,7 +141,7 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
     if max(found) >= len(op.outputs) or len(set(found)) < len(found):
         raise DeclarationError(
             f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(found)])}, and the op has "
-            f"{len(op.outputs)} result{'s' if len(op.outputs) > 1 else ''}", op=op.name,
+            f"{quantity(len(op.outputs), 'result')}", op=op.name,
         )  # fmt: skip
     return tuple(found)
 

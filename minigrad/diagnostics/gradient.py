@@ -194,7 +194,7 @@ def spoils(way: Flow) -> Iterator[str]:
     chosen: dict[int, BackpropOp] = {}
     for step in way.steps:
         by = chosen.get(step.node.id)
-        if step.node.name == "where":
+        if step.node.op.name == "where":
             by = step.node
         finite = all(g is None or np.isfinite(values(g)).all() for g in step.arrived)
         for parent, partial in step.passed:

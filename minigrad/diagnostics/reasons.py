@@ -49,7 +49,7 @@ def blocked(step: Step, parent: Any, partial: Tensor) -> str:
     lost = underflow(step, parent)
     if lost:
         return f"{named(step.node)} loses it: {lost}"
-    known = KNOWN.get(step.node.name)
+    known = KNOWN.get(step.node.op.name)
     why = known or "its derivative is 0 at every element that a gradient reaches"
     return f"{named(step.node)} passes none of it: {why}{range_of_operands(step.node)}"
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from minigrad.core.op import ScalarFn
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, quantity
 from minigrad.kernels.declaration import closure_of, definition
 
 # The text that stands for math.NAME in a kernel.  np.* where Python's math would change the type (math.floor gives an
@@ -156,7 +156,7 @@ class _Check:
             example = names if len(names.split()) == len(parts) else '"a", "b"'
             self.fail(value, "a tuple is returned", f"only @elementwise with outputs=({example}) has several results")
         if len(parts) != self.scalar.results:
-            self.fail(value, f"{len(parts)} value{'s' * (len(parts) != 1)} returned for {self.scalar.results} outputs")
+            self.fail(value, f"{quantity(len(parts), 'value')} returned for {self.scalar.results} outputs")
         return parts
 
     def expression(self, node: ast.expr) -> None:
@@ -188,7 +188,7 @@ class _Check:
             case ast.Call(func=func, args=args, keywords=[]) if not any(isinstance(a, ast.Starred) for a in args):
                 count = self.callee(func, args)
                 if len(args) != count:
-                    takes = f"takes {count} argument{'s' * (count != 1)}, got {len(args)}"
+                    takes = f"takes {quantity(count, 'argument')}, got {len(args)}"
                     self.fail(node, f"{ast.unparse(func)} {takes}")
                 self.expressions(args)
             case ast.Call(func=func):

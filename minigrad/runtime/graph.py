@@ -46,7 +46,7 @@ class BackpropOp:
 
     @property
     def name(self) -> str:
-        return self.op.name
+        return self.op.label
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ class BackpropOp:
         return add_hook(self, BEFORE, hook)
 
     def __repr__(self) -> str:
-        return f"BackpropOp#{self.id}({self.op.name}, shape={self.shape})"
+        return f"BackpropOp#{self.id}({self.op.label}, shape={self.shape})"
 
 
 class Output:
@@ -88,7 +88,7 @@ class Output:
     @property
     def name(self) -> str:
         """The op and the result: "sort.values"."""
-        return f"{self.node.op.name}.{self.node.op.outputs[self.index]}"
+        return f"{self.node.op.label}.{self.node.op.outputs[self.index]}"
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -67,9 +67,9 @@ def test_integers_are_added_as_sum_and_matmul_add_them() -> None:
 @pytest.mark.parametrize(
     ("equation", "error", "words"),
     [
-        ("ij,jk->ik", ArgumentError, r"has 2 parts in front of '->', and there are 1 operands"),
+        ("ij,jk->ik", ArgumentError, "names the dims of 2 operands in front of '->', and got 1 operand;"),
         ("ijk", ShapeError, r"the part 'ijk' of 'ijk' has 3 letters, and its operand is float32\(2, 3\)"),
-        ("i", ShapeError, "has 1 letters"),
+        ("i", ShapeError, "has 1 letter, "),
         ("ijk...", ShapeError, "has 3 letters"),
         ("i1", ArgumentError, "'1' in the part 'i1' of 'i1' is neither a letter"),
         ("i.j", ArgumentError, r"'\.' in the part 'i\.j'"),

@@ -11,7 +11,7 @@ from math import prod
 from string import ascii_letters
 
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError, quantity
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import diagonal, permute, reshape, squeeze
@@ -45,8 +45,8 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     parts = given.split(",")
     if len(parts) != len(operands):
         raise ArgumentError(
-            f"einsum: the equation {equation!r} has {len(parts)} parts in front of '->', and there are {len(operands)} "
-            f"operands; write one part per operand, with ',' between them",
+            f"einsum: {equation!r} names the dims of {quantity(len(parts), 'operand')} in front of '->', and got "
+            f"{quantity(len(operands), 'operand')}; write one part per operand, with ',' between them",
             op="einsum",
         )
     terms = [labels_of(equation, part, x) for part, x in zip(parts, operands)]
@@ -85,9 +85,10 @@ def labels_of(equation: str, part: str, x: Tensor) -> Labels:
     letters = split_letters(equation, part)
     rest = x.ndim - len(letters) + ("..." in letters)
     if rest < 0 or (rest and "..." not in letters):
+        named = quantity(len(letters) - ("..." in letters), "letter")
         raise ShapeError(
-            f"einsum: the part {part!r} of {equation!r} has {len(letters) - ('...' in letters)} letters, and its "
-            f"operand is {describe(x)}; write one letter per dim, or '...' for the others",
+            f"einsum: the part {part!r} of {equation!r} has {named}, and its operand is {describe(x)}; write one "
+            f"letter per dim, or '...' for the others",
             op="einsum",
         )
     return expand_ellipsis(letters, list(range(-rest, 0)))
