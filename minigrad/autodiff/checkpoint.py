@@ -123,8 +123,8 @@ class Frame:
     def keep(self, node: BackpropOp, operands: Sequence[Tensor]) -> None:
         """Drop what a node has saved."""
         for x in operands:
-            if x.id < self.first:
-                self.caught.setdefault(x.storage, (x.storage.version, describe(x), node.name))
+            if x.id < self.first and x.storage not in self.caught:
+                self.caught[x.storage] = x.storage.version, describe(x), node.name
         hold(node, lambda x: self.keep_value(x, node.name))
 
     def keep_value(self, x: Tensor, name: str) -> Holder:
