@@ -1,10 +1,8 @@
 """A derivative rule as one kernel: `g * (1 - y * y)` is one loop, not three.
 
-The rule of an elementwise op is called once with symbols in place of tensors.  Every elementwise op that it applies
-to them becomes a line of a scalar function, which is compiled by the same specialiser as any declaration.  The engine
-uses it wherever the graph of the backward pass is not wanted.  Only the rules of declarations with `fuse=True` are
-traced: one call must be enough to learn all that the rule ever does.  A rule that does anything else than elementwise
-ops, or only one of them, runs as it is, and so does any rule over operands of several dtypes.
+The rule of an elementwise op is traced to a scalar function (`declare/tracing.py`).  The engine uses its kernel
+wherever the graph of the backward pass is not wanted.  A rule that does anything else than elementwise ops, or only one
+of them, runs as it is, and so does any rule over operands of several dtypes.
 """
 
 from __future__ import annotations
@@ -13,138 +11,11 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.core.dtype import DType, bool_, float32
-from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Rule, ScalarFn, Spec
+from minigrad.core.dtype import DType
+from minigrad.core.op import Op, ScalarFn, Spec
 from minigrad.declare.record import schema
+from minigrad.declare.tracing import Unfusable, trace
 from minigrad.runtime.dispatch import fast_path
-from minigrad.runtime.tensor import Tensor
-
-OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "floordiv": "floor_divide",
-    "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-}  # fmt: skip
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-# What truth values may be combined by: a sum of two would be 2 in a kernel, and True as a tensor.
-LOGIC = ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "logical_not",
-         "eq", "ne", "where")  # fmt: skip
-LIMIT = 6  # operands of a fused kernel at most
-EXACT = 1 << 53  # whole numbers up to here are the same in every way of writing them
-
-
-class Unfusable(Exception):
-    """The rule does something that is not an elementwise op."""
-
-
-class Trace:
-    """The lines that a rule has written so far, and the scalar functions that they call; `taken` are its arguments."""
-
-    def __init__(self, taken: tuple[str, ...]) -> None:
-        self.taken = taken
-        self.lines: list[ast.stmt] = []
-        self.helpers: dict[str, ScalarFn] = {}
-        self.cost = 1
-
-    def call(self, op: Op, args: tuple[Any, ...]) -> Symbol:
-        """One elementwise op as a line `t3 = name(t1, t2)`."""
-        if op.scalar is None or op.kind != "elementwise" or op.scalar.results > 1 or len(args) != len(op.operands):
-            raise Unfusable(op.name)
-        specs = tuple(Spec(SCALAR, bool_ if isinstance(x, Symbol) and x._truth else float32) for x in args)
-        assert op.dtype_rule is not None
-        _, dtype = op.dtype_rule(op, specs)
-        # In one loop everything has one compute dtype: truth values may be chosen by, and combined with each other.
-        chosen = specs[1:] if op.name == "where" else specs
-        truths = [spec.dtype is bool_ for spec in chosen]
-        if dtype not in (bool_, float32) or (any(truths) and not (all(truths) and op.name in LOGIC)):
-            raise Unfusable(f"{op.name} of truth values")
-        self.helpers[op.name] = op.scalar
-        self.cost += op.scalar.cost
-        target = f"t{len(self.lines)}"
-        while target in self.taken:
-            target += "_"
-        value = ast.Call(ast.Name(op.name), [as_node(x) for x in args], [])
-        self.lines.append(ast.Assign([ast.Name(target)], value, lineno=1))
-        with_g = any(isinstance(x, Symbol) and x._with_g for x in args)
-        return Symbol(self, ast.Name(target), dtype is bool_, with_g)
-
-
-class Symbol:
-    """Stands for a tensor while a rule is traced.  _truth: it is a bool; _with_g: the gradient is a part of it."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, trace: Trace, node: ast.expr, truth: bool = False, with_g: bool = False) -> None:
-        self._trace, self._node, self._truth, self._with_g = trace, node, truth, with_g
-
-    def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        """A tensor's method, if that is an elementwise op; shapes, dtypes and values are nothing that a trace knows."""
-        op = method_op(name)
-        return lambda *args: self._trace.call(op, (self, *args))
-
-    def __bool__(self) -> bool:
-        raise Unfusable("a rule that asks for a value")
-
-    def __neg__(self) -> Symbol:
-        return self._trace.call(schema["neg"], (self,))
-
-    def __abs__(self) -> Symbol:
-        return self._trace.call(schema["abs"], (self,))
-
-
-def method_op(name: str) -> Op:
-    """The elementwise op that a tensor's method of this name is.  Raises Unfusable for any other attribute."""
-    # `x.where(condition, other)` has another order than the op; rules speak candle's where_cond.
-    if name == "where_cond":
-        return schema["where"]
-    method = getattr(Tensor, name, None)
-    op = getattr(method, "op", None)
-    if not isinstance(op, Op) or op.public is not method:
-        raise Unfusable(f"a rule that asks for {name}")
-    return op
-
-
-def _attach() -> None:
-    """Python's operators, each as the op of its name."""
-    for operator, name in OPERATORS.items():
-        setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
-        setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.call(schema[name], (a, b)))
-    for name in COMPARISONS:
-        setattr(Symbol, f"__{name}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
-
-
-_attach()
-SCALAR = Layout.contiguous(())
-
-
-def as_node(x: Any) -> ast.expr:
-    """A symbol's name, or a number as a literal."""
-    if isinstance(x, Symbol):
-        return x._node
-    if type(x) not in (int, float) or x != x or x in (float("inf"), float("-inf")):
-        raise Unfusable(f"{x!r}")
-    if type(x) is int and not -EXACT <= x <= EXACT:
-        raise Unfusable(f"{x!r}")
-    return ast.UnaryOp(ast.USub(), ast.Constant(-x)) if x < 0 else ast.Constant(x)
-
-
-def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
-    """Return the rule as a scalar function of g and its saved values; None where that is not possible."""
-    args = ("g", *rule.saves)
-    if not op.fuse or rule.facts or len(args) > LIMIT:
-        return None
-    written = Trace(args)
-    try:
-        value = rule.fn(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
-    except Exception:  # the rule itself, on tensors, raises the error with its own message
-        return None
-    # Without g in it the value has the shape of what was saved, and the kernel would give it that of g.
-    if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
-        return None
-    arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
-    node = ast.FunctionDef(name, arguments, [*written.lines, ast.Return(value._node)], [])
-    scalar = ScalarFn(name, args, ast.fix_missing_locations(node), written.helpers, op.where)
-    scalar.cost = written.cost
-    return scalar
 
 
 def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:

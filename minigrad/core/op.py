@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minigrad.core.dtype import DType
 from minigrad.core.forward import Jvp, Linear
@@ -84,7 +84,9 @@ class Op:
     for the second.
     picks[mask]: for each tracking operand that has a rule, its number and where among them the values stand that its
     rule wants; for a variadic op, those of its one rule.
-    complete: every operand has a rule.
+    complete: every operand has a rule.  derived: its rules are derived from its body.  primal: of an op that is such a
+    rule, the op whose rule it is; else None.
+    later: by the name of a part that is not there yet, what makes it at its first use.
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
     composed: the op as a function of other ops, or None.  Where there is a joint rule too, which is not smooth, and the
     graph of the backward pass is wanted, the gradients are found through it.
@@ -109,10 +111,10 @@ class Op:
     """
 
     __slots__ = (
-        "along", "batch", "check", "complete", "composed", "doc", "dtype_rule", "fuse", "joint", "jvp", "kind",
-        "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare", "public", "reducer",
-        "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature", "target", "variadic", "variants",
-        "where", "writes", "zeros",
+        "along", "batch", "check", "complete", "composed", "derived", "doc", "dtype_rule", "fuse", "joint", "jvp",
+        "kind", "label", "later", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
+        "primal", "public", "reducer", "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature",
+        "target", "variadic", "variants", "where", "writes", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
@@ -138,7 +140,9 @@ class Op:
         self.rules: tuple[Rule | None, ...] = (None,) * len(operands)
         self.saves: tuple[tuple[int, ...], ...] = ()
         self.picks: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
-        self.complete = False
+        self.complete = self.derived = False
+        self.primal: Op | None = None
+        self.later: dict[str, Callable[[Op], None]] = {}
         self.joint: Rule | None = None
         self.composed: Callable[..., Any] | None = None
         self.plans: dict[Any, Any] = {}
@@ -147,13 +151,29 @@ class Op:
         self.variants: dict[tuple[bool, ...], Op] = {}
         self.writes: tuple[str, ...] = ()
 
+    def leave(self, parts: tuple[str, ...], make: Callable[[Op], None]) -> None:
+        """Leave some parts to their first use, when `make` enters them."""
+        for name in parts:
+            if name not in self.later:
+                delattr(self, name)
+            self.later[name] = make
+
+    if not TYPE_CHECKING:  # which would take every name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            """Make a part that was left to its first use; two threads may make equal ones."""
+            if name == "later" or name not in self.later:
+                raise AttributeError(f"an op has no {name!r}")
+            self.later[name](self)
+            return object.__getattribute__(self, name)
+
     def value_name(self, k: int) -> str:
         """The name by which rules ask for a value of `saves`: an operand's, or a result's."""
         return self.operands[k] if k >= 0 else self.outputs[-1 - k]
 
     @property
     def differentiable(self) -> bool:
-        return any(rule is not None for rule in self.rules)
+        return self.complete or any(rule is not None for rule in self.rules)
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.operands)}) of {self.where}>"

@@ -19,6 +19,7 @@ from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
 from minigrad.declare.bodies import FRONT_ROLES, composed_body, kernel_body, reduction_body, several_body, view_body
 from minigrad.declare.claims import BatchRule, claim
+from minigrad.declare.derived import leave_rules
 from minigrad.declare.forms import (
     apart,
     as_float,
@@ -67,7 +68,7 @@ def scalar(function: Callable[..., Any]) -> Any:
     return parse(function)
 
 
-def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Linear | bool = False,
+def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, linear: Linear | bool = False,
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
                 outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
                 method: bool = True, name: str = "", front: str = "",
@@ -76,7 +77,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
     dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule an operand, or None
-    where the result carries no gradient.
+    where the result carries no gradient; or "derived", and the rules are derived from the body, for every order.  Then
+    a choice passes the gradient to the branch that was taken: at a kink, to the one that `==` takes.
     outputs: names of several results, for a body that returns a tuple, `return mantissa, exponent`.  Then the result
     dtype is a tuple, or one dtype for all; calls return a named tuple, `out=` takes a tuple, and rules name the
     gradients as those of a `kernel` do: `lambda g0, g1, x: ...`.  zeros: as for `kernel`.
@@ -98,9 +100,15 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | None = None, linear: Li
         body = parse(function, defaults=True, results=1 if outputs == ("y",) else len(outputs))
         if not body.args:
             raise DeclarationError(f"{body.where}: {body.name} has no operand; make it a number, or read one at least")
-        op = new_op(function, "elementwise", body.args, {}, vjp, outputs, zeros, name, label)
+        derived = vjp == "derived"
+        rules: Any = None if derived else vjp
+        if isinstance(rules, str):
+            raise DeclarationError(f'{body.where}: vjp={vjp!r} of {body.name} is neither rules nor "derived"')
+        op = new_op(function, "elementwise", body.args, {}, rules, outputs, zeros, name, label)
         op.scalar, op.dtype_rule = body, dtype
         ours = str(function.__module__).startswith("minigrad.")
+        if derived:
+            leave_rules(op, later=ours)
         op.fuse = op.result is None and (ours if fuse is None else fuse)
         claim(op, linear, jvp, batch)
         given = inspect.signature(function).parameters.values()

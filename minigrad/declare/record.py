@@ -58,18 +58,22 @@ def new_op(
     if outputs != ("y",):
         op.outputs, op.zeros = check_outputs(op, outputs), zeros
         op.result = results_of(name, outputs)
-    if vjp is not None:
-        if len(vjp) != len(operands):
-            raise DeclarationError(
-                f"{where}: {name} has {len(operands)} operands ({', '.join(operands)}) and {len(vjp)} derivative "
-                f"rules; give one rule or None for each",
-                op=name,
-            )
-        op.rules = tuple(None if fn is None else read_rule(op, fn) for fn in vjp)
-    op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(operands)))
-    op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(operands)))
-    op.complete = None not in op.rules
+    if vjp is not None and len(vjp) != len(operands):
+        raise DeclarationError(
+            f"{where}: {name} has {len(operands)} operands ({', '.join(operands)}) and {len(vjp)} derivative "
+            f"rules; give one rule or None for each",
+            op=name,
+        )
+    enter_rules(op, tuple(None if fn is None else read_rule(op, fn) for fn in vjp or (None,) * len(operands)))
     return op
+
+
+def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
+    """Give an op its rules, and work out what a call saves for them."""
+    op.rules = rules
+    op.saves = tuple(saves_for(op, mask) for mask in range(1 << len(rules)))
+    op.picks = tuple(picks_for(op, mask) for mask in range(1 << len(rules)))
+    op.complete = None not in rules
 
 
 @cache

@@ -7,13 +7,15 @@ given, and its `value` is what it computed.  `viz/mathematics.py` makes text and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from minigrad.autodiff.holding import values_of
 from minigrad.autodiff.pulling import facts
 from minigrad.core.op import Op
+from minigrad.diagnostics.bodies import body_of
 from minigrad.diagnostics.flow import Step, values
+from minigrad.diagnostics.terms import Term, number
 from minigrad.errors import MinigradError
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output
@@ -22,19 +24,6 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, Transform
 
 BAR = "\u0304"  # a line above the letter before it: the gradient of what the letter stands for
-
-
-@dataclass(frozen=True, eq=False)
-class Term:
-    """A name, a number, or an op on terms.  Terms are told apart by identity: what was computed once is one term.
-
-    name: of the op or of the leaf.  result: which of several results it is, else "".
-    """
-
-    name: str
-    args: tuple[Term, ...] = ()
-    params: dict[str, Any] = field(default_factory=dict)
-    result: str = ""
 
 
 class Written(Tracer):
@@ -59,6 +48,8 @@ class Writing(Transform):
         self.calls.append((op, plain, params))
         terms = tuple(x.term if isinstance(x, Written) and x.transform is self else constant(x) for x in operands)
         result = apply(op, plain, params)
+        if op.primal is not None and op.scalar is not None:
+            return Written(self, result, body_of(op.scalar, terms)[0])
         if op.result is None:
             return Written(self, result, Term(op.label, terms, params))
         named = zip(result, op.outputs, strict=True)
@@ -84,11 +75,6 @@ def constant(x: Tensor) -> Term:
     if found.size and (found == found.flat[0]).all():
         return Term(number(found.flat[0].item()))
     return Term(f"{x.dtype}{x.shape}")
-
-
-def number(value: Any) -> str:
-    """A number as people write it."""
-    return str(value) if isinstance(value, bool | int) else f"{value:.6g}"
 
 
 def barred(name: str) -> str:
@@ -166,6 +152,8 @@ def forward_of(node: BackpropOp) -> Term:
     """What a node computed, of the names of its operands."""
     op = node.op
     names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
+    if op.derived and op.scalar is not None and op.result is None:
+        return body_of(op.scalar, [Term(name) for name in names])[0]
     given = {name: value for name, value in node.params.items() if value != op.params.get(name)}
     return Term(op.label, tuple(map(Term, names)), given)
 

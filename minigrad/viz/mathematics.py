@@ -12,7 +12,8 @@ from html import escape
 from typing import Any
 from unicodedata import normalize
 
-from minigrad.diagnostics.formula import BAR, Term
+from minigrad.diagnostics.formula import BAR
+from minigrad.diagnostics.terms import Term
 
 # How tight each holds its operands: a term in a place that holds tighter gets parentheses.
 COMPARE, SUM, PRODUCT, SIGN, POWER, WHOLE = range(6)

@@ -15,7 +15,8 @@ from op_support import arrays
 import minigrad as mg
 from minigrad.autodiff.holding import values_of
 from minigrad.diagnostics.flow import flow
-from minigrad.diagnostics.formula import Term, barred, forward_of, rules_of
+from minigrad.diagnostics.formula import barred, forward_of, rules_of
+from minigrad.diagnostics.terms import Term
 from minigrad.errors import MinigradError
 from minigrad.runtime.tensor import Tensor, host_array
 from minigrad.viz.mathematics import mathml, plain

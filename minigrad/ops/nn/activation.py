@@ -47,10 +47,7 @@ def in_its_memory(function: Any, input: Any, parameter: Any, inplace: Any, out: 
 
 @elementwise(
     dtype=to_float,
-    vjp=(
-        lambda g, input, negative_slope: (input > 0.0).where_cond(g, g * negative_slope),
-        lambda g, input: g * input.minimum(0.0),
-    ),
+    vjp="derived",
     namespace=(MG, FUNCTIONAL),
     front="inplace=False",
     otherwise=lambda input, negative_slope, inplace, out: in_its_memory(
@@ -95,16 +92,10 @@ def log_sigmoid(x):
     return (x if x < 0 else 0) - math.log1p(math.exp(-math.fabs(x)))
 
 
-@elementwise(namespace=MG, dtype=to_float, vjp=(lambda g, x: silu_rule(g, x),))
+@elementwise(namespace=MG, dtype=to_float, vjp="derived")
 def silu(x):
     """x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
     return x * logistic(x)
-
-
-def silu_rule(g, x):
-    """The gradient of silu."""
-    s = x.sigmoid()
-    return g * s * (x * (1.0 - s) + 1.0)
 
 
 @elementwise(
@@ -129,7 +120,7 @@ def softplus(input, beta=1.0, threshold=20.0):
 
 @elementwise(
     dtype=to_float,
-    vjp=(lambda g, input: g * gelu_derivative(input),),
+    vjp="derived",
     namespace=(MG, FUNCTIONAL),
     front="approximate='none'",
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
@@ -151,18 +142,13 @@ def approximate_gelu(input, approximate, out):
     return gelu(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
 
 
-@elementwise(dtype=to_float, front="inplace=False", otherwise=lambda input, inplace, out: hardswish(input, out=input),
-             vjp=(lambda g, input: (input < 3.0).where_cond((input > -3.0).where_cond(
-                 g * (input / 3.0 + 0.5), 0.0), g),))  # fmt: skip
+@elementwise(
+    dtype=to_float, vjp="derived", front="inplace=False",
+    otherwise=lambda input, inplace, out: hardswish(input, out=input),
+)  # fmt: skip
 def hardswish(input):
     """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
     return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
-
-
-def gelu_derivative(x):
-    """Phi(x) + x*phi(x)."""
-    density = (x * x * -0.5).exp() * (1.0 / math.sqrt(2.0 * math.pi))
-    return x.ndtr() + x * density
 
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_derivative(x),))

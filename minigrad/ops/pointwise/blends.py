@@ -14,14 +14,7 @@ from minigrad.declare.rules import Pair, number, to_float
 from minigrad.runtime.tensor import Tensor
 
 
-@elementwise(
-    dtype=to_float,
-    vjp=(
-        lambda g, weight: g * (1.0 - weight),
-        lambda g, weight: g * weight,
-        lambda g, input, end: g * (end - input),
-    ),
-)
+@elementwise(dtype=to_float, vjp="derived")
 def lerp(input, end, weight):
     """input + weight * (end - input), exactly `end` for the weight 1.
 
@@ -36,18 +29,7 @@ def with_value(op: Op, specs: Sequence[Spec]) -> Pair:
     return number(op, specs)
 
 
-@elementwise(
-    dtype=with_value,
-    vjp=(
-        lambda g: g,
-        lambda g, tensor2, value: g * (value * tensor2),
-        lambda g, tensor1, value: g * (value * tensor1),
-        lambda g, tensor1, tensor2: g * (tensor1 * tensor2),
-    ),
-    namespace=(),
-    method=False,
-    label="addcmul",
-)
+@elementwise(dtype=with_value, vjp="derived", namespace=(), method=False, label="addcmul")
 def add_product(input, tensor1, tensor2, value=1):
     """input + value * tensor1 * tensor2.  Gradient: g, and for each factor g times the others."""
     return input + value * tensor1 * tensor2

@@ -1,0 +1,212 @@
+"""The derivative of a scalar function is a scalar function: the tangent of a body, line by line.
+
+A body is a straight line of arithmetic, calls and choices.  An operator or a call contributes the declared rule of the
+op that is nothing but that (`exp`, `div`, `pow`, ...), so no derivative is written twice.  A choice passes the gradient
+to the branch that was taken and nothing to the other: no 0 meets an infinity of the branch that was not.  Source:
+Griewank and Walther, Evaluating Derivatives, chapter 3 (forward mode), with the gradient as the seed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from minigrad.core.op import ScalarFn
+from minigrad.declare.record import schema
+from minigrad.declare.tracing import trace
+from minigrad.errors import DeclarationError
+from minigrad.kernels.scalar import strip_docstring
+
+# The op whose rules differentiate an operator or a call of the dialect that has another name.
+OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
+CALLS = {"fabs": "abs", "normal_cdf": "ndtr", "logistic": "sigmoid"}
+CONSTANT = ("floor", "ceil", "trunc", "rint", "round", "isnan", "isinf", "isfinite")  # between their steps
+
+Pair = tuple[ast.expr, ast.expr | None]
+
+
+@cache
+def derivative(f: ScalarFn, operand: int) -> ScalarFn:
+    """The gradients of f's results, each times its derivative in one operand, as a function of them and of what it
+    reads: (g, ...), or (g0, g1, ...) for several results.
+
+    Raises DeclarationError if f calls a function whose op has no rule.
+    """
+    body = Tangents(f)
+    heads = [body.fresh("g" if f.results == 1 else f"g{k}") for k in range(f.results)]
+    result: ast.expr | None = None
+    for k, head in enumerate(heads):
+        result = plus(result, body.tangent_of(k, {f.args[operand]: ast.Name(head)}))
+    result = ast.Constant(0) if result is None else result
+    lines = needed(body.lines, result)
+    read = {n.id for line in (*lines, result) for n in ast.walk(line) if isinstance(n, ast.Name)}
+    args = (*heads, *[a for a in f.args if a in read])
+    name = f"{f.name}_vjp_{f.args[operand]}"
+    arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
+    node = ast.FunctionDef(name, arguments, [*lines, ast.Return(result)], [])
+    scalar = ScalarFn(name, args, ast.fix_missing_locations(node), body.helpers, f.where)
+    scalar.cost = 2 * f.cost
+    return scalar
+
+
+class Tangents:
+    """Writes the lines of a body again, with a name of its own for each value, and the tangent of each beside it.
+
+    values: by the local names of the body, each value and its tangent; None is a tangent of 0.  known: the names of
+    values by their text.
+    """
+
+    def __init__(self, f: ScalarFn) -> None:
+        self.f, self.lines = f, list[ast.stmt]()
+        self.helpers = dict(f.helpers)
+        self.used = {*f.args, *f.helpers, *(n.id for n in ast.walk(f.node) if isinstance(n, ast.Name)), "math"}
+        self.values: dict[str, Pair] = {}
+        self.known: dict[str, str] = {}
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing else has."""
+        while name in self.used:
+            name += "_"
+        self.used.add(name)
+        return name
+
+    def tangent_of(self, k: int, seeds: dict[str, ast.expr]) -> ast.expr | None:
+        """The tangent of the k-th result from those of operands."""
+        self.values = {a: (ast.Name(a), seeds.get(a)) for a in self.f.args}
+        *steps, last = strip_docstring(self.f.node.body)
+        for step in steps:
+            assert isinstance(step, ast.Assign) and isinstance(step.targets[0], ast.Name)
+            value, tangent = self.walk(step.value)
+            self.values[step.targets[0].id] = self.named(value, step.targets[0].id), self.kept(tangent)
+        assert isinstance(last, ast.Return) and last.value is not None
+        results = last.value.elts if isinstance(last.value, ast.Tuple) else [last.value]
+        return self.walk(results[k])[1]
+
+    def named(self, node: ast.expr, name: str = "") -> ast.expr:
+        """A value under a name, t1, t2 ... where it has none, so that it is computed once."""
+        if isinstance(node, (ast.Name, ast.Constant)):
+            return node
+        text = ast.unparse(node)
+        if text not in self.known:
+            self.known[text] = self.fresh(name or f"t{len(self.lines) + 1}")
+            self.lines.append(ast.Assign([ast.Name(self.known[text])], node, lineno=1))
+        return ast.Name(self.known[text])
+
+    def kept(self, tangent: ast.expr | None) -> ast.expr | None:
+        """A tangent under a name."""
+        return None if tangent is None else self.named(tangent)
+
+    def walk(self, node: ast.expr) -> Pair:
+        """Return an expression in the new names, and its tangent."""
+        match node:
+            case ast.Name(id=name):
+                return self.values[name]
+            case ast.BinOp(left=left, op=op, right=right):
+                pairs = self.walk(left), self.walk(right)
+                if type(op) not in OPERATORS:  # bits, and // , which is constant between its steps
+                    return ast.BinOp(pairs[0][0], op, pairs[1][0]), None
+                return self.step(OPERATORS[type(op)], pairs, lambda x, y: ast.BinOp(x, node.op, y))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.step("neg", [self.walk(operand)], lambda x: ast.UnaryOp(ast.USub(), x))
+            case ast.UnaryOp(op=op, operand=operand):
+                value, tangent = self.walk(operand)
+                return ast.UnaryOp(op, value), None if isinstance(op, ast.Not) else tangent
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                chosen = self.named(self.walk(test)[0])
+                (a, da), (b, db) = self.walk(body), self.walk(orelse)
+                tangent = None if da is None and db is None else ast.IfExp(chosen, da or ZERO, db or ZERO)
+                return ast.IfExp(chosen, a, b), tangent
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                return ast.Compare(self.walk(left)[0], ops, [self.walk(x)[0] for x in others]), None
+            case ast.BoolOp(op=logic, values=parts):
+                return ast.BoolOp(logic, [self.walk(x)[0] for x in parts]), None
+            case ast.Call(func=func, args=args):
+                return self.call(func, [self.walk(x) for x in args])
+        return node, None  # a number, or a constant of math
+
+    def call(self, func: ast.expr, pairs: Sequence[Pair]) -> Pair:
+        """A call of a function of math, of a builtin, or of another scalar function."""
+        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+        if isinstance(func, ast.Name) and name in self.f.helpers:
+            return self.helper(name, pairs)
+        again = ast.Call(func, [x for x, _ in pairs], [])
+        if name in CONSTANT:
+            return again, None
+        return self.step(CALLS.get(name, name), pairs, lambda *xs: ast.Call(func, list(xs), []))
+
+    def step(self, name: str, pairs: Sequence[Pair], again: Callable[..., ast.expr]) -> Pair:
+        """A call or an operator, whose derivative is the rule of the op of its name."""
+        if all(d is None for _, d in pairs):
+            return again(*[x for x, _ in pairs]), None
+        xs = [self.named(x) for x, _ in pairs]
+        y, total = self.named(again(*xs)), None
+        for k, (_, d) in enumerate(pairs):
+            if d is not None:
+                total = plus(total, self.partial(name, k, self.named(d), xs, y))
+        return y, total
+
+    def partial(self, name: str, k: int, d: ast.expr, xs: Sequence[ast.expr], y: ast.expr) -> ast.expr:
+        """What operand k of a primitive contributes: its declared rule, with its tangent for the gradient."""
+        if name == "mul":
+            return ast.BinOp(d, ast.Mult(), xs[1 - k])
+        if name == "neg" or (name == "sub" and k == 1):
+            return ast.UnaryOp(ast.USub(), d)
+        if name in ("add", "sub"):
+            return d
+        rule = rule_of(name, k)
+        if rule is None:
+            raise DeclarationError(
+                f"{self.f.where}: {self.f.name} calls {name}, which has no derivative rule that another could be "
+                f"derived from; write vjp=(...)",
+                op=self.f.name,
+            )
+        operands = dict(zip(schema[name].operands, xs, strict=True)) | {"y": y}
+        return self.calls(rule, [d, *[operands[a] for a in rule.args[1:]]])
+
+    def helper(self, name: str, pairs: Sequence[Pair]) -> Pair:
+        """A call of another scalar function, which is differentiated as this one is."""
+        function = self.f.helpers[name]
+        xs = [self.named(x) for x, _ in pairs]
+        total = None
+        for k, (_, d) in enumerate(pairs):
+            if d is not None:
+                part = derivative(function, k)
+                values = dict(zip(function.args, xs, strict=True))
+                total = plus(total, self.calls(part, [self.named(d), *[values[a] for a in part.args[1:]]]))
+        return ast.Call(ast.Name(name), xs, []), total
+
+    def calls(self, function: ScalarFn, args: list[ast.expr]) -> ast.expr:
+        """A call of a scalar function, which becomes a helper."""
+        known = next((name for name, each in self.helpers.items() if each is function), None)
+        name = known or self.fresh(function.name)
+        self.helpers[name] = function
+        return ast.Call(ast.Name(name), args, [])
+
+
+ZERO = ast.Constant(0)
+
+
+def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:
+    """The sum of two tangents, of which None is 0."""
+    return b if a is None else a if b is None else ast.BinOp(a, ast.Add(), b)
+
+
+@cache
+def rule_of(name: str, k: int) -> ScalarFn | None:
+    """The declared rule of a primitive as a scalar function of g and what it saves; None without one."""
+    op = schema.get(name)
+    rule = None if op is None or op.derived else op.rules[k]
+    return None if op is None or rule is None else trace(op, rule, f"{name}_vjp_{op.operands[k]}")
+
+
+def needed(lines: Sequence[ast.stmt], result: ast.expr) -> list[ast.stmt]:
+    """Those lines that the result is computed from."""
+    names = {n.id for n in ast.walk(result) if isinstance(n, ast.Name)}
+    kept: list[ast.stmt] = []
+    for line in reversed(lines):
+        assert isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
+        if line.targets[0].id in names:
+            kept.append(line)
+            names |= {n.id for n in ast.walk(line.value) if isinstance(n, ast.Name)}
+    return kept[::-1]
