@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad.core.dtype import DType
 from minigrad.core.forward import Jvp, Linear
+from minigrad.core.later import Later
 from minigrad.core.layout import Layout
 
 
@@ -69,7 +70,7 @@ class Rule:
         self.foreign = not str(getattr(fn, "__module__", "")).startswith("minigrad.")
 
 
-class Op:
+class Op(Later):
     """One declared op.
 
     kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is made of others.
@@ -84,12 +85,9 @@ class Op:
     for the second.
     picks[mask]: for each tracking operand that has a rule, its number and where among them the values stand that its
     rule wants; for a variadic op, those of its one rule.
-    complete: every operand has a rule.  derived: its rules are derived from its body.  primal: of an op that is such a
-    rule, the op whose rule it is; else None.
-    later: by the name of a part that is not there yet, what makes it at its first use.
+    complete: every operand has a rule.  derived: the rules are made from the body; primal: the op whose rule it is so.
     joint: one Rule that gives a tuple of all gradients, where that is cheaper than the rules one by one; or None.
-    composed: the op as a function of other ops, or None.  Where there is a joint rule too, which is not smooth, and the
-    graph of the backward pass is wanted, the gradients are found through it.
+    composed: the op as a function of others, or None; beside a joint rule that is not smooth it gives higher orders.
     reducer: of a reduction, what `core/reducer.py` keeps of its declaration.
     linear: in which operands it is linear, or None.
     fuse: of an elementwise op, that its derivative rules may be traced, each into one kernel.
@@ -112,12 +110,13 @@ class Op:
 
     __slots__ = (
         "along", "batch", "check", "complete", "composed", "derived", "doc", "dtype_rule", "fuse", "joint", "jvp",
-        "kind", "label", "later", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
+        "kind", "label", "linear", "name", "operands", "outputs", "params", "picks", "plans", "prepare",
         "primal", "public", "reducer", "result", "roles", "rules", "saves", "scalar", "shape_rule", "signature",
         "target", "variadic", "variants", "where", "writes", "zeros",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, operands: tuple[str, ...], params: dict[str, Any], where: str) -> None:
+        super().__init__()
         self.name, self.kind, self.operands, self.params, self.where = name, kind, operands, params, where
         self.label = name
         self.doc = ""
@@ -142,7 +141,6 @@ class Op:
         self.picks: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...] = ()
         self.complete = self.derived = False
         self.primal: Op | None = None
-        self.later: dict[str, Callable[[Op], None]] = {}
         self.joint: Rule | None = None
         self.composed: Callable[..., Any] | None = None
         self.plans: dict[Any, Any] = {}
@@ -150,22 +148,6 @@ class Op:
         self.along = False
         self.variants: dict[tuple[bool, ...], Op] = {}
         self.writes: tuple[str, ...] = ()
-
-    def leave(self, parts: tuple[str, ...], make: Callable[[Op], None]) -> None:
-        """Leave some parts to their first use, when `make` enters them."""
-        for name in parts:
-            if name not in self.later:
-                delattr(self, name)
-            self.later[name] = make
-
-    if not TYPE_CHECKING:  # which would take every name for one that is there
-
-        def __getattr__(self, name: str) -> Any:
-            """Make a part that was left to its first use; two threads may make equal ones."""
-            if name == "later" or name not in self.later:
-                raise AttributeError(f"an op has no {name!r}")
-            self.later[name](self)
-            return object.__getattribute__(self, name)
 
     def value_name(self, k: int) -> str:
         """The name by which rules ask for a value of `saves`: an operand's, or a result's."""
