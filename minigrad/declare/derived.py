@@ -38,10 +38,14 @@ def derive(op: Op) -> None:
 
 
 def derived_rule(op: Op, operand: int) -> Rule:
-    """The rule of one operand: an op of the gradients and of what it reads, declared by nobody."""
+    """The rule of one operand."""
     assert op.scalar is not None
-    scalar = derivative(op.scalar, operand)
-    heads = op.scalar.results
+    return rule_of(op, operand, derivative(op.scalar, operand))
+
+
+def rule_of(op: Op, operand: int, scalar: ScalarFn) -> Rule:
+    """A scalar function as a rule: an op of the gradients and of what it reads, declared by nobody."""
+    heads = len(op.outputs)
     known = known_op(scalar)
     if known is not None:
         return as_rule(known, scalar.args[heads:], heads)

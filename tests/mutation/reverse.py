@@ -10,7 +10,9 @@ from typing import Any
 
 from op_calls import everything_kept
 
-from minigrad.core.op import Op, Rule
+from minigrad.core.op import Op, Rule, ScalarFn
+from minigrad.declare.derivative import derivative
+from minigrad.declare.derived import rule_of
 from tests.mutation.checkers import derivatives, ours, own_rows
 from tests.mutation.mutant import Mutant, attribute, rewritten
 from tests.mutation.trees import helpers, shown, tree_of, variants
@@ -50,6 +52,9 @@ def of_rule(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
     """The rule of one operand."""
     label, check = op.operands[k], partial(derivatives, op.name)
     yield Mutant("vjp", op.name, f"{label}: negated", partial(negated, op, k), check)
+    if op.derived:
+        yield from of_derived(op, k, rule)
+        return
     try:
         tree = tree_of(rule.fn)
     except LookupError:
@@ -60,11 +65,27 @@ def of_rule(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
         for what, other in variants(tree_of(helper), statements=True):
             text = f"{label}: {helper.__name__}: {what}"
             yield Mutant("vjp", op.name, text, partial(alone, op, helper, other), check)
+    yield from of_saves(op, k, rule)
+
+
+def of_derived(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
+    """A rule that is derived: the scalar function that it is."""
+    assert op.scalar is not None
+    scalar = derivative(op.scalar, k)
+    for what, tree in variants(scalar.node):
+        wrong = ScalarFn(scalar.name, scalar.args, tree, scalar.helpers, scalar.where)  # type: ignore[arg-type]
+        broken = partial(with_rule, op, k, rule_of(op, k, wrong))
+        yield Mutant("vjp", op.name, f"{op.operands[k]}: {what}", broken, partial(derivatives, op.name))
+    yield from of_saves(op, k, rule)
+
+
+def of_saves(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
+    """Another value of the op is saved than a rule asks for."""
     for j, name in enumerate(rule.saves):
         for other in (*op.operands, *op.outputs):
             if other != name and not op.variadic:
-                text = f"{label}: {other} saved for {name}"
-                yield Mutant("vjp", op.name, text, partial(saving, op, k, j, other), check)
+                text = f"{op.operands[k]}: {other} saved for {name}"
+                yield Mutant("vjp", op.name, text, partial(saving, op, k, j, other), partial(derivatives, op.name))
 
 
 def nothing(rule: Rule) -> bool:

@@ -14,7 +14,14 @@ from minigrad.declare.rules import Pair, number, to_float
 from minigrad.runtime.tensor import Tensor
 
 
-@elementwise(dtype=to_float, vjp="derived")
+@elementwise(
+    dtype=to_float,
+    vjp=(
+        lambda g, weight: g * (1.0 - weight),
+        lambda g, weight: g * weight,
+        lambda g, input, end: g * (end - input),
+    ),
+)
 def lerp(input, end, weight):
     """input + weight * (end - input), exactly `end` for the weight 1.
 
