@@ -119,10 +119,14 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
     named = dict_text([p.name for p in signature.parameters])
     given = ", ".join(f"{p.name}={p.name}" if p.kind is KEYWORD else p.name for p in signature.parameters)
     lines += [
-        f"if {HIDDEN}settings.noting:",
-        f"    {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",
-        "else:",
-        f"    {y} = {HIDDEN}definition({given})",
+        "try:",
+        f"    if {HIDDEN}settings.noting:",
+        f"        {y} = {HIDDEN}scoped({HIDDEN}op, {HIDDEN}definition, {named})",
+        "    else:",
+        f"        {y} = {HIDDEN}definition({given})",
+        f"except {HIDDEN}error as {HIDDEN}wrong:",
+        f"    {HIDDEN}blame({HIDDEN}op, {HIDDEN}wrong)",
+        "    raise",
     ]
     return [
         *lines,

@@ -23,6 +23,7 @@ from minigrad.declare.derived import leave_rules
 from minigrad.declare.forms import (
     apart,
     as_float,
+    blame,
     by_name,
     call,
     call_in_dtype,
@@ -48,7 +49,7 @@ from minigrad.declare.signature import (
     where_of,
     write_function,
 )
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse
 from minigrad.runtime.dispatch import apply, fast_path, run_one, run_view
 from minigrad.runtime.fast_paths import parameter_names
@@ -330,7 +331,8 @@ def composed(
         op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
                  "several": several, "definition": op.composed, "settings": settings, "scoped": scoped,
-                 "copy": copy_result, "float": as_float, "apart": apart}  # fmt: skip
+                 "copy": copy_result, "float": as_float, "apart": apart, "error": MinigradError,
+                 "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         body = composed_body(op, out and not passes, floats)
         public = write_function(

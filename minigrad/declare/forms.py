@@ -17,7 +17,7 @@ from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.op import Op
 from minigrad.declare.signature import KEYWORD, OUT, Signature
 from minigrad.declare.variants import variant
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.runtime.dispatch import apply, run_one
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.noting import scope
@@ -162,6 +162,13 @@ def scoped(op: Op, definition: Any, arguments: dict[str, Any]) -> Any:
     """Run the definition of a composed op in a scope of its name, so that pictures draw its parts together."""
     with scope(op.label):
         return definition(**arguments)
+
+
+def blame(op: Op, error: MinigradError) -> None:
+    """Let the message of an error in a part of a composed op name the op: "diff: in sub: ..."."""
+    message = str(error)
+    if not message.startswith(f"{op.label}:"):
+        error.args = (f"{op.label}: in {message}", *error.args[1:])
 
 
 # ---- declared functions ---------------------------------------------------------------------------------------------

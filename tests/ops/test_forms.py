@@ -444,3 +444,16 @@ def test_a_tensor_without_dims_is_one_dim() -> None:
     assert mg.sum(x, mg.tensor(1, device="reference")).tolist() == mg.sum(x, np.array(1)).tolist() == [3.0, 7.0]
     with pytest.raises(ArgumentError, match=r"^sum: dim must be an int, not"):
         mg.sum(x, mg.tensor(1.0, device="reference"))
+
+
+def test_the_error_of_a_part_names_the_whole():
+    x, y = mg.ones(2, 3, device="reference"), mg.ones(4, device="reference")
+    with pytest.raises(mg.ShapeError, match=r"^huber_loss: in sub: float32\(2, 3\) and float32\(4,\) do not broadcast"):
+        mg.nn.functional.huber_loss(x, y)
+    with pytest.raises(mg.IndexOutOfRange, match="^nanmean: dim 4 is out of range"):
+        mg.nanmean(y, dim=4)
+
+
+def test_the_error_of_a_part_names_the_whole_while_pictures_are_drawn():
+    with mg.debug(), pytest.raises(mg.ShapeError, match="^huber_loss: in sub: "):
+        mg.nn.functional.huber_loss(mg.ones(2, device="reference"), mg.ones(3, device="reference"))
