@@ -21,18 +21,18 @@ PRIVATE = {
     "room": (1, "workspace, capacity or shape"),
     "place": (1, "position, index, offset or location"),
     "slope": (2, "derivative or gradient"),
-    "wrapped": (4, "tracer"),
-    "level": (6, "transform"),
+    "wrapped": (2, "tracer"),
+    "level": (5, "transform"),
     "brief": (1, "serial"),
     "alone": (7, "serial, or sole"),
-    "shared": (17, "parallel, or shared by"),
+    "shared": (14, "parallel, or shared by"),
     "told": (17, "the thing that it names"),
     "film": (2, "frames, or trace"),
     "face": (0, "api"),
     "insight": (0, "diagnostics"),
     "seat": (0, "placeholder"),
-    "found": (82, "the thing that it is: result, entry, plan, ..."),
-    "given": (49, "arguments, values, ..."),
+    "found": (71, "the thing that it is: result, entry, plan, ..."),
+    "given": (39, "arguments, values, ..."),
 }
 # Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register.
 USUAL = {
