@@ -24,15 +24,15 @@ PRIVATE = {
     "wrapped": (2, "tracer"),
     "level": (5, "transform"),
     "brief": (1, "serial"),
-    "alone": (7, "serial, or sole"),
+    "alone": (6, "serial, or sole"),
     "shared": (14, "parallel, or shared by"),
     "told": (17, "the thing that it names"),
     "film": (2, "frames, or trace"),
     "face": (0, "api"),
     "insight": (0, "diagnostics"),
     "seat": (0, "placeholder"),
-    "found": (71, "the thing that it is: result, entry, plan, ..."),
-    "given": (39, "arguments, values, ..."),
+    "found": (59, "the thing that it is: result, entry, plan, ..."),
+    "given": (37, "arguments, values, ..."),
 }
 # Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register.
 USUAL = {
