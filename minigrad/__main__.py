@@ -80,29 +80,29 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """The command that was given; only its own module is imported."""
-    if given.command in (None, "tutorial"):
+    if options.command in (None, "tutorial"):
         from minigrad.cli.greeting import greet, tutorial
 
-        return tutorial() if given.command else greet()
-    if given.command == "demo":
+        return tutorial() if options.command else greet()
+    if options.command == "demo":
         from minigrad.cli.demo import run as run_demo
 
-        return run_demo(given.epochs, given.out)
-    if given.command == "warmup":
+        return run_demo(options.epochs, options.out)
+    if options.command == "warmup":
         from minigrad.cli.warmup import run as run_warmup
 
-        return run_warmup(tuple(given.dtype or FLOATS[:1]), given.jobs)
-    if given.command == "pack":
+        return run_warmup(tuple(options.dtype or FLOATS[:1]), options.jobs)
+    if options.command == "pack":
         from minigrad.cli.pack import run as run_pack
 
-        return run_pack(given.cpu, given.dtype or list(FLOATS[:1]), given.jobs)
+        return run_pack(options.cpu, options.dtype or list(FLOATS[:1]), options.jobs)
     from minigrad.cli.doctor import print_kernel, print_report
 
-    if given.command == "doctor":
+    if options.command == "doctor":
         return print_report()
-    return print_kernel(given.name, given.dtype, given.layout, given.parallel, given.device, given.show)
+    return print_kernel(options.name, options.dtype, options.layout, options.parallel, options.device, options.show)
 
 
 if __name__ == "__main__":

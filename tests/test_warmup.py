@@ -105,7 +105,7 @@ def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
         store.load("k", text)
         store.loaded.pop(store.file_of("k", text))
         monkeypatch.setattr(store, "patience", None)  # calling them would raise
-        monkeypatch.setattr(store, "alone", None)
+        monkeypatch.setattr(store, "locked", None)
         assert store.load("k", text).origin == "cache"
 
 

@@ -79,10 +79,10 @@ class BatchTransform(ReplacingTransform):
             mine = x.__class__ is Batched and x.transform is self
             inner.append(x.value if mine else x)  # type: ignore[attr-defined]
             flags.append(mine)
-        found = batched(op, params, inner, flags)
+        result = batched(op, params, inner, flags)
         if op.result is None:
-            return Batched(found, self)
-        return op.result(*[Batched(y, self) for y in found])
+            return Batched(result, self)
+        return op.result(*[Batched(y, self) for y in result])
 
     def elementwise(self, op: Op, operands: tuple[Tensor, ...]) -> Any:
         """An elementwise op: a batch of lower rank than another operand gets dims of 1 behind the batch dim."""
@@ -97,8 +97,8 @@ class BatchTransform(ReplacingTransform):
             inner = promoted([x.layout.ndim for x in operands], inner)
         if not alike:
             inner = [ranked(y, y is not x, rank, self.size) for x, y in zip(operands, inner)]
-        found: Any = op.public(*inner)  # type: ignore[misc]
-        return Batched(found, self) if op.result is None else op.result(*[Batched(y, self) for y in found])
+        result: Any = op.public(*inner)  # type: ignore[misc]
+        return Batched(result, self) if op.result is None else op.result(*[Batched(y, self) for y in result])
 
     def whole(self, y: Any) -> Tensor | None:
         """All of a result, batch dim first; None for one that is the same for all."""

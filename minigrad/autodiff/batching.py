@@ -133,8 +133,8 @@ def by_rule(call: Batch) -> Any:
 @cache
 def keyword_names(rule: Callable[..., Any]) -> tuple[str, ...]:
     """What a rule asks for by keyword."""
-    given = inspect.signature(rule).parameters.values()
-    return tuple(p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(rule).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 def by_function(call: Batch) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.barriers import alias, barred, beneath, depends
-from minigrad.autodiff.context import Context, Seat, among, code_of, has, nonzero
+from minigrad.autodiff.context import Context, Placeholder, among, code_of, has, nonzero
 from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.holding import saved_values
 from minigrad.autodiff.pulling import heads_for
@@ -31,10 +31,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 class Call(UserOp):
     """One call.  context: what the user kept in ctx, without the saved tensors; places: where these stand among the
-    values of the node.  first: the first id that forward could give.  seats: what gradients of the operands must fit.
+    values of the node.  first: the first id that forward could give.  placeholders: one for each operand.
     """
 
-    __slots__ = ("context", "first", "positions", "seats")
+    __slots__ = ("context", "first", "placeholders", "positions")
 
     def value_name(self, k: int) -> str:
         """The name of a saved value: an operand, a result, or something that forward made in between."""
@@ -127,24 +127,24 @@ class Call(UserOp):
                 kept.append(y.detach())
         ctx._kept = ()
         self.context, self.positions, self.saves = ctx, tuple(positions), (tuple(codes),)
-        self.seats = tuple([Seat(x.shape, x.dtype, x.device) for x in operands])
+        self.placeholders = tuple([Placeholder(x.shape, x.dtype, x.device) for x in operands])
         return kept
 
     def handed_out(
         self, ctx: Context, node: BackpropOp, operands: Any, results: list[Tensor], carries: list[bool]
     ) -> Any:
         """The results as parts of the graph."""
-        given = [x.storage for x in operands]
-        found = []
+        storages = [x.storage for x in operands]
+        parts = []
         for k, (y, carry) in enumerate(zip(results, carries, strict=True)):
             edge: Any = node if self.result is None else Output(node, k)
             dirty = among(y, ctx._dirty)
             part = with_edge(y, edge, dirty) if carry else y
-            if carry and not dirty and any(part.storage is memory for memory in given):
+            if carry and not dirty and any(part.storage is memory for memory in storages):
                 part.base = RETURNED
-            found.append(part)
+            parts.append(part)
         ctx._dirty = ctx._constant = ()  # a result that its own node keeps would keep the graph
-        return found[0] if self.result is None else self.result(*found)
+        return parts[0] if self.result is None else self.result(*parts)
 
 
 class FunctionNode(BackpropOp):
@@ -160,8 +160,8 @@ class FunctionNode(BackpropOp):
         if heads is None or not any(asked):
             return []
         saved = saved_values(self, create)
-        found = self.guarded_back(heads, saved, asked) if mode.enabled else self.back(call.context, heads, saved, asked)
-        edges = zip(self.parents, self.plan.specs, found)
+        parts = self.guarded_back(heads, saved, asked) if mode.enabled else self.back(call.context, heads, saved, asked)
+        edges = zip(self.parents, self.plan.specs, parts)
         return [(parent, fitted(g, spec)) for parent, spec, g in edges if g is not None]
 
     def back(self, ctx: Context, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
@@ -169,7 +169,7 @@ class FunctionNode(BackpropOp):
         call: Any = self.op
         again = copy.copy(ctx)
         again._kept = tuple([None if at is None else saved[at] for at in call.positions])
-        result: list[Tensor | None] = call.call_back(again, heads, saved, call.seats, asked)
+        result: list[Tensor | None] = call.call_back(again, heads, saved, call.placeholders, asked)
         return result
 
     def guarded_back(self, heads: Any, saved: Sequence[Tensor], asked: tuple[bool, ...]) -> list[Tensor | None]:
@@ -181,8 +181,8 @@ class FunctionNode(BackpropOp):
         for name, x in vars(ctx).items():
             if isinstance(x, Tensor):
                 setattr(ctx, name, self.guarded(x))
-        found = self.back(ctx, heads, safe, asked)
-        return [g if g is None or depends(g, heads) or not nonzero(g) else self.ended(g, heads) for g in found]
+        partials = self.back(ctx, heads, safe, asked)
+        return [g if g is None or depends(g, heads) or not nonzero(g) else self.ended(g, heads) for g in partials]
 
     def guarded(self, x: Tensor) -> Tensor:
         """A value that forward made in between: how it depends on the inputs, nobody knows."""

@@ -77,8 +77,8 @@ class Dropped(Holder):
         """The value's memory while it lives, else itself.  Raises StorageError where an argument of the checkpoint was
         changed: what would be computed again is another value."""
         self.frame.check_unchanged()
-        found = self.memory()
-        return self if found is None else found
+        memory = self.memory()
+        return self if memory is None else memory
 
     def keeps(self) -> list[Tensor]:
         """What the checkpoint was called with, but for Vars, which are there anyway."""
@@ -93,13 +93,13 @@ class Dropped(Holder):
         thread = threading.get_ident()
         if thread not in self.filled:
             self.frame.run_again(thread)
-        found, version = self.filled.pop(thread)
-        if found.storage.version != version:
+        value, version = self.filled.pop(thread)
+        if value.storage.version != version:
             raise StorageError(
-                f"checkpoint: {self.name} saved {describe(found)} at version {version}, but the function changed it in "
-                f"place afterwards, to version {found.storage.version}; clone() it before the change"
+                f"checkpoint: {self.name} saved {describe(value)} at version {version}, but the function changed it in "
+                f"place afterwards, to version {value.storage.version}; clone() it before the change"
             )
-        return found
+        return value
 
 
 class Frame:
@@ -166,8 +166,8 @@ class Frame:
         again = Again(self, thread, max(wanted))
         numbers = self.streams.repeated() if self.preserve else nullcontext()
         with no_grad():
-            args = [given(x) for x in self.args]
-            kwargs = {name: given(x) for name, x in self.kwargs.items()}
+            args = [restored(x) for x in self.args]
+            kwargs = {name: restored(x) for name, x in self.kwargs.items()}
         try:
             with saving(None), saving(again), set_grad_enabled(True), numbers, among_transforms(self.transforms):
                 self.fn(*args, **kwargs)
@@ -219,7 +219,7 @@ class Kept:
         self.version, self.tracks = x.storage.version, x.requires_grad
         self.edge: int | None = None if x.op is None else x.op.id
 
-    def given(self) -> Tensor:
+    def restored(self) -> Tensor:
         """The tensor for a second run, which is recorded where the first was."""
         x: Tensor = self.x.value() if isinstance(self.x, Holder) else self.x
         return alias(x) if self.tracks and not x.is_variable else x
@@ -233,7 +233,7 @@ class KeptStream:
     def __init__(self, generator: Generator) -> None:
         self.seed, self.offset = generator.seed, generator.offset
 
-    def given(self) -> Generator:
+    def restored(self) -> Generator:
         """A generator that gives them."""
         generator = Generator(self.seed)
         generator.offset = self.offset
@@ -245,9 +245,9 @@ def kept(x: Any, outer: Any) -> Any:
     return Kept(x, outer) if isinstance(x, Tensor) else KeptStream(x) if isinstance(x, Generator) else x
 
 
-def given(x: Any) -> Any:
+def restored(x: Any) -> Any:
     """An argument for a second run."""
-    return x.given() if isinstance(x, (Kept, KeptStream)) else x
+    return x.restored() if isinstance(x, (Kept, KeptStream)) else x
 
 
 def check_same(holder: Dropped, x: Tensor, name: str) -> None:

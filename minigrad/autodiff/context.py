@@ -73,7 +73,7 @@ class Hole(NamedTuple):
     k: int
 
 
-class Seat(NamedTuple):
+class Placeholder(NamedTuple):
     """What a gradient of an operand must fit."""
 
     shape: tuple[int, ...]

@@ -42,8 +42,8 @@ class custom_vjp:
         if not callable(fun):
             raise ArgumentError(f"custom_vjp: expected a function, got {describe(fun)}")
         functools.update_wrapper(self, fun)
-        given = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
-        self.fun, self.nondiff = fun, tuple(given)
+        argnums = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
+        self.fun, self.nondiff = fun, tuple(argnums)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 
@@ -102,23 +102,23 @@ def rule_of(custom: custom_vjp) -> type[Function]:
             return Position(len(tensors) - 1)
 
         ctx.tree = mapped(vars(left).pop("residuals"), Tensor, position)
-        given = [x for x in inputs if isinstance(x, Tensor)]
-        known = [*given, *(output if isinstance(output, (tuple, list)) else [output])]
+        operands = [x for x in inputs if isinstance(x, Tensor)]
+        known = [*operands, *(output if isinstance(output, (tuple, list)) else [output])]
         ctx.again = not all(any(x is each for each in known) for x in tensors)
         ctx.where = [isinstance(x, Tensor) for x in inputs]
         ctx.count, ctx.plain = len(tensors), [None if isinstance(x, Tensor) else x for x in inputs]
-        ctx.save_for_backward(*tensors, *(given if ctx.again else ()))
+        ctx.save_for_backward(*tensors, *(operands if ctx.again else ()))
 
     def backward(ctx: Any, *gradients: Any) -> Any:
-        kept, given = ctx.saved_tensors[: ctx.count], iter(ctx.saved_tensors[ctx.count :])
+        kept, operands = ctx.saved_tensors[: ctx.count], iter(ctx.saved_tensors[ctx.count :])
         residuals = mapped(ctx.tree, Position, lambda position: kept[position.k])
         if ctx.again and mode.enabled:
-            inputs = [next(given) if where else x for where, x in zip(ctx.where, ctx.plain)]
+            inputs = [next(operands) if where else x for where, x in zip(ctx.where, ctx.plain)]
             _, residuals = expect_pair(custom, fwd(*inputs))
         positions = custom.positions(len(ctx.plain))
         plain = [ctx.plain[k] for k in positions]
-        found = bwd(*plain, residuals, gradients[0] if len(gradients) == 1 else gradients)
-        parts = list(found) if isinstance(found, (tuple, list)) else [found]
+        returned = bwd(*plain, residuals, gradients[0] if len(gradients) == 1 else gradients)
+        parts = list(returned) if isinstance(returned, (tuple, list)) else [returned]
         for k in sorted(positions):
             parts.insert(k, None)
         return tuple(parts)
@@ -130,13 +130,13 @@ def rule_of(custom: custom_vjp) -> type[Function]:
     return type(custom.__name__, (Function,), methods)
 
 
-def expect_pair(custom: custom_vjp, found: Any) -> tuple[Any, Any]:
+def expect_pair(custom: custom_vjp, returned: Any) -> tuple[Any, Any]:
     """What fwd gave.  Raises GradientError unless it is a result and residuals."""
-    if not isinstance(found, tuple) or len(found) != 2:
+    if not isinstance(returned, tuple) or len(returned) != 2:
         raise GradientError(
-            f"{custom.__name__}: fwd gave {describe(found)}; expected a pair of its result and what bwd is given"
+            f"{custom.__name__}: fwd gave {describe(returned)}; expected a pair of its result and what bwd is given"
         )
-    return found
+    return returned
 
 
 class Position(NamedTuple):

@@ -22,11 +22,11 @@ def by_definition_over(
 ) -> list[Tensor | None]:
     """`by_definition` for values of transforms: reverse mode is a transform over them."""
     with TrackedTransform() as transform, set_grad_enabled(True):
-        seats = [transform.leaf(x) if ask else x for x, ask in zip(operands, asked)]
-        y = defined(op, params, out, seats)
-    leaves: Any = [x for x, ask in zip(seats, asked) if ask]
-    found = iter(transform.pull([y], [head], leaves, op.label, True))
-    return [next(found) if ask else None for ask in asked]
+        placeholders = [transform.leaf(x) if ask else x for x, ask in zip(operands, asked)]
+        y = defined(op, params, out, placeholders)
+    leaves: Any = [x for x, ask in zip(placeholders, asked) if ask]
+    gradients = iter(transform.pull([y], [head], leaves, op.label, True))
+    return [next(gradients) if ask else None for ask in asked]
 
 
 def defined(op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor]) -> Tensor:

@@ -46,8 +46,8 @@ def backward(
     """
     retain = create_graph if retain_graph is None else retain_graph
     xs = None if inputs is None else chosen("backward", inputs)
-    found = walk([y], [gradient], xs, retain, create_graph, "backward")
-    return collected(handed_out(found, True, create_graph), xs, create_graph)
+    pairs = walk([y], [gradient], xs, retain, create_graph, "backward")
+    return collected(handed_out(pairs, True, create_graph), xs, create_graph)
 
 
 def grad(
@@ -66,12 +66,12 @@ def grad(
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors("grad", *ys)
     xs = chosen("grad", inputs)
-    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
-    if len(given) != len(ys):
-        raise GradientError(f"grad: {len(ys)} outputs and {len(given)} grad_outputs; give one for each output")
+    cotangents = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
+    if len(cotangents) != len(ys):
+        raise GradientError(f"grad: {len(ys)} outputs and {len(cotangents)} grad_outputs; give one for each output")
     retain = create_graph if retain_graph is None else retain_graph
-    found = handed_out(walk(ys, given, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
-    by_id = {node.id: g for node, g in found}
+    pairs = handed_out(walk(ys, cotangents, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
+    by_id = {node.id: g for node, g in pairs}
     result = [by_id.get(node_of(x).id) for x in xs]
     if len(by_id) < len(xs):
         result = apart(result, create_graph)
@@ -133,7 +133,7 @@ def pull_back(
     seeds.reverse()
     while seeds:
         accumulate(table, owned, seeds[-1][0].id, seeds.pop()[1], create)
-    found: list[tuple[Node, Tensor]] = []
+    arrived: list[tuple[Node, Tensor]] = []
     for node in looked_at(nodes) if walks.hooked or observed.pulling else nodes:
         if node.ids is None:
             g = table.pop(node.id, None)
@@ -142,13 +142,13 @@ def pull_back(
             if node.hooks:
                 g = hooked(node, 0, g)
             if node.id in targets:
-                found.append((targets[node.id], g))
+                arrived.append((targets[node.id], g))
             gradients: Gradients = (g,)
         else:
             gradients = [table.pop(key, None) for key in node.ids]
             if node.hooks:
                 gradients = [None if g is None else hooked(node, k, g) for k, g in enumerate(gradients)]
-            found += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
+            arrived += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
         pairs = node.pull(gradients, wanted, create)
         pairs.reverse()
         while pairs:  # one by one: none is held while the next node is visited
@@ -160,7 +160,7 @@ def pull_back(
             partial = None
         if not retain and node.saved:  # without saved values, backward can run again
             node.saved = None
-    return found, table
+    return arrived, table
 
 
 def seed(y: Tensor, gradient: Tensor | None) -> Tensor:

@@ -85,13 +85,13 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     covered = left.intersection(jvp.tangents)
     if not covered:
         return covered, ()
-    given = [call.wanted(kind, k) for kind, k in jvp.wants]
-    before = versions(given) if jvp.foreign else []
-    found = jvp.fn(*given, **call.facts(jvp.facts))
+    values = [call.wanted(kind, k) for kind, k in jvp.wants]
+    before = versions(values) if jvp.foreign else []
+    contribution = jvp.fn(*values, **call.facts(jvp.facts))
     if jvp.foreign:
         whose = f"{call.op.label}: the jvp rule at {position(call.op, jvp.fn)}"
-        check_unwritten(call.op, whose, list(signature(jvp.fn).parameters)[: len(given)], given, before)
-    return covered, as_parts(call, found)
+        check_unwritten(call.op, whose, list(signature(jvp.fn).parameters)[: len(values)], values, before)
+    return covered, as_parts(call, contribution)
 
 
 def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
@@ -115,14 +115,14 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     rule, (y,) = call.rule(k), call.results
     # A rule counts on a g of the shape and dtype of the result.
     g = as_result(call, call.tangents[k], y)
-    given = [g, *[call.value(name) for name in rule.saves]]
-    if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in given):
+    values = [g, *[call.value(name) for name in rule.saves]]
+    if not rule.facts and not any(x is not None and derives(x, is_grad_enabled()) for x in values):
         # Of its one kernel no derivative could be asked.
         try:
-            return {k}, ((rule.fused or fuse(call.op, k))(*given),)
+            return {k}, ((rule.fused or fuse(call.op, k))(*values),)
         except Unfusable:
             pass
-    return {k}, (rule.fn(*given, **call.facts(rule.facts, k)),)
+    return {k}, (rule.fn(*values, **call.facts(rule.facts, k)),)
 
 
 def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
@@ -136,17 +136,17 @@ def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
         g if j == i else zeros_of(other.shape, other) if other.dtype.is_float or call.op.zeros else None
         for j, other in others.items()
     ]
-    found: Tensor = rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
-    return found
+    part: Tensor = rule.fn(*heads, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
+    return part
 
 
 def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     """The derivative of <rule(u), tangent> in u, for all operands at once: right for every op, at about three times
     the cost of its rules."""
-    given = (*call.primals, *call.results, *[call.tangents[k] for k in left])
-    if any(isinstance(x, Tracer) for x in given):
+    values = (*call.primals, *call.results, *[call.tangents[k] for k in left])
+    if any(isinstance(x, Tracer) for x in values):
         return set(left), transposed_over(call, left)
-    create = is_grad_enabled() and any(x is not None and x.requires_grad for x in given)
+    create = is_grad_enabled() and any(x is not None and x.requires_grad for x in values)
     held = call if create else call.without_history()
     # What a rule gives is linear in g, so which g it is does not matter; one that is not cut off shows in ones.
     heads = [
@@ -167,9 +167,9 @@ def transposed_over(call: Call, left: set[int]) -> Tangents:
         ]
         pulled = [(pulled_back(call, k, heads), call.tangent(k)) for k in sorted(left)]
     pairs = [(partial, t) for partial, t in pulled if partial is not None]
-    seats = [u for u in heads if u is not None]
-    found = iter(transform.pull([p for p, _ in pairs], [t for _, t in pairs], seats, call.op.label, True))
-    return [None if u is None else next(found) for u in heads]
+    leaves = [u for u in heads if u is not None]
+    tangents = iter(transform.pull([p for p, _ in pairs], [t for _, t in pairs], leaves, call.op.label, True))
+    return [None if u is None else next(tangents) for u in heads]
 
 
 def ways_for(op: Op) -> tuple[Way, ...]:
@@ -192,12 +192,12 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
     Raises GradientError for a rule that gives something, and not by way of g.
     """
     rule, x = call.rule(k), call.primals[k]
-    given = [heads[i] for i in rule.gradients]
-    if all(u is None for u in given):
+    picked = [heads[i] for i in rule.gradients]
+    if all(u is None for u in picked):
         return None
     if call.op.zeros:
         ys = [call.results[i] for i in rule.gradients]
-        given = [zeros(y.shape, dtype=y.dtype, device=y.device) if u is None else u for u, y in zip(given, ys)]
+        picked = [zeros(y.shape, dtype=y.dtype, device=y.device) if u is None else u for u, y in zip(picked, ys)]
     joint = call.op.joint
     if call.op.composed is not None and joint is not None and not joint.smooth:  # kernels without derivatives
         y, head = call.results[0], heads[0]
@@ -206,9 +206,9 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
         primals = [call.primal(j) for j in range(len(call.primals))]
         partial: Any = by_definition(call.op, call.params, Spec(y.layout, y.dtype), primals, head, asked)[k]
     else:
-        partial = rule.fn(*given, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
+        partial = rule.fn(*picked, *[call.value(name) for name in rule.saves], **call.facts(rule.facts, k))
     partial = fitted(partial, Spec(x.layout, x.dtype))
-    if any(u is not None and leads_back(partial, u) for u in given):
+    if any(u is not None and leads_back(partial, u) for u in picked):
         return partial
     if rule.foreign and host_array(partial).any():
         raise GradientError(

@@ -97,12 +97,12 @@ class Function:
         transform = transform_of(call, operands)
         if transform is not None:
             call.enter_transform()
-            return call.given_back(through(transform, call, operands, {}, None))
+            return call.as_returned(through(transform, call, operands, {}, None))
         began = perf_counter() if observed.called else 0.0
         result = call.run(operands)
         if observed.called:
             observed.call(call, operands, result, began)
-        return call.given_back(result)
+        return call.as_returned(result)
 
 
 def check_nothing_tracks(name: str, value: Any) -> None:
@@ -123,8 +123,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(backward)
     def once(ctx: Context, *gradients: Any) -> Any:
         with no_grad():
-            found = backward(ctx, *gradients)
-        parts = found if isinstance(found, (tuple, list)) else (found,)
+            partials = backward(ctx, *gradients)
+        parts = partials if isinstance(partials, (tuple, list)) else (partials,)
         return tuple([x.detach() if isinstance(x, Tensor) else x for x in parts])
 
     return once

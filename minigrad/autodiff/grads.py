@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.hooks import who
-from minigrad.autodiff.owning import Found, alone, copied
+from minigrad.autodiff.owning import Pairs, copied, is_sole_holder
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.runtime.graph import BackpropOp
@@ -37,15 +37,15 @@ class GradStore:
 
     def get(self, x: Tensor, default: Any = None) -> Any:
         """The gradient of x, or the default."""
-        found = self._grads.get(x.id) if isinstance(x, Tensor) else None
-        return default if found is None else found[1]
+        entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
+        return default if entry is None else entry[1]
 
     def __getitem__(self, x: Tensor) -> Tensor:
         """The gradient of x.  Raises GradientError, with the reason, where there is none."""
-        found = self._grads.get(x.id) if isinstance(x, Tensor) else None
-        if found is None:
+        entry = self._grads.get(x.id) if isinstance(x, Tensor) else None
+        if entry is None:
             raise GradientError(f"grads[...]: {self._reason(x)}")
-        return found[1]
+        return entry[1]
 
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
@@ -90,16 +90,16 @@ class GradStore:
 # ---- where they go --------------------------------------------------------------------------------------------------
 
 
-def collected(found: Found, inputs: Sequence[Any] | None, create: bool) -> GradStore:
+def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool) -> GradStore:
     """The store of a backward, whose gradients are added to `.grad`; then hooks that wait for that are called."""
     store = GradStore()
     if inputs is not None:
         tensors = {node_of(x).id: x for x in inputs}
-        found = [(tensors[target.id], g) for target, g in found]
+        pairs = [(tensors[target.id], g) for target, g in pairs]
     before, mode.enabled = mode.enabled, create
     try:
         with _adding:
-            for x, g in found:
+            for x, g in pairs:
                 if inputs is None and not x.is_variable:  # it was one when the graph was made
                     continue
                 store._put(x, g)
@@ -123,7 +123,7 @@ def add_to(x: Tensor, g: Tensor, create: bool) -> None:
     owner, name = (x, "_grad") if x.is_variable else (retain(x), "grad")
     if getattr(owner, name) is None:
         setattr(owner, name, g)
-    elif create or not alone(owner, name):
+    elif create or not is_sole_holder(owner, name):
         setattr(owner, name, add(getattr(owner, name), g))
     else:
         add(getattr(owner, name), g, out=getattr(owner, name))
@@ -136,11 +136,11 @@ def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:
     return {node_of(x).id: node_of(x) for x in alive if x is not None and x.op is not None and node_of(x).id in ids}
 
 
-def keep(found: Found, targets: dict[int, Any], create: bool) -> Found:
+def keep(pairs: Pairs, targets: dict[int, Any], create: bool) -> Pairs:
     """Give tensors that retain their gradient a copy; what remains is what came to `targets`."""
-    arrived = {target.id: g for target, g in found}
+    arrived = {target.id: g for target, g in pairs}
     for entry in tuple(retained.values()):
         x = entry.tensor()
         if x is not None and x.op is not None and node_of(x).id in arrived:
             add_to(x, copied(arrived[node_of(x).id], create), create)
-    return [(target, g) for target, g in found if target.id in targets]
+    return [(target, g) for target, g in pairs if target.id in targets]

@@ -42,28 +42,28 @@ def run(hooks: Iterable[Any], g: Tensor, owner: str) -> Tensor:
     """Call hooks of a tensor one after another."""
     for hook in tuple(hooks):
         whose = who("register_hook", hook, owner)
-        (given,) = call(hook, (g,), (g,), whose)
-        if given is not None:
-            check_given(whose, g, given)
-            g = given
+        (replacement,) = call(hook, (g,), (g,), whose)
+        if replacement is not None:
+            check_replacement(whose, g, replacement)
+            g = replacement
     return g
 
 
 def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], whose: str) -> tuple[Any, ...]:
     """What a hook gives, in a tuple.  Raises GradientError if it wrote into a gradient."""
     before = versions(gradients)
-    given = hook(*arguments)
+    returned = hook(*arguments)
     for g, then, now in zip(gradients, before, versions(gradients)):
         if then != now:
             raise GradientError(
                 f"{whose} wrote into the gradient {describe(g)}, which others share; return a new tensor instead"
             )
-    return (given,)
+    return (returned,)
 
 
-def check_given(whose: str, g: Tensor, given: Any) -> None:
+def check_replacement(whose: str, g: Tensor, replacement: Any) -> None:
     """Raise unless what a hook gave can take the place of the gradient."""
-    wrong = unlike(given, g)
+    wrong = unlike(replacement, g)
     if wrong is not None:
         error, got = wrong
         raise error(
@@ -132,18 +132,18 @@ def replaced(
     hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], old: Sequence[Tensor | None], whose: str
 ) -> Sequence[Tensor | None]:
     """What a hook of a node makes of the gradients `old`; None keeps all, or one of them."""
-    (given,) = call(hook, arguments, gradients, whose)
-    if given is None:
+    (returned,) = call(hook, arguments, gradients, whose)
+    if returned is None:
         return old
-    new = (given,) if isinstance(given, Tensor) else given
+    new = (returned,) if isinstance(returned, Tensor) else returned
     if not isinstance(new, (tuple, list)) or len(new) != len(old):
-        got = f"{len(new)} gradients" if isinstance(new, (tuple, list)) else describe(given)
+        got = f"{len(new)} gradients" if isinstance(new, (tuple, list)) else describe(returned)
         raise GradientError(f"{whose} gave {got}; expected None, or a tuple of {len(old)} gradients")
     for g, each in zip(old, new):
         if each is not None:
             if g is None:
                 raise GradientError(f"{whose} gave {describe(each)} where there is no gradient; expected None there")
-            check_given(whose, g, each)
+            check_replacement(whose, g, each)
     return [g if each is None else each for g, each in zip(old, new)]
 
 

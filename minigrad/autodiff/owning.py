@@ -16,31 +16,31 @@ from minigrad.ops.casting import clone
 from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
-Found = list[tuple[Any, Tensor]]  # targets and their gradients
+Pairs = list[tuple[Any, Tensor]]  # targets and their gradients
 
 
-def holders(found: Found) -> int:
+def holders(pairs: Pairs) -> int:
     """How many references there are to the last gradient."""
-    return getrefcount(found[-1][1])
+    return getrefcount(pairs[-1][1])
 
 
-def storage_holders(found: Found) -> int:
+def storage_holders(pairs: Pairs) -> int:
     """How many references there are to the storage of the last gradient."""
-    return getrefcount(found[-1][1].storage)
+    return getrefcount(pairs[-1][1].storage)
 
 
 # What an expression itself adds to the counts depends on the Python version, so it is seen once, at work.
-ALONE = [(None, Tensor(Storage.of(0.0), Layout.contiguous(())))]
-HELD_ALONE, STORED_ALONE = holders(ALONE), storage_holders(ALONE)
+SOLE_PAIR = [(None, Tensor(Storage.of(0.0), Layout.contiguous(())))]
+SOLE_HOLDERS, SOLE_STORAGE_HOLDERS = holders(SOLE_PAIR), storage_holders(SOLE_PAIR)
 
 
-def is_shared(found: Found) -> bool:
+def held_elsewhere(pairs: Pairs) -> bool:
     """Whether anybody else holds the last gradient or its memory."""
-    if holders(found) != HELD_ALONE:
+    if holders(pairs) != SOLE_HOLDERS:
         return True
-    if found[-1][1].op is None or found[-1][1].layout.is_contiguous:
-        found[-1][1].base = None  # of which it may be a view, and which nobody else may know
-    return storage_holders(found) != STORED_ALONE
+    if pairs[-1][1].op is None or pairs[-1][1].layout.is_contiguous:
+        pairs[-1][1].base = None  # of which it may be a view, and which nobody else may know
+    return storage_holders(pairs) != SOLE_STORAGE_HOLDERS
 
 
 class _Owner:
@@ -60,7 +60,7 @@ def kept(owner: Any, name: str) -> tuple[int, int]:
 KEPT = kept(_Owner(Tensor(Storage.of(0.0), Layout.contiguous(()))), "grad")
 
 
-def alone(owner: Any, name: str) -> bool:
+def is_sole_holder(owner: Any, name: str) -> bool:
     """Whether an attribute holds a gradient that nobody else knows, in memory that may be written."""
     if kept(owner, name) != KEPT:
         return False
@@ -87,20 +87,20 @@ def sole(table: dict[int, Tensor], key: int) -> bool:
     return storage is Storage and entry(table, key) == ENTRY
 
 
-def handed_out(found: Found, dense: bool, create: bool) -> Found:
-    """The same pairs, each gradient in memory that it alone holds; `found` is used up.
+def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
+    """The same pairs, each gradient in memory that it alone holds; `pairs` is used up.
 
     dense: contiguous as well.  If not, a view of memory of its own may stay one, unless its elements share memory.
     create: a copy is recorded.
     """
-    found.reverse()
-    result: Found = []
-    while found:
-        shared = is_shared(found)
-        target, g = found.pop()  # of two targets with one gradient, the second finds it its own
+    pairs.reverse()
+    result: Pairs = []
+    while pairs:
+        borrowed = held_elsewhere(pairs)
+        target, g = pairs.pop()  # of two targets with one gradient, the second finds it its own
         storage = g.storage
         # Without an allocator the memory is somebody else's, such as a NumPy array's.
-        if shared or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
+        if borrowed or storage.allocator is None or storage.__class__ is ConstantStorage or not tidy(g.layout, dense):
             g = copied(g, create)
         result.append((target, g))
     return result

@@ -54,8 +54,8 @@ def pull(
             heads = heads_for(node, rule, gradients)
             if heads is None:
                 continue
-            given, known = [saved[i] for i in pick], facts(node, rule, k)
-            partial = watched(node, rule, k, fn, heads, given, known) if rule.foreign else fn(*heads, *given, **known)
+            picked, known = [saved[i] for i in pick], facts(node, rule, k)
+            partial = watched(node, rule, k, fn, heads, picked, known) if rule.foreign else fn(*heads, *picked, **known)
         elif rule.facts:
             partial = fn(gradients[0], *[saved[i] for i in pick], **facts(node, rule, k))
         else:
@@ -107,12 +107,12 @@ def at_once(
         head: Any = heads[0]
         return by_definition(op, node.params, node.plan.outs[0], saved, head, asked)
     values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
-    given, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
+    picked, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
     if rule.asked:
         known["asked"] = asked
     if rule.foreign:
-        return watched_joint(node, rule, list(heads), given, known)
-    result: tuple[Any, ...] = rule.fn(*heads, *given, **known)
+        return watched_joint(node, rule, list(heads), picked, known)
+    result: tuple[Any, ...] = rule.fn(*heads, *picked, **known)
     return result
 
 
@@ -127,15 +127,15 @@ def by_definition(
     if any(isinstance(x, Tracer) for x in operands):
         return by_definition_over(op, params, out, operands, head, asked)
     with set_grad_enabled(True):
-        seats = [
-            expand(x, shape=x.shape) if x.requires_grad else Var.seat(x) if ask else x
+        placeholders = [
+            expand(x, shape=x.shape) if x.requires_grad else Var.placeholder(x) if ask else x
             for x, ask in zip(operands, asked)
         ]
-        y = defined(op, params, out, seats)
-    nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in seats))
-    nodes, wanted = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(seats, asked) if ask})
+        y = defined(op, params, out, placeholders)
+    nodes, _ = reachable([node_of(y)], 1 + max(node_of(x).id for x in placeholders))
+    nodes, wanted = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(placeholders, asked) if ask})
     _, table = pull_back(nodes, [(node_of(y), head)], wanted, create=True)
-    return [table.get(node_of(x).id) if ask else None for x, ask in zip(seats, asked)]
+    return [table.get(node_of(x).id) if ask else None for x, ask in zip(placeholders, asked)]
 
 
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:

@@ -71,8 +71,8 @@ class Call:
 
     def tangent(self, k: int) -> Tensor:
         """The tangent of operand k, a zero without memory of its own where it has none."""
-        given = self.tangents[k]
-        return zeros_of(self.primals[k].shape, self.primals[k]) if given is None else given
+        tangent = self.tangents[k]
+        return zeros_of(self.primals[k].shape, self.primals[k]) if tangent is None else tangent
 
     def wanted(self, kind: str, k: int) -> Tensor:
         """What stands for an argument of a jvp rule: see `Jvp.wants`."""
@@ -138,9 +138,9 @@ class KeptCall(Call):
         return x
 
 
-def as_parts(call: Call, found: Any) -> Tangents:
+def as_parts(call: Call, result: Any) -> Tangents:
     """What a rule or an op gave, one a result.  Raises GradientError for another number of them."""
-    parts = (found,) if call.op.result is None else found
+    parts = (result,) if call.op.result is None else result
     if not isinstance(parts, tuple) or len(parts) != len(call.results):
         got = f"{len(parts)} tangents" if isinstance(parts, tuple) else describe(parts)
         raise GradientError(

@@ -40,7 +40,7 @@ class Tracked(Tracer):
         return True
 
 
-class Shared(set[int]):
+class NeverOwned(set[int]):
     """Sums that the engine may not grow in place, for values of a transform are not written into: all of them."""
 
     def __contains__(self, key: object) -> bool:
@@ -176,7 +176,7 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         if create is None:
             create = self.higher or any(g is not None and derives(g, mode.enabled) for g in cotangents)
         seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
-        _, table = pull_back(nodes, seeds, wanted, create=create, owned=Shared())
+        _, table = pull_back(nodes, seeds, wanted, create=create, owned=NeverOwned())
         return [table.get(leaf.id) for leaf in leaves]
 
 

@@ -35,11 +35,11 @@ from minigrad.runtime.tracers import derivatives_on
 class UserOp(Op):
     """The op that a Function is for these arguments.
 
-    given: the arguments, with a hole for each tensor; slots: what forward returned, likewise.
+    arguments: those of the call, with a hole for each tensor; slots: what forward returned, likewise.
     over: it was called with values of a transform.  Its tables have one entry, so the mask of its nodes is 0.
     """
 
-    __slots__ = ("cls", "given", "over", "slots", "tensors")
+    __slots__ = ("arguments", "cls", "over", "slots", "tensors")
 
     def __init__(self, cls: Any, inputs: Sequence[Any]) -> None:
         names = argument_names(cls, len(inputs))
@@ -47,7 +47,7 @@ class UserOp(Op):
         super().__init__(cls.__name__, "function", tuple([names[i] for i in at]), {}, position_of(cls.forward))
         self.cls, self.doc = cls, cls.__doc__ or cls.__name__
         self.tensors: tuple[Tensor, ...] = tuple([inputs[i] for i in at])
-        self.given = tuple([Hole(names[i], at.index(i)) if i in at else x for i, x in enumerate(inputs)])
+        self.arguments = tuple([Hole(names[i], at.index(i)) if i in at else x for i, x in enumerate(inputs)])
         self.over = False
         self.complete, self.batch = True, "function"
 
@@ -67,13 +67,13 @@ class UserOp(Op):
 
     def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
         """The arguments, with these tensors."""
-        return tuple([operands[x.k] if x.__class__ is Hole else x for x in self.given])
+        return tuple([operands[x.k] if x.__class__ is Hole else x for x in self.arguments])
 
-    def given_back(self, found: Any) -> Any:
+    def as_returned(self, results: Any) -> Any:
         """The results as forward returned them, from a tensor or a tuple of tensors."""
         if self.result is None:
-            return found
-        return tuple([found[x.k] if x.__class__ is Hole else x for x in self.slots])
+            return results
+        return tuple([results[x.k] if x.__class__ is Hole else x for x in self.slots])
 
     def read(self, output: Any) -> list[Tensor]:
         """The tensors among what forward returned."""
@@ -125,30 +125,30 @@ class UserOp(Op):
         self.needs_setup()
         args = self.filled(operands)
         ctx = Context(tuple([isinstance(x, Tensor) for x in args]))
-        output = results[0] if self.result is None else self.given_back(results)
+        output = results[0] if self.result is None else self.as_returned(results)
         self.cls.setup_context(ctx, args, output)
         return ctx
 
     def call_back(
-        self, ctx: Context, heads: Any, given: Any, like: Any, asked: tuple[bool, ...]
+        self, ctx: Context, heads: Any, saved: Any, like: Any, asked: tuple[bool, ...]
     ) -> list[Tensor | None]:
         """Call backward, and check what it returns.
 
-        given: the values that it may not write.  like: the operands, or their seats.  asked: the operands that require
+        saved: the values that it may not write.  like: the operands, or placeholders.  asked: the operands that require
         a gradient in this pass.
         """
-        needs = [x.__class__ is Hole and asked[x.k] for x in self.given]
+        needs = [x.__class__ is Hole and asked[x.k] for x in self.arguments]
         ctx.needs_input_grad = tuple(needs)
         slots = [heads[x.k] if x.__class__ is Hole else None for x in self.slots] if self.result else heads
-        values = (*heads, *given)
+        values = (*heads, *saved)
         before = versions(values)
-        found = self.cls.backward(ctx, *slots)
-        names = [*[f"g{k}" for k in range(len(heads))], *[f"saved {k}" for k in range(len(given))]]
+        returned = self.cls.backward(ctx, *slots)
+        names = [*[f"g{k}" for k in range(len(heads))], *[f"saved {k}" for k in range(len(saved))]]
         check_unwritten(self, self.whose("backward"), names, values, before)
-        partials = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        partials = tuple(returned) if isinstance(returned, (tuple, list)) else (returned,)
         self.check_number(partials)
         result: list[Tensor | None] = [None] * len(self.operands)
-        for hole, g in zip(self.given, partials):
+        for hole, g in zip(self.arguments, partials):
             if hole.__class__ is Hole and g is not None and asked[hole.k]:
                 check_gradient(self.whose("backward"), hole.name, g, like[hole.k])
                 self.check_connected(g, heads)
@@ -167,14 +167,16 @@ class UserOp(Op):
 
     def check_number(self, partials: tuple[Any, ...]) -> None:
         """Raise GradientError unless there is one gradient an argument; Nones at the end may be too many or too few."""
-        n, names = len(self.given), ", ".join(argument_names(self.cls, len(self.given)))
-        if any(g is not None for g in partials[n:]) or any(x.__class__ is Hole for x in self.given[len(partials) :]):
+        n, names = len(self.arguments), ", ".join(argument_names(self.cls, len(self.arguments)))
+        if any(g is not None for g in partials[n:]) or any(
+            x.__class__ is Hole for x in self.arguments[len(partials) :]
+        ):
             raise GradientError(
                 f"{self.whose('backward')} gave {quantity(len(partials), 'gradient')}; expected {n}, "
                 f"one for each argument of forward ({names}), None where there is none",
                 op=self.name,
             )
-        for x, g, name in zip(self.given, partials, argument_names(self.cls, n)):
+        for x, g, name in zip(self.arguments, partials, argument_names(self.cls, n)):
             if x.__class__ is not Hole and g is not None:
                 raise GradientError(
                     f"{self.whose('backward')} gave {describe(g)} for {name!r}, which is no tensor; expected None",
@@ -192,7 +194,7 @@ class UserOp(Op):
         n = len(self.operands)
         tangents, operands, results = values[:n], values[n : 2 * n], values[2 * n :]
         ctx = self.context_of(operands, results)
-        result = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.given])
+        result = self.cls.jvp(ctx, *[tangents[x.k] if x.__class__ is Hole else None for x in self.arguments])
         if self.result is None:
             return result
         parts = result if isinstance(result, (tuple, list)) else (result,)
@@ -206,10 +208,10 @@ class UserOp(Op):
                     f"{self.name}: what it gives of an empty batch is not known; define vmap", op=self.name
                 )
             return by_looping(call)
-        dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.given])
+        dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.arguments])
         output, at = self.cls.vmap(VmapInfo(call.size, "error"), dims, *self.filled(call.operands))
         results = self.read(output)
         where = at if isinstance(at, (tuple, list)) else (at,) * len(self.slots)
         kept = [d for d, x in zip(where, self.slots) if x.__class__ is Hole]
-        found = [in_front(y, d, call.size) for y, d in zip(results, kept, strict=True)]
-        return found[0] if self.result is None else self.result(*found)
+        parts = [in_front(y, d, call.size) for y, d in zip(results, kept, strict=True)]
+        return parts[0] if self.result is None else self.result(*parts)

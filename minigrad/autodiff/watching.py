@@ -24,24 +24,24 @@ def watched(
     k: int,
     fn: Callable[..., Any],
     heads: list[Any],
-    given: list[Any],
+    saved: list[Any],
     facts: dict[str, Any],
 ) -> Tensor:
     """The gradient of operand k by its rule; fn is the rule or what it was fused to.
 
     Raises GradientError, ShapeError, DTypeError or DeviceError for anything but a gradient of that operand.
     """
-    partial = without_writing(node.op, rule, k, fn, heads, given, facts)
+    partial = without_writing(node.op, rule, k, fn, heads, saved, facts)
     check_partial(node, who(node.op, rule, k), k, partial)
     result: Tensor = partial
     return result
 
 
 def watched_joint(
-    node: BackpropOp, rule: Rule, heads: list[Any], given: list[Any], facts: dict[str, Any]
+    node: BackpropOp, rule: Rule, heads: list[Any], saved: list[Any], facts: dict[str, Any]
 ) -> tuple[Tensor, ...]:
     """The gradients of all operands by the joint rule; raises as `watched`, and for another number of them."""
-    partials = without_writing(node.op, rule, None, rule.fn, heads, given, facts)
+    partials = without_writing(node.op, rule, None, rule.fn, heads, saved, facts)
     expected = len(node.parents)
     if not isinstance(partials, (tuple, list)) or len(partials) != expected:
         got = f"{len(partials)} gradients" if isinstance(partials, (tuple, list)) else describe(partials)
@@ -62,11 +62,11 @@ def without_writing(
     k: int | None,
     fn: Callable[..., Any],
     heads: list[Any],
-    given: list[Any],
+    saved: list[Any],
     facts: dict[str, Any],
 ) -> Any:
     """What the rule gives.  Raises GradientError if it wrote into what it was given: others hold that as well."""
-    values = (*heads, *given)
+    values = (*heads, *saved)
     before = versions(values)
     try:
         result = fn(*values, **facts)

@@ -50,32 +50,32 @@ def grad(
     """
     if not only_inputs:
         raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")
-    ys, given = with_cotangents("autograd.grad", outputs, grad_outputs)
+    ys, cotangents = with_cotangents("autograd.grad", outputs, grad_outputs)
     xs = chosen("autograd.grad", inputs)
     unused = materialize_grads if allow_unused is None else allow_unused
     if materialize_grads and not unused:
         raise ArgumentError("autograd.grad: materialize_grads=True gives zeros for unused inputs, so it allows them")
     if is_grads_batched:
-        return in_batches(ys, xs, given, retain_graph, create_graph, unused, materialize_grads)
-    found = engine.grad(ys, xs, given, retain_graph, create_graph, unused)
-    return tuple([zeros_like(x) if g is None and materialize_grads else g for x, g in zip(xs, found, strict=True)])
+        return in_batches(ys, xs, cotangents, retain_graph, create_graph, unused, materialize_grads)
+    gradients = engine.grad(ys, xs, cotangents, retain_graph, create_graph, unused)
+    return tuple([zeros_like(x) if g is None and materialize_grads else g for x, g in zip(xs, gradients, strict=True)])
 
 
 def in_batches(
-    ys: list[Any], xs: list[Any], given: list[Any], retain: bool | None, create: bool, unused: bool, zeros: bool
+    ys: list[Any], xs: list[Any], cotangents: list[Any], retain: bool | None, create: bool, unused: bool, zeros: bool
 ) -> tuple[Any, ...]:
     """The gradients for each of a batch of cotangents, stacked."""
-    counts = {g.shape[0] for g in given if g is not None}
+    counts = {g.shape[0] for g in cotangents if g is not None}
     if len(counts) != 1:
         raise GradientError(f"autograd.grad: the cotangents have batches of {sorted(counts)}; give one size")
     rows = [
-        engine.grad(ys, xs, [None if g is None else g[k] for g in given], True, create, unused or zeros)
+        engine.grad(ys, xs, [None if g is None else g[k] for g in cotangents], True, create, unused or zeros)
         for k in range(counts.pop())
     ]
     if not (create if retain is None else retain):
         for node in engine.reachable([engine.node_of(y) for y in ys])[0]:
             node.saved = None if node.saved else node.saved
-    columns = [[zeros_like(x) if g is None and zeros else g for g in found] for x, found in zip(xs, zip(*rows))]
+    columns = [[zeros_like(x) if g is None and zeros else g for g in partials] for x, partials in zip(xs, zip(*rows))]
     return tuple([None if column[0] is None else stack(column) for column in columns])
 
 
@@ -89,24 +89,24 @@ def backward(
     """
     if grad_variables is not None:
         raise ArgumentError("autograd.backward: grad_variables is called grad_tensors now, as in PyTorch")
-    ys, given = with_cotangents("autograd.backward", tensors, grad_tensors)
+    ys, cotangents = with_cotangents("autograd.backward", tensors, grad_tensors)
     xs = None if inputs is None else chosen("backward", inputs)
     retain = create_graph if retain_graph is None else retain_graph
-    found = engine.walk(ys, given, xs, retain, create_graph, "autograd.backward")
-    collected(handed_out(found, True, create_graph), xs, create_graph)
+    pairs = engine.walk(ys, cotangents, xs, retain, create_graph, "autograd.backward")
+    collected(handed_out(pairs, True, create_graph), xs, create_graph)
 
 
-def with_cotangents(name: str, outputs: Any, given: Any) -> tuple[list[Any], list[Any]]:
+def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
     """The outputs, and a cotangent for each, None where that is one.  Raises GradientError where one is missing."""
     ys = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors(name, *ys)
-    found = [given] if isinstance(given, Tensor) else list(given or [None] * len(ys))
-    if len(found) != len(ys):
-        raise GradientError(f"{name}: {len(ys)} outputs and {len(found)} cotangents; give one for each output")
-    for y, g in zip(ys, found, strict=True):
+    cotangents = [gradients] if isinstance(gradients, Tensor) else list(gradients or [None] * len(ys))
+    if len(cotangents) != len(ys):
+        raise GradientError(f"{name}: {len(ys)} outputs and {len(cotangents)} cotangents; give one for each output")
+    for y, g in zip(ys, cotangents, strict=True):
         if g is None and y.numel() != 1:
             raise GradientError(
                 f"{name}: {describe(y)} is no scalar, so its gradient needs a cotangent; give one of its shape, as "
                 f"mg.ones_like(y), or differentiate y.sum()"
             )
-    return ys, found
+    return ys, cotangents

@@ -33,7 +33,7 @@ def jacobian(
     """
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ArgumentError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', got {strategy!r}")
-    xs = given("jacobian", inputs, strict)
+    xs = inputs_of("jacobian", inputs, strict)
     make = transforms.jacfwd if strategy == "forward-mode" else transforms.jacrev
     with set_grad_enabled(create_graph and mode.enabled):
         return make(func, which(inputs))(*xs)
@@ -44,55 +44,55 @@ def hessian(
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
     """The second derivative of a function that gives a scalar, by each pair of inputs."""
-    xs = given("hessian", inputs, strict)
+    xs = inputs_of("hessian", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         return transforms.hessian(scalar("hessian", func), which(inputs))(*xs)
 
 
 def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """What the function gives, and v times its Jacobian; v is ones for a scalar, and needed else."""
-    xs = given("vjp", inputs, strict)
+    xs = inputs_of("vjp", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         y, pull = transforms.vjp(func, *xs)
         if v is None:
             if not isinstance(y, Tensor) or y.numel() != 1:
                 raise GradientError("vjp: the function gives more than a scalar, so v is needed, of the shape of that")
             v = ones_like(y)
-        found = pull(v)
-    return y, found[0] if isinstance(inputs, Tensor) else found
+        product = pull(v)
+    return y, product[0] if isinstance(inputs, Tensor) else product
 
 
 def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """What the function gives, and its Jacobian times v; v is a one for an input of one element, and needed else."""
-    xs = given("jvp", inputs, strict)
+    xs = inputs_of("jvp", inputs, strict)
     with set_grad_enabled(create_graph and mode.enabled):
         return transforms.jvp(func, xs, tangents("jvp", inputs, xs, v))
 
 
 def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """What a function that gives a scalar gives, and its second derivative times v: forward mode over reverse mode."""
-    xs = given("hvp", inputs, strict)
+    xs = inputs_of("hvp", inputs, strict)
     gradient = transforms.grad_and_value(scalar("hvp", func), which(inputs))
     with set_grad_enabled(create_graph and mode.enabled):
-        (_, y), (found, _) = transforms.jvp(gradient, xs, tangents("hvp", inputs, xs, v))
-    return y, found
+        (_, y), (product, _) = transforms.jvp(gradient, xs, tangents("hvp", inputs, xs, v))
+    return y, product
 
 
 def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """What a function that gives a scalar gives, and v times its second derivative: reverse mode over reverse mode."""
-    xs = given("vhp", inputs, strict)
+    xs = inputs_of("vhp", inputs, strict)
     ts = tangents("vhp", inputs, xs, v)
     with set_grad_enabled(create_graph and mode.enabled):
         y = scalar("vhp", func)(*xs)
         _, pull = transforms.vjp(transforms.grad(scalar("vhp", func), which(inputs)), *xs)
-        found = pull(ts[0] if isinstance(inputs, Tensor) else ts)
-    return y, found[0] if isinstance(inputs, Tensor) else found
+        product = pull(ts[0] if isinstance(inputs, Tensor) else ts)
+    return y, product[0] if isinstance(inputs, Tensor) else product
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
 
 
-def given(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
+def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
     """The inputs in a tuple."""
     if strict:
         raise ArgumentError(f"{name}: strict=True is not offered; an input that nothing depends on has zeros")

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from minigrad.backends.doors import Doors
 from minigrad.backends.launch import Launch, as_launch
+from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
@@ -40,7 +40,7 @@ def serves(kind: type[Request]) -> Callable[[F], F]:
     return mark
 
 
-class Backend(Doors, ABC):
+class Backend(Transfers, ABC):
     """One device's memory and loops.
 
     served: the requests that this class serves, with the name of the method for each.

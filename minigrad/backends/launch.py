@@ -189,9 +189,9 @@ class Launch:
         temporaries.  after: how many steps come before."""
         to = (*slots, *range(first, first + len(self.temporaries)))
         steps = []
-        for kernel, given, numbers, same in self.steps:
+        for kernel, old_slots, numbers, same in self.steps:
             pair = same and (to[same[0]], to[same[1]])
-            steps.append(Step(kernel, tuple([to[slot] for slot in given]), numbers, pair))
+            steps.append(Step(kernel, tuple([to[slot] for slot in old_slots]), numbers, pair))
         flags = [flag._replace(slot=to[flag.slot], after=flag.after + after) for flag in self.flags]
         return steps, flags, [part._replace(slots=tuple([to[slot] for slot in part.slots])) for part in self.parts]
 
@@ -308,8 +308,8 @@ def call_of(k: int, step: Step, names: dict[int, str], bound: dict[str, Any]) ->
     """Write the call of one step."""
     kernel = step.kernel
     bound[f"run{k}"] = kernel.bound(step.numbers)
-    given = [kernel.argument.format(names[slot]) for slot in step.slots]
+    arguments = [kernel.argument.format(names[slot]) for slot in step.slots]
     if kernel.takes_numbers:
         bound[f"n{k}"] = step.numbers
-        given.append(f"n{k}")
-    return f"run{k}({', '.join(given)})"
+        arguments.append(f"n{k}")
+    return f"run{k}({', '.join(arguments)})"

@@ -39,9 +39,9 @@ def bounds_of(backend: Any, index: Spec) -> Callable[[Any], tuple[int, int]]:
     look = backend.prepare(Bounds(), Spec(Layout.contiguous((2,)), int64), index)
 
     def bounds(buffer: Any) -> tuple[int, int]:
-        found = backend.allocate(2, int64, CPU)
-        look(buffer, found.buffer)
-        low, high = backend.to_host(found)[:2].tolist()
+        extrema = backend.allocate(2, int64, CPU)
+        look(buffer, extrema.buffer)
+        low, high = backend.to_host(extrema)[:2].tolist()
         return low, high
 
     return bounds

@@ -73,7 +73,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
         if (asked or start < core.until) and settings.parallel_threshold:
             key = args[-1].tobytes()
             if (key in asked or start < core.until) and times.get(key, 0.0) <= 2 * STALL:
-                return alone(key, start, args)
+                return run_serially(key, start, args)
         with _lock:
             result = parallel(*args)
         now = perf_counter()
@@ -81,7 +81,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
             weigh(args[-1].tobytes(), now, now - start)
         return result
 
-    def alone(key: bytes, start: float, args: tuple[Any, ...]) -> Any:
+    def run_serially(key: bytes, start: float, args: tuple[Any, ...]) -> Any:
         result = serial()(*args)
         took = perf_counter() - start
         if len(times) >= LIMIT:

@@ -82,7 +82,7 @@ class Steps:
         self.backend = backend
         values = [Value(k, spec) for k, spec in enumerate((*operands, *outs))]
         self.operands, self.outs = values[: len(operands)], values[len(operands) :]
-        self.given = len(values)
+        self.arguments = len(values)
         self.temporaries: list[Scratch | Constant] = []
         self.steps: list[Step] = []
         self.flags: list[Flag] = []
@@ -94,7 +94,7 @@ class Steps:
     def add(self, memory: Scratch | Constant, shape: Ints, dtype: DType) -> Value:
         """A contiguous value in memory that exists already, or that each call allocates."""
         self.temporaries.append(memory)
-        return Value(self.given + len(self.temporaries) - 1, Spec(Layout.contiguous(shape), dtype))
+        return Value(self.arguments + len(self.temporaries) - 1, Spec(Layout.contiguous(shape), dtype))
 
     def work(self, shape: Ints, dtype: DType) -> Value:
         """Memory for the time of a call, uninitialised."""
@@ -127,7 +127,7 @@ class Steps:
             self.steps.append(Step(run, slots, run.numbers if numbers is None else numbers, same))
             return
         launch = as_launch(run, len(slots), getattr(run, "__name__", "function"))
-        steps, flags, parts = launch.on_slots(slots, self.given + len(self.temporaries), len(self.steps))
+        steps, flags, parts = launch.on_slots(slots, self.arguments + len(self.temporaries), len(self.steps))
         self.steps += [step._replace(unless_same=same) for step in steps] if same else steps
         self.temporaries += launch.temporaries
         self.flags += flags
@@ -173,7 +173,7 @@ class Steps:
     @property
     def launch(self) -> Launch:
         """The record of all steps."""
-        return Launch(self.given, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
+        return Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
 
 
 def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec) -> Launch:

@@ -77,8 +77,8 @@ def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
 
 
 def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
-    given = value if isinstance(value, (tuple, list)) else (value,)
-    return tuple(_int(each, op, name, operands) for each in given)
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(_int(each, op, name, operands) for each in values)
 
 
 def _size(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:

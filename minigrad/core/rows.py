@@ -84,12 +84,12 @@ class RowFn:
                 groups[-1].append(position)
             else:
                 groups.append([position])
-        found = [self._pass(self.totals[g[0]].join, [self.totals[k].term for k in g], g) for g in groups]
+        loops = [self._pass(self.totals[g[0]].join, [self.totals[k].term for k in g], g) for g in groups]
         if again is not None:
-            found[-1] = replace(found[-1], keeps=True)
+            loops[-1] = replace(loops[-1], keeps=True)
         if self.result is not None:
-            found.append(self._pass("result", [again or self.result]))
-        return found + ([self._pass("columns", self.terms)] if self.terms else [])
+            loops.append(self._pass("result", [again or self.result]))
+        return loops + ([self._pass("columns", self.terms)] if self.terms else [])
 
     def _pass(self, kind: str, scalars: Sequence[ScalarFn], totals: Sequence[int] = ()) -> Pass:
         asked = {name for scalar in scalars for name in scalar.args}

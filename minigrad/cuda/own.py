@@ -29,14 +29,14 @@ class Kernel:
         if not isinstance(sizes, tuple) or len(sizes) != 2:
             raise ArgumentError(f"{self.__name__}: write {self.__name__}[blocks, threads](...), not [{sizes!r}]")
         grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
-        return lambda *given: self.launch(grid, block, given)
+        return lambda *args: self.launch(grid, block, args)
 
-    def launch(self, grid: Any, block: Any, given: tuple[Any, ...]) -> None:
+    def launch(self, grid: Any, block: Any, args: tuple[Any, ...]) -> None:
         """Run it; tensors become pointers to their first elements, which follow each other, and come before ints."""
         name = self.__name__
-        tensors = [x for x in given if isinstance(x, Tensor)]
-        numbers = given[len(tensors) :]
-        if not tensors or any(x is not y for x, y in zip(given, tensors)) or any(type(n) is not int for n in numbers):
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        numbers = args[len(tensors) :]
+        if not tensors or any(x is not y for x, y in zip(args, tensors)) or any(type(n) is not int for n in numbers):
             raise DTypeError(f"{name}: a kernel takes tensors and after them ints", op=name)
         for n in numbers:
             check(-(1 << 63) <= n < 1 << 63, ArgumentError, f"{name}: {n} needs more than 64 bits")
@@ -59,12 +59,12 @@ class Kernel:
             storage.bump()
         runtime.launcher(loaded, grid, block, numbers)(*[x.storage.buffer.address for x in tensors])
 
-    def text(self, *given: Any) -> str:
+    def text(self, *args: Any) -> str:
         """The module that is compiled for such arguments, or run by the simulator."""
-        tensors = [x for x in given if isinstance(x, Tensor)]
-        return own.own_program(self.function, tuple(x.dtype for x in tensors), len(given) - len(tensors)).text
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        return own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors)).text
 
-    def ptx(self, *given: Any) -> str:
+    def ptx(self, *args: Any) -> str:
         """The machine language that it is compiled to for such arguments, which needs no device.
 
         Raises KernelError with what is missing where the compiler is not installed.
@@ -72,8 +72,8 @@ class Kernel:
         from minigrad.backends.cuda import compile as compiler
 
         check(not compiler.missing(), KernelError, f"{self.__name__} is not compiled: {compiler.missing()}")
-        tensors = [x for x in given if isinstance(x, Tensor)]
-        program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(given) - len(tensors))
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors))
         return compiler.compiled(program).ptx
 
 

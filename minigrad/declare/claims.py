@@ -94,9 +94,9 @@ def read_batch(op: Op, batch: BatchRule) -> BatchRule:
         return batch
     if not callable(batch):
         raise wrong(op, f"batch={batch!r} is no kind of batching; give one of {', '.join(BATCHES)}, or a rule")
-    given = inspect.signature(batch).parameters.values()
-    operands = tuple(p.name for p in given if p.kind is not inspect.Parameter.KEYWORD_ONLY)
-    others = [p.name for p in given if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    parameters = inspect.signature(batch).parameters.values()
+    operands = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+    others = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     unknown = [name for name in others if name not in ("batch", "flags", *op.params)]
     if operands != op.operands or unknown:
         raise wrong(

@@ -134,15 +134,15 @@ def call_view(op: Op, x: Any, params: dict[str, Any]) -> Any:
     return apply(op, (x,), params)
 
 
-def several(op: Op, name: str, given: tuple[Any, ...], named: Any, missing: Any) -> Any:
+def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: Any) -> Any:
     """A parameter that may be given as several arguments, as one sequence, or by name; given as arguments, a tuple."""
-    if not given:
+    if not arguments:
         if named is missing:
             raise TypeError(f"{op.label}() needs {name}")
         return named
     if named is not missing:
         raise TypeError(f"{op.label}() got {name} twice")
-    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+    return tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)) else arguments
 
 
 def whole(values: Any) -> bool:
@@ -203,8 +203,8 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
     if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         return function
 
-    def definition(*given: Any, **named: Any) -> Any:
-        first = [*given, *[named.pop(name) for name in names[len(given) :]]]
+    def definition(*arguments: Any, **named: Any) -> Any:
+        first = [*arguments, *[named.pop(name) for name in names[len(arguments) :]]]
         return function(*first[:-1], *first[-1], **named)  # nothing else is given by position behind `*tensors`
 
     return definition
@@ -212,7 +212,7 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
 
 def writing(function: Any) -> Any:
     """A function that makes a tensor, with `out=` for one that exists; its dtype and device are then the default."""
-    given = inspect.signature(function)
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
@@ -223,6 +223,6 @@ def writing(function: Any) -> Any:
                 named[name] = getattr(out, name, None)
         return copy_result(function.__name__, function(*args, **named), out)
 
-    parameters = list(given.parameters.values())
-    call.__signature__ = given.replace(parameters=[*parameters, OUT])  # type: ignore[attr-defined]
+    parameters = list(signature.parameters.values())
+    call.__signature__ = signature.replace(parameters=[*parameters, OUT])  # type: ignore[attr-defined]
     return call

@@ -80,13 +80,13 @@ def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
 def results_of(name: str, outputs: tuple[str, ...]) -> Any:
     """The named tuple of several results; a pickle of one has the names, for no module holds the class."""
     make: Any = namedtuple  # a type checker wants names that are written out
-    found = make(name, outputs)
+    cls = make(name, outputs)
 
     def reduce(self: Any) -> Any:
         return results_again, (name, outputs, tuple(self))
 
-    found.__reduce__ = reduce
-    return found
+    cls.__reduce__ = reduce
+    return cls
 
 
 def results_again(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
@@ -134,20 +134,20 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
 
 def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
     """Which results' gradients a rule takes first: `g` that of the first, `g0`, `g1` ... those of several."""
-    found: list[int] = []
+    indices: list[int] = []
     for name in names:
         match = GRADIENT.match(name)
-        if match is None or (found and name in op.operands):
+        if match is None or (indices and name in op.operands):
             break
-        found.append(int(match[1] or 0))
-    if not found:
+        indices.append(int(match[1] or 0))
+    if not indices:
         raise DeclarationError(f"{op.where}: a derivative rule of {op.name} must take `g` first", op=op.name)
-    if max(found) >= len(op.outputs) or len(set(found)) < len(found):
+    if max(indices) >= len(op.outputs) or len(set(indices)) < len(indices):
         raise DeclarationError(
-            f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(found)])}, and the op has "
+            f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(indices)])}, and the op has "
             f"{quantity(len(op.outputs), 'result')}", op=op.name,
         )  # fmt: skip
-    return tuple(found)
+    return tuple(indices)
 
 
 def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
@@ -232,10 +232,10 @@ def publish(
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = function.__doc__
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
-    given = inspect.signature(public)
-    if given.return_annotation is given.empty:
-        given = given.replace(return_annotation="Tensor" if op.result is None else "Any")
-    public.__signature__ = given  # type: ignore[attr-defined]
+    signature = inspect.signature(public)
+    if signature.return_annotation is signature.empty:
+        signature = signature.replace(return_annotation="Tensor" if op.result is None else "Any")
+    public.__signature__ = signature  # type: ignore[attr-defined]
     public.__wrapped__ = function  # type: ignore[attr-defined]
     public.op = op  # type: ignore[attr-defined]
     public.writes = op.writes  # type: ignore[attr-defined]

@@ -183,17 +183,17 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
         body.__signature__ = inspect.Signature([*head, *signature.parameters])  # type: ignore[attr-defined]
     body.__name__ = name or function.__name__
     body.__doc__ = f"The backward op of {function.__name__}: see `declare/rows.py`." if name else function.__doc__
-    found = annotations_of(function)
-    body.__annotations__ = {key: each for key, each in found.items() if not name or key not in signature.operands}
+    hints = annotations_of(function)
+    body.__annotations__ = {key: each for key, each in hints.items() if not name or key not in signature.operands}
     return body  # type: ignore[return-value]
 
 
 def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> None:
     """Give a body a signature: positional names, then the parameters of `function` by keyword and some more."""
-    given = [inspect.Parameter(name, EITHER) for name in names]
-    given += [p.replace(kind=KEYWORD) for p in params_of(function).values()]
-    given += [inspect.Parameter(name, KEYWORD) for name in more]
-    body.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    parameters = [inspect.Parameter(name, EITHER) for name in names]
+    parameters += [p.replace(kind=KEYWORD) for p in params_of(function).values()]
+    parameters += [inspect.Parameter(name, KEYWORD) for name in more]
+    body.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     body.__module__ = function.__module__
 
 
@@ -222,9 +222,9 @@ def launcher(fn: RowFn, lines: Names) -> Body:
 
     def prepare(backend: Any, *specs: Spec, **params: Any) -> Any:
         count = len(specs) - len(fn.operands)
-        found = dict(zip(fn.operands, specs[count:]))
-        shape = next(spec.shape for name, spec in found.items() if name not in lines)
-        spread = [Spec(s.layout.expand(shape), s.dtype) if name in lines else s for name, s in found.items()]
+        by_name = dict(zip(fn.operands, specs[count:]))
+        shape = next(spec.shape for name, spec in by_name.items() if name not in lines)
+        spread = [Spec(s.layout.expand(shape), s.dtype) if name in lines else s for name, s in by_name.items()]
         dim = params.pop("dim", len(shape) - 1)
         value = next(iter(params.values()), 0.0)
         request = SumColumns(fn, value) if fn.terms else MapRows(fn, dim, value)
@@ -254,17 +254,17 @@ def chosen(names: Names, back: Function, sums: Function | None, both: Function |
     """The gradients of all operands that are asked for, in one reading of the rows."""
     nothing = (None,) * (len(names) - 1)
     if sums is None:
-        return lambda *given, asked, **params: (back(*given, **params), *nothing)
-    seats = ("g", *names)
+        return lambda *values, asked, **params: (back(*values, **params), *nothing)
+    arguments = ("g", *names)
     ops: Any = (back, sums, both)
-    takes = {public: [seats.index(x) for x in public.op.operands] for public in ops}
+    takes = {public: [arguments.index(x) for x in public.op.operands] for public in ops}
 
-    def gradients(*given: Any, asked: tuple[bool, ...], **params: Any) -> tuple[Any, ...]:
+    def gradients(*values: Any, asked: tuple[bool, ...], **params: Any) -> tuple[Any, ...]:
         public: Any = back if True not in asked[1:] else both if asked[0] else sums
-        found = public(*[given[k] for k in takes[public]], **params)
+        result = public(*[values[k] for k in takes[public]], **params)
         if public is back:
-            return (found, *nothing)
-        return found if public is both else (None, *found) if isinstance(found, tuple) else (None, found)
+            return (result, *nothing)
+        return result if public is both else (None, *result) if isinstance(result, tuple) else (None, result)
 
     return gradients
 
@@ -273,16 +273,16 @@ def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names
     """The rules of a declaration, from one that gives all gradients; every operand is kept, for the definition wants
     them all.  smooth: the operands that have a gradient."""
 
-    def alone(k: int) -> Body:
+    def single_rule(k: int) -> Body:
         asked = tuple(k == j for j in range(len(names)))
-        return ruling(lambda *given, **params: joint(*given, asked=asked, **params)[k])
+        return ruling(lambda *values, **params: joint(*values, asked=asked, **params)[k])
 
     def ruling(rule: Body, *more: str) -> Body:
         pose(rule, function, ("g", *names), more)
         rule.__module__ = __name__
         return rule
 
-    single = tuple(alone(k) if name in smooth else None for k, name in enumerate(names))
+    single = tuple(single_rule(k) if name in smooth else None for k, name in enumerate(names))
     return {"vjp": single, "joint": ruling(joint, "asked")}
 
 
@@ -293,10 +293,10 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
     """A shape for each result: that of the rows, or for a true kind that of a line."""
 
     def shape(op: Op, *specs: Spec, **params: Any) -> Any:
-        found = dict(zip(op.operands, specs))
-        rows = [spec for name, spec in found.items() if name not in lines]
+        by_name = dict(zip(op.operands, specs))
+        rows = [spec for name, spec in by_name.items() if name not in lines]
         whole = same_shape(op, *rows)
-        for spec in (spec for name, spec in found.items() if name in lines):
+        for spec in (spec for name, spec in by_name.items() if name in lines):
             if spec.shape != whole[-1:]:
                 raise ShapeError(
                     f"{op.label}: {spec!r} must have the length of the last dim of {rows[0]!r}", op=op.label

@@ -61,9 +61,9 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     """
     annotations = annotations_of(function)
     parameters, operands, optional, numbers, many = [], [], set(), set(), ""
-    given = list(inspect.signature(function).parameters.values())[skip:]
-    marked = any(kind_of(annotations.get(p.name)) for p in given)
-    for p in given:
+    declared = list(inspect.signature(function).parameters.values())[skip:]
+    marked = any(kind_of(annotations.get(p.name)) for p in declared)
+    for p in declared:
         if p.name.startswith(HIDDEN) or p.kind is p.VAR_KEYWORD:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
@@ -155,15 +155,15 @@ def write_function(
 
 def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Signature:
     """The signature as an editor shows it: a role by what Python's type of it is."""
-    found = []
+    parameters = []
     for p in signature.parameters:
         role = role_of(p.annotation)
         several = role is not None and role.several
         annotation = type_of(p.default) if role is FRONT else plain(p.annotation)
         if p.default is None and isinstance(annotation, str) and "None" not in annotation and annotation != "Any":
             annotation += " | None"
-        found.append(p.replace(annotation=annotation, kind=p.VAR_POSITIONAL if several else p.kind))
-    return inspect.Signature([*found, *([OUT] if out else ())], return_annotation=returned)
+        parameters.append(p.replace(annotation=annotation, kind=p.VAR_POSITIONAL if several else p.kind))
+    return inspect.Signature([*parameters, *([OUT] if out else ())], return_annotation=returned)
 
 
 def type_of(default: Any) -> str:
@@ -171,7 +171,9 @@ def type_of(default: Any) -> str:
     return "Any" if default is None else "float" if type(default) is int else type(default).__name__
 
 
-def fast_signature(given: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]) -> inspect.Signature:
+def fast_signature(
+    signature: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]
+) -> inspect.Signature:
     """The signature of an elementwise op as an editor shows it.
 
     Of several operands without a default one must be a tensor; no annotation can express which.
@@ -179,9 +181,11 @@ def fast_signature(given: inspect.Signature, defaults: Mapping[str, Any], operan
     bare = [name for name in operands if name not in defaults]
     shown = {OUT.name: OUT.annotation} | dict.fromkeys(operands, "Tensor | float")
     shown |= {bare[0]: "Tensor"} if len(bare) == 1 else {}
-    behind = [p for p in given.parameters.values() if p.name not in shown]
+    behind = [p for p in signature.parameters.values() if p.name not in shown]
     shown |= {p.name: type_of(p.default) for p in behind}
-    return given.replace(parameters=[p.replace(annotation=shown.get(p.name, EMPTY)) for p in given.parameters.values()])
+    return signature.replace(
+        parameters=[p.replace(annotation=shown.get(p.name, EMPTY)) for p in signature.parameters.values()]
+    )
 
 
 def plain(annotation: Any) -> Any:

@@ -19,10 +19,10 @@ Present = tuple[bool, ...]
 
 def variant(op: Op, present: Present) -> Op:
     """The op over the operands that are present."""
-    found = op.variants.get(present)
-    if found is None:
-        found = op.variants[present] = reduced(op, present)
-    return found
+    result = op.variants.get(present)
+    if result is None:
+        result = op.variants[present] = reduced(op, present)
+    return result
 
 
 def reduced(op: Op, present: Present) -> Op:
@@ -62,7 +62,7 @@ def widened(function: Callable[..., Any] | None, present: Present, head: int) ->
     """A function of all operands as one of those that are present."""
     if function is None:
         return None
-    return lambda *given, **params: function(*spread(given, present, head), **params)
+    return lambda *values, **params: function(*spread(values, present, head), **params)
 
 
 def without(rule: Rule, absent: frozenset[str]) -> Rule:
@@ -80,10 +80,10 @@ def joint_without(rule: Rule, absent: frozenset[str], present: Present) -> Rule:
     made = without(rule, absent)
     inner = made.fn
 
-    def some(*given: Any, **facts: Any) -> Any:
+    def some(*values: Any, **facts: Any) -> Any:
         if rule.asked:
             facts["asked"] = tuple([bool(flag) for flag in spread(facts["asked"], present, 0)])
-        return tuple([g for g, there in zip(inner(*given, **facts), present) if there])
+        return tuple([g for g, there in zip(inner(*values, **facts), present) if there])
 
     made.fn = some
     return made

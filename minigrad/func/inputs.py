@@ -85,13 +85,13 @@ def shown(value: Any) -> str:
     )
 
 
-def with_aux(name: str, func: Function, found: Any) -> tuple[Any, Any]:
+def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
     """The two that a function with has_aux=True gives."""
-    if not isinstance(found, tuple) or len(found) != 2:
+    if not isinstance(returned, tuple) or len(returned) != 2:
         raise ArgumentError(
-            f"{name}: with has_aux=True {called(func)} must give (output, aux), and gave {shown(found)}", op=name
+            f"{name}: with has_aux=True {called(func)} must give (output, aux), and gave {shown(returned)}", op=name
         )
-    return found
+    return returned
 
 
 def called(func: Function) -> str:
@@ -119,14 +119,14 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
 
 def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
     """A tangent for each of the floats."""
-    given = leaves_as(inputs.tree, tangents)
-    if given is None:
+    leaves = leaves_as(inputs.tree, tangents)
+    if leaves is None:
         raise ArgumentError(
             f"{name}: tangents nested as {flatten(tangents)[1]} do not fit the primals, which are nested as "
             f"{inputs.tree}",
             op=name,
         )
-    result = [given[k] for k in inputs.spots]
+    result = [leaves[k] for k in inputs.spots]
     for x, t in zip(inputs.floats, result):
         check_like(name, "tangent", t, "primal", x)
     return result

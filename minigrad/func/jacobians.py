@@ -59,15 +59,15 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
         total = sum(numel(x.shape) for x in outputs)
         parts = [rows(pullback, outputs, first, count) for first, count in chunks(total, chunk_size)]
         whole = parts[0] if len(parts) == 1 else [cat(list(some), 0) for some in zip(*parts)]
-        start, found = 0, []
+        start, nested = 0, []
         for x in outputs:
             size = numel(x.shape)
             each = [
                 reshape(narrow(part, dim=0, start=start, length=size), (*x.shape, *part.shape[1:])) for part in whole
             ]
-            found.append(pullback.inputs.nested(each))
+            nested.append(pullback.inputs.nested(each))
             start += size
-        result = unflatten(tree, found)
+        result = unflatten(tree, nested)
         return (result, aux) if has_aux else result
 
     return jacobian
@@ -77,11 +77,11 @@ def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) 
     """Some rows of the Jacobian, for each of the inputs."""
     cotangents = units(outputs, first, count)
     if count == 1:  # a scalar needs no batch
-        alone = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
-        return [reshape(g, (1, *g.shape)) for g in alone]
+        gradients = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
+        return [reshape(g, (1, *g.shape)) for g in gradients]
     with BatchTransform(count) as transform:
-        found = pullback.pull([Batched(g, transform) for g in cotangents])
-    return [whole(transform, g) for g in found]
+        batched = pullback.pull([Batched(g, transform) for g in cotangents])
+    return [whole(transform, g) for g in batched]
 
 
 def whole(transform: BatchTransform, g: Tensor) -> Tensor:

@@ -76,8 +76,8 @@ class Linearized:
 
     def __call__(self, *tangents: Any) -> Any:
         known: list[Tensor | None] = [None] * self.spots
-        given = tangents_for("linearize", self.inputs, tangents)
-        known[: len(given)] = given
+        directions = tangents_for("linearize", self.inputs, tangents)
+        known[: len(directions)] = directions
         for call, spots, first in self.calls:
             moved = [None if at is None else known[at] for at in spots]
             if any(t is not None for t in moved):

@@ -120,11 +120,11 @@ def once(
         for x, d in zip(args, dims):
             if d is not None:
                 x.base = INPUT
-        found = func(*unflatten(tree, args), **kwargs)
-    outputs, nested = flatten(found)
+        returned = func(*unflatten(tree, args), **kwargs)
+    outputs, nested = flatten(returned)
     wrong = next((y for y in outputs if not isinstance(y, Tensor)), None)
     if wrong is not None or not outputs:
-        raise ArgumentError(f"vmap: {called(func)} must give tensors, and gave {shown(found)}", op="vmap")
+        raise ArgumentError(f"vmap: {called(func)} must give tensors, and gave {shown(returned)}", op="vmap")
     positions = spread(out_dims, nested, "vmap: out_dims", "the output")
     return unflatten(nested, [positioned(transform, y, position) for y, position in zip(outputs, positions)])
 

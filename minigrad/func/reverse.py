@@ -1,8 +1,9 @@
 """One run of a function that gradients may be asked of: on plain tensors by the engine, else by a transform.
 
-The inputs are replaced by seats: leaves of the run alone, so what another transform or the program around it asks for
-is never confused with it, and no `.grad` is touched.  Where an input or anything that the function caught on its way
-is tracked outside, the seats are views and the gradients are recorded: the run is part of the program around it.
+The inputs are replaced by placeholders: leaves of the run alone, so what another transform or the program around it
+asks for is never confused with it, and no `.grad` is touched.  Where an input or anything that the function caught on
+its way is tracked outside, the placeholders are views and the gradients are recorded: the run is part of the program
+around it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from minigrad.autodiff.checks import check, end_of, node_of
 from minigrad.autodiff.engine import leading_to, pull_back, reachable, seed
 from minigrad.autodiff.owning import handed_out
 from minigrad.autodiff.replacing import alike
-from minigrad.autodiff.tracked import Shared, TrackedTransform
+from minigrad.autodiff.tracked import NeverOwned, TrackedTransform
 from minigrad.func.trees import tree_map
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
@@ -34,14 +35,14 @@ class PlainRun:
         self.first = next(ids)
         # Without recording outside, what happens here is nobody else's affair.
         self.tracks = self.recording and any(x.requires_grad for x in xs)
-        self.seats: list[Any] = [
-            expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.seat(x) for x in xs
+        self.placeholders: list[Any] = [
+            expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.placeholder(x) for x in xs
         ]
-        for x in self.seats:
+        for x in self.placeholders:
             if not x.is_variable:
                 x.base = INPUT
-        self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.seats}
-        self.begin = next(ids)  # what the function records is younger than the seats
+        self.targets: dict[int, Any] = {node_of(x).id: node_of(x) for x in self.placeholders}
+        self.begin = next(ids)  # what the function records is younger than the placeholders
 
     def __enter__(self) -> PlainRun:
         mode.enabled = True
@@ -67,22 +68,22 @@ class PlainRun:
         over = [g for g in cotangents if isinstance(g, Tracer)]
         plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
         create = plain or any(derives(g) for g in over)
-        owned = Shared() if over or create else None
+        owned = NeverOwned() if over or create else None
         before, mode.enabled = mode.enabled, mode.enabled and create
         try:
             seeds = [(end_of(y), seed(y, g)) for y, g in zip(ys, cotangents)]
             _, table = pull_back(nodes, seeds, wanted, retain=retain or create, create=create, owned=owned)
-            return self.given(table, create)
+            return self.arrived(table, create)
         finally:
             mode.enabled = before
 
-    def given(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
-        """What arrived at the seats, each in memory of its own."""
-        keys = [node_of(x).id for x in self.seats]
-        found = [(key, table.pop(key)) for key in keys if key in table]
-        if not any(isinstance(g, Tracer) for _, g in found):
-            found = handed_out(found, False, create)
-        known = dict(found)
+    def arrived(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
+        """What arrived at the placeholders, each in memory of its own."""
+        keys = [node_of(x).id for x in self.placeholders]
+        pairs = [(key, table.pop(key)) for key in keys if key in table]
+        if not any(isinstance(g, Tracer) for _, g in pairs):
+            pairs = handed_out(pairs, False, create)
+        known = dict(pairs)
         return [alike(known.get(key)) for key in keys]
 
     def reached(self, y: Any) -> bool:
@@ -107,7 +108,7 @@ class TransformRun(TrackedTransform):
     def __init__(self, xs: Sequence[Tensor], name: str) -> None:
         super().__init__()
         self.name, self.recording = name, mode.enabled
-        self.seats: list[Any] = [self.leaf(x) for x in xs]
+        self.placeholders: list[Any] = [self.leaf(x) for x in xs]
 
     def __enter__(self) -> TransformRun:
         mode.enabled = True
@@ -125,7 +126,7 @@ class TransformRun(TrackedTransform):
         self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True
     ) -> list[Tensor | None]:
         """The gradients of the inputs from cotangents of some results; None for one that was not reached."""
-        return [alike(g) for g in super().pull(ys, cotangents, self.seats, self.name)]
+        return [alike(g) for g in super().pull(ys, cotangents, self.placeholders, self.name)]
 
     def release(self, tree: Any) -> Any:
         """Results as they are outside of the transform."""

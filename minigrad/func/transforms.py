@@ -43,7 +43,7 @@ def value_and_gradient(
     inputs = Inputs(name, args, argnums)
     run = run_of(inputs.floats, name)
     with run:
-        y, aux = func(*inputs.replaced(run.seats), **kwargs), None
+        y, aux = func(*inputs.replaced(run.placeholders), **kwargs), None
     if has_aux:
         y, aux = with_aux(name, func, y)
     if not isinstance(y, Tensor) or y.shape != () or not y.dtype.is_float:
@@ -52,8 +52,8 @@ def value_and_gradient(
             f"vjp or jacrev for more numbers{'' if has_aux else ', or has_aux=True for more values'}",
             op=name,
         )
-    found = run.pull([y], [None], False) if run.reached(y) else [None] * len(inputs.floats)
-    gradient = inputs.nested([alike(x) if g is None else g for x, g in zip(inputs.floats, found)])
+    gradients = run.pull([y], [None], False) if run.reached(y) else [None] * len(inputs.floats)
+    gradient = inputs.nested([alike(x) if g is None else g for x, g in zip(inputs.floats, gradients)])
     return run.release(y), gradient, run.release(aux)
 
 
@@ -82,8 +82,8 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
-        value, found, aux = value_and_gradient("value_and_grad", func, argnums, has_aux, args, kwargs)
-        return ((value, aux) if has_aux else value), found
+        value, gradient, aux = value_and_gradient("value_and_grad", func, argnums, has_aux, args, kwargs)
+        return ((value, aux) if has_aux else value), gradient
 
     return both
 
@@ -93,8 +93,8 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
-        value, found, aux = value_and_gradient("grad_and_value", func, argnums, has_aux, args, kwargs)
-        return found, ((value, aux) if has_aux else value)
+        value, gradient, aux = value_and_gradient("grad_and_value", func, argnums, has_aux, args, kwargs)
+        return gradient, ((value, aux) if has_aux else value)
 
     return both
 
@@ -109,27 +109,27 @@ class Pullback:
         self.run, self.inputs, self.outputs, self.tree = run, inputs, outputs, tree
 
     def __call__(self, cotangents: Any) -> tuple[Any, ...]:
-        given = leaves_as(self.tree, cotangents)
-        if given is None:
+        leaves = leaves_as(self.tree, cotangents)
+        if leaves is None:
             raise ArgumentError(
                 f"vjp: cotangents nested as {flatten(cotangents)[1]} do not fit the output, which is nested as "
                 f"{self.tree}",
                 op="vjp",
             )
-        for y, g in zip(self.outputs, given):
+        for y, g in zip(self.outputs, leaves):
             if isinstance(y, Tensor):
                 check_like("vjp", "cotangent", g, "output", y)
-        result: tuple[Any, ...] = self.inputs.nested(self.pull(given))
+        result: tuple[Any, ...] = self.inputs.nested(self.pull(leaves))
         return result
 
     def pull(self, cotangents: Sequence[Any]) -> list[Tensor]:
         """The cotangents of the tensors among the primals, from one a leaf of the output."""
         pairs = [(y, g) for y, g in zip(self.outputs, cotangents) if self.run.reached(y)]
         floats = self.inputs.floats
-        found: Sequence[Tensor | None] = [None] * len(floats)
+        gradients: Sequence[Tensor | None] = [None] * len(floats)
         if pairs:
-            found = self.run.pull([y for y, _ in pairs], [g for _, g in pairs])
-        return [alike(x) if g is None else g for x, g in zip(floats, found)]
+            gradients = self.run.pull([y for y, _ in pairs], [g for _, g in pairs])
+        return [alike(x) if g is None else g for x, g in zip(floats, gradients)]
 
 
 def recorded(
@@ -139,7 +139,7 @@ def recorded(
     inputs = Inputs(name, args, argnums)
     run = run_of(inputs.floats, name)
     with run:
-        y, aux = func(*inputs.replaced(run.seats)), None
+        y, aux = func(*inputs.replaced(run.placeholders)), None
     if has_aux:
         y, aux = with_aux(name, func, y)
     outputs, tree = flatten(y)
@@ -176,9 +176,9 @@ def jvp(
             f"jvp: primals and tangents must be tuples with an entry for each argument of {called(func)}", op="jvp"
         )
     inputs = Inputs("jvp", tuple(primals), tuple(range(len(primals))))
-    given = tangents_for("jvp", inputs, tuple(tangents))
+    directions = tangents_for("jvp", inputs, tuple(tangents))
     with DualTransform() as transform:
-        duals = [Dual(x, t, transform) for x, t in zip(inputs.floats, given)]
+        duals = [Dual(x, t, transform) for x, t in zip(inputs.floats, directions)]
         for x in duals:
             x.base = INPUT
         y, aux = func(*inputs.replaced(duals)), None
@@ -219,19 +219,19 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
         )
     positions = tuple(range(len(primals)))
     inputs = Inputs("hvp", tuple(primals), positions)
-    given = tangents_for("hvp", inputs, tuple(tangents))
+    directions = tangents_for("hvp", inputs, tuple(tangents))
 
     def gradient_of(*args: Any) -> Any:
-        _, found, _ = value_and_gradient("hvp", func, positions, False, args, {})
-        return [g for g in flatten(found)[0] if g is not None]
+        _, gradient, _ = value_and_gradient("hvp", func, positions, False, args, {})
+        return [g for g in flatten(gradient)[0] if g is not None]
 
     with enable_grad():
         run = run_of(inputs.floats, "hvp")
         with run:
-            gradients = gradient_of(*inputs.replaced(run.seats))
-    pairs = [(g, t) for g, t in zip(gradients, given) if run.reached(g)]
-    found: Sequence[Tensor | None] = [None] * len(given)
+            gradients = gradient_of(*inputs.replaced(run.placeholders))
+    pairs = [(g, t) for g, t in zip(gradients, directions) if run.reached(g)]
+    products: Sequence[Tensor | None] = [None] * len(directions)
     if pairs:
-        found = run.pull([g for g, _ in pairs], [t for _, t in pairs], False)
-    product = inputs.nested([alike(x) if h is None else h for x, h in zip(inputs.floats, found)])
+        products = run.pull([g for g, _ in pairs], [t for _, t in pairs], False)
+    product = inputs.nested([alike(x) if h is None else h for x, h in zip(inputs.floats, products)])
     return product[0] if len(primals) == 1 else product

@@ -17,28 +17,28 @@ def unrolled(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
 
     The index becomes a number there, as a part of a name too: x_i is x_0.
     """
-    found: list[str] = []
+    copies: list[str] = []
     k = 0
     while k < len(lines):
         loop = LOOP.match(lines[k])
         k += 1
         if loop is None:
-            found.append(lines[k - 1])
+            copies.append(lines[k - 1])
             continue
         end = k
         while end < len(lines) and depth_of(lines[end]) > len(loop[1]):
             end += 1
         numbers, index = ast.literal_eval(constants[loop[3]]), re.compile(rf"(?<![A-Za-z0-9]){loop[2]}(?![A-Za-z0-9])")
         for number in range(numbers) if isinstance(numbers, int) else numbers:
-            found += unrolled([index.sub(str(number), line[4:]) for line in lines[k:end]], constants)
+            copies += unrolled([index.sub(str(number), line[4:]) for line in lines[k:end]], constants)
         k = end
-    return found
+    return copies
 
 
 def chosen(lines: Sequence[str]) -> list[str]:
     """Without the lines under `if 0:`.  Those under another number are there without a condition, and those under its
     `else:` are not."""
-    found: list[str] = []
+    kept: list[str] = []
     blocks: list[tuple[int, bool]] = []  # those that a line stands in: how far they are indented, and whether they stay
     for line in lines:
         depth = depth_of(line)
@@ -51,8 +51,8 @@ def chosen(lines: Sequence[str]) -> list[str]:
         elif number:
             blocks.append((depth, number[1] != "0"))
         elif all(stays for _, stays in blocks):
-            found.append(line[4 * len(blocks) :])
-    return found
+            kept.append(line[4 * len(blocks) :])
+    return kept
 
 
 def depth_of(line: str) -> int:

@@ -189,10 +189,10 @@ def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
     text = TRAMPOLINE.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
     symbols = (*names, "team")
     try:
-        found = objects.link(of_llvm("trampoline", text, symbols), **positions)
+        addresses = objects.link(of_llvm("trampoline", text, symbols), **positions)
     except KernelError:  # what was kept is whole and of no use
-        found = objects.link(objects.assembled(text, symbols), **positions)
-    return found, {name: Method(name.encode(), found[name], METH_FASTCALL, b"") for name in names}
+        addresses = objects.link(objects.assembled(text, symbols), **positions)
+    return addresses, {name: Method(name.encode(), addresses[name], METH_FASTCALL, b"") for name in names}
 
 
 def check_layout() -> None:

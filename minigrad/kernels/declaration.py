@@ -117,8 +117,8 @@ def fingerprint(code: CodeType) -> tuple[Any, ...]:
 def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The names around a function that was declared inside of another."""
     names, cells = function.__code__.co_freevars, getattr(function, "__closure__", None) or ()
-    found = {}
+    values = {}
     for name, cell in zip(names, cells, strict=True):
         with suppress(ValueError):  # assigned later, such as the function's own name
-            found[name] = cell.cell_contents
-    return dict.fromkeys(names) | found
+            values[name] = cell.cell_contents
+    return dict.fromkeys(names) | values

@@ -101,9 +101,9 @@ class Fields:
 
 def parsed(word: str) -> tuple[str, str]:
     """ "sizes[rank]" as ("sizes", "rank"), "offset" as ("offset", "")."""
-    found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", word)
-    assert found is not None, word
-    return found[1], found[2] or ""
+    match = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", word)
+    assert match is not None, word
+    return match[1], match[2] or ""
 
 
 class Position:
@@ -115,11 +115,11 @@ class Position:
 
     def plus(self, other: Position, times: int = 1) -> Position:
         """This and so many of another."""
-        found = Position(self.count + times * other.count)
-        found.lengths = Counter(self.lengths)
+        total = Position(self.count + times * other.count)
+        total.lengths = Counter(self.lengths)
         for name, count in other.lengths.items():
-            found.lengths[name] += times * count
-        return found
+            total.lengths[name] += times * count
+        return total
 
     def __str__(self) -> str:
         terms = [name if times == 1 else f"{times} * {name}" for name, times in self.lengths.items() if times]

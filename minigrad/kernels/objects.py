@@ -109,13 +109,13 @@ def path_for(source: Path) -> Path:
 # ---- keeping --------------------------------------------------------------------------------------------------------
 
 
-def packed(found: ObjectCode, text: str, made_for: str = "") -> bytes:
+def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
     """The content of a file: a line that says what it is, the hash of all that follows, a line of facts, the code.
 
     made_for: as `fits`, which it is where nothing else is said.
     """
-    facts = {"fits": made_for or fits(), "text": digest(text), "symbols": found.symbols, "needs": found.needs}
-    body = json.dumps(facts).encode() + b"\n" + found.code
+    facts = {"fits": made_for or fits(), "text": digest(text), "symbols": code.symbols, "needs": code.needs}
+    body = json.dumps(facts).encode() + b"\n" + code.code
     return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
@@ -218,33 +218,33 @@ def machine(**options: Any) -> Any:
     return llvm.Target.from_default_triple().create_target_machine(jit=True, **options)
 
 
-def link(found: ObjectCode, **known: int) -> dict[str, int]:
+def link(object_code: ObjectCode, **known: int) -> dict[str, int]:
     """The addresses of the symbols, valid as long as the process lives.  known: addresses of what the code asks for.
 
     Raises KernelError for code that asks for what nobody knows.
     """
     try:
-        return linked(found, {**never_called(), **known})
+        return linked(object_code, {**never_called(), **known})
     except RuntimeError:
         pass  # it asks for more
     try:
-        return linked(found, {**never_called(), **of_numba(found.needs), **known})
+        return linked(object_code, {**never_called(), **of_numba(object_code.needs), **known})
     except (RuntimeError, ValueError) as error:  # ValueError: Numba has no threading layer
         raise KernelError(f"object code does not link: {error!s:.200}") from error
 
 
-def linked(found: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
+def linked(object_code: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
     """One attempt.  Raises RuntimeError for names that neither `known` nor the process has."""
     import llvmlite.binding as llvm
 
-    builder = llvm.JITLibraryBuilder().add_object_img(found.code).add_current_process()
+    builder = llvm.JITLibraryBuilder().add_object_img(object_code.code).add_current_process()
     for name, address in known.items():
         builder.import_symbol(name, address)
-    for name in found.symbols:
+    for name in object_code.symbols:
         builder.export_symbol(name)
     tracker = builder.link(linker(), f"kernel {next(_numbers)}")
     tracker.detach()  # or its end would unload the code, which may run as long as the process lives
-    return {name: tracker[name] for name in found.symbols}
+    return {name: tracker[name] for name in object_code.symbols}
 
 
 _numbers = count()  # each library of the linker has a name of its own
@@ -268,5 +268,5 @@ def of_numba(names: tuple[str, ...]) -> dict[str, int]:
         from minigrad.kernels.cpu.generator import start_threads
 
         start_threads()
-    found = {name: llvm.address_of_symbol(name) for name in names}
-    return {name: address for name, address in found.items() if address}
+    addresses = {name: llvm.address_of_symbol(name) for name in names}
+    return {name: address for name, address in addresses.items() if address}

@@ -63,9 +63,9 @@ def write(name: str, kernels: dict[str, tuple[str, objects.ObjectCode]]) -> Path
     that cannot be written."""
     content, path = io.BytesIO(), path_of(name)
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as pack:
-        for file, (text, found) in sorted(kernels.items()):
+        for file, (text, code) in sorted(kernels.items()):
             # The same kernels make the same bytes: an entry's time would not.
-            pack.writestr(zipfile.ZipInfo(file), objects.packed(found, text, fits(name)), zipfile.ZIP_DEFLATED)
+            pack.writestr(zipfile.ZipInfo(file), objects.packed(code, text, fits(name)), zipfile.ZIP_DEFLATED)
     path.parent.mkdir(parents=True, exist_ok=True)
     objects.write(path, content.getvalue())
     path.chmod(0o644)  # whoever the package is installed for reads it

@@ -20,13 +20,13 @@ JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "l
 
 
 def by_name(
-    scalar: ScalarFn, given: Sequence[str], known: Mapping[str, str], compute: np.dtype[Any], target: Target = CPU
+    scalar: ScalarFn, parameters: Sequence[str], known: Mapping[str, str], compute: np.dtype[Any], target: Target = CPU
 ) -> Expand:
-    """A scalar function as a macro that takes its arguments by name: among those that it is `given`, or the `known`."""
+    """A scalar function as a macro that takes its arguments by name: among its `parameters`, or the `known`."""
     macro = scalar_macro(scalar, compute, target)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        values = dict(zip(given, args, strict=False))
+        values = dict(zip(parameters, args, strict=False))
         return macro([values[name] if name in values else parsed(known[name]) for name in scalar.args], used)
 
     return expand
@@ -42,9 +42,9 @@ def pass_macros(
     operands: the places of the operands, if others are given.  total: the text of the total in a place.
     """
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
-    given = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]
+    parameters = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]
     positions = loop.totals or range(len(loop.scalars))
-    macros = {f"{letter}_{k}": by_name(x, given, known, compute, target) for k, x in zip(positions, loop.scalars)}
+    macros = {f"{letter}_{k}": by_name(x, parameters, known, compute, target) for k, x in zip(positions, loop.scalars)}
     macros[letter] = macros[f"{letter}_{positions[0]}"]
     for k in loop.totals:
         macros["JOIN"] = expression_macro(JOINS[loop.kind][0])

@@ -135,10 +135,10 @@ class _Render:
         name = INTEGER.get(type(node.op)) if self.kind == "int" else None
         if self.kind == "float":
             name = self.calls.get(OPERATORS.get(type(node.op), ""))
-        found: ast.expr = ast.BinOp(left, node.op, right) if name is None else call(name, left, right)
+        result: ast.expr = ast.BinOp(left, node.op, right) if name is None else call(name, left, right)
         if self.kind == "int" and isinstance(node.op, ast.Div):
-            return Value(call("saturate", found))
-        return Value(self.narrow(found))
+            return Value(call("saturate", result))
+        return Value(self.narrow(result))
 
     def narrow(self, node: ast.expr) -> ast.expr:
         # Numba widens every integer result to int64; a later comparison must see the wrapped value.
@@ -149,9 +149,9 @@ class _Render:
         match node.func:
             case ast.Name(id=name) if name in self.scalar.helpers:
                 helper, values = self.scalar.helpers[name], [self.value(a) for a in node.args]
-                lines, (found,) = bodies_of(helper, values, self.compute, self.used, f"{name.strip('_')}_", self.calls)
+                lines, (result,) = bodies_of(helper, values, self.compute, self.used, f"{name.strip('_')}_", self.calls)
                 self.lines.extend(lines)
-                return found
+                return result
             case ast.Name(id="abs") | ast.Attribute(attr="fabs") if self.kind == "int" or isinstance(
                 node.func, ast.Name
             ):
@@ -169,12 +169,12 @@ class _Render:
             return Value(call(self.calls.get(name, MATH[name]), *args), name in QUESTIONS)
         if name in ROUNDING:
             return Value(args[0])  # whole already, and float64 would not hold all of them
-        found = call(self.calls.get(name, MATH[name]), *[call("np.float64", a) for a in args])
+        result = call(self.calls.get(name, MATH[name]), *[call("np.float64", a) for a in args])
         if name in QUESTIONS:
-            return Value(found, True)
+            return Value(result, True)
         if self.kind == "bool":
-            return Value(ast.Compare(found, [ast.NotEq()], [ast.Constant(0)]), True)
-        return Value(call("saturate", found))
+            return Value(ast.Compare(result, [ast.NotEq()], [ast.Constant(0)]), True)
+        return Value(call("saturate", result))
 
 
 def signed(value: float) -> ast.expr:
@@ -222,8 +222,8 @@ def render(
     others the text is in `MATH`.
     condition: the result may be a condition instead of a number.
     """
-    lines, (found,) = render_results(scalar, args, compute, used, calls, [condition])
-    return lines, found
+    lines, (result,) = render_results(scalar, args, compute, used, calls, [condition])
+    return lines, result
 
 
 def render_results(
@@ -282,8 +282,8 @@ def as_python(
     args = [fresh(a, used) for a in scalar.args]
     lines = [f"{a} = {load.format(a)}" for a, load in zip(args, loads, strict=True)]
     conditions = [False] * scalar.results
-    more, found = render_results(scalar, [ast.Name(a) for a in args], compute, used, MappingProxyType({}), conditions)
-    stored = ", ".join([store.format(ast.unparse(each)) for each in found])
+    more, results = render_results(scalar, [ast.Name(a) for a in args], compute, used, MappingProxyType({}), conditions)
+    stored = ", ".join([store.format(ast.unparse(each)) for each in results])
     # Not named after the op: a function called `abs` would hide the builtin that its own body calls.
     text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
     text = settle(f"{text}    return {stored}\n", ("_power",))

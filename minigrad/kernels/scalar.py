@@ -83,9 +83,9 @@ def projected(scalar: ScalarFn, k: int) -> ScalarFn:
     assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
     name, old = f"{scalar.name}_{k}", scalar.node
     node = ast.FunctionDef(name, old.args, [*body, ast.Return(last.value.elts[k])], [])
-    found = ScalarFn(name, scalar.args, ast.fix_missing_locations(node), scalar.helpers, scalar.where)
-    found.cost = scalar.cost
-    return found
+    result = ScalarFn(name, scalar.args, ast.fix_missing_locations(node), scalar.helpers, scalar.where)
+    result.cost = scalar.cost
+    return result
 
 
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:

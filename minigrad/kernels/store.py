@@ -149,16 +149,16 @@ def load(name: str, text: str) -> Kernel:
     """
     file = file_of(name, text)
     with _lock, uninterrupted():
-        found = loaded.get(file)
-        if found is None:
+        kernel = loaded.get(file)
+        if kernel is None:
             if _wanted is None:
-                found = make(name, file, text)
+                kernel = make(name, file, text)
             else:
                 _wanted.append((name, file, text))
-                found = Kernel(file, 0, "ahead")
-            found.name, found.flags = name, "flag[0] = " in text
-            loaded[file] = found
-        return found
+                kernel = Kernel(file, 0, "ahead")
+            kernel.name, kernel.flags = name, "flag[0] = " in text
+            loaded[file] = kernel
+        return kernel
 
 
 def make(name: str, file: str, text: str) -> Kernel:
@@ -189,11 +189,11 @@ def from_cache(path: Path, name: str, text: str) -> Kernel:
     if without_compiler():
         return fresh(str(path), name, text, None)
     kept = objects.path_for(path)
-    found = linked(str(path), objects.read(kept, text), "cache") or from_pack(str(path), path.name, text)
-    if found is None:
-        with alone(path):
-            found = linked(str(path), objects.read(kept, text), "cache") or fresh(str(path), name, text, kept)
-    return found
+    kernel = linked(str(path), objects.read(kept, text), "cache") or from_pack(str(path), path.name, text)
+    if kernel is None:
+        with locked(path):
+            kernel = linked(str(path), objects.read(kept, text), "cache") or fresh(str(path), name, text, kept)
+    return kernel
 
 
 def from_pack(location: str, file: str, text: str) -> Kernel | None:
@@ -205,12 +205,12 @@ def from_pack(location: str, file: str, text: str) -> Kernel | None:
     return linked(location, packs.find(file, text), "pack")
 
 
-def linked(location: str, found: objects.ObjectCode | None, origin: str) -> Kernel | None:
+def linked(location: str, code: objects.ObjectCode | None, origin: str) -> Kernel | None:
     """A kernel by its object code, which must be there and link; else None."""
-    if found is None:
+    if code is None:
         return None
     try:
-        (address,) = objects.link(found).values()
+        (address,) = objects.link(code).values()
     except KernelError:
         return None
     return Kernel(location, address, origin)
@@ -232,11 +232,11 @@ def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
     path = cache_folder() / file
     publish(path, text)
     kept = objects.path_for(path)
-    with alone(path, wait=False) as free:
+    with locked(path, wait=False) as free:
         if free and objects.read(kept, text) is None and objects.as_said():
-            found = objects.packed(objects.compiled(built(str(path), name, text)), text)
+            content = objects.packed(objects.compiled(built(str(path), name, text)), text)
             with writing:
-                objects.write(kept, found)
+                objects.write(kept, content)
 
 
 def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
@@ -248,11 +248,11 @@ def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
         function = built(location, name, text)
         if not hasattr(function, "overloads"):
             return Kernel(location, 0, "python", function)
-        found = objects.compiled(function)
-        (address,) = objects.link(found).values()
+        code = objects.compiled(function)
+        (address,) = objects.link(code).values()
     if kept is not None and objects.as_said():
         try:
-            objects.write(kept, objects.packed(found, text))
+            objects.write(kept, objects.packed(code, text))
         except OSError as error:  # a full disk
             forgo(f"the kernel cache {kept.parent} cannot be written: {error}")
     return Kernel(location, address, "compiled")
@@ -262,14 +262,14 @@ def of_llvm(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCod
     """Object code of LLVM's own language, from the cache or put there if it can be."""
     try:
         path = objects.path_for(cache_folder() / file_of(name, text))
-        found = objects.read(path, text)
+        code = objects.read(path, text)
     except (KernelError, OSError):
         return objects.assembled(text, symbols)
-    if found is None:
-        found = objects.assembled(text, symbols)
+    if code is None:
+        code = objects.assembled(text, symbols)
         with suppress(OSError):
-            objects.write(path, objects.packed(found, text))
-    return found
+            objects.write(path, objects.packed(code, text))
+    return code
 
 
 def without_compiler() -> bool:
@@ -327,7 +327,7 @@ def source(location: str) -> str:
 
 
 @contextmanager
-def alone(path: Path, wait: bool = True) -> Iterator[bool]:
+def locked(path: Path, wait: bool = True) -> Iterator[bool]:
     """One process at a time compiles a kernel, and the others find its object code.
 
     The lock is the kernel file's own, and goes with the process that holds it.  Without `wait`, False while another

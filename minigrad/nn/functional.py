@@ -61,7 +61,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return _along(normalized.softmin, input, dim, dtype, _stacklevel)
 
 
-def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any, level: int) -> Tensor:
+def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any, stacklevel: int) -> Tensor:
     """A function of rows along a dim, or along the one that PyTorch takes when none is given."""
     expect_tensors(function.__name__, input)
     if dim is None:
@@ -69,7 +69,7 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
         warnings.warn(
             f"{function.__name__}: no dim was given for {describe(input)}, and dim={dim} is taken; write it, for it "
             f"says which elements belong to one sum",
-            stacklevel=level,
+            stacklevel=stacklevel,
         )
     return function(input, dim, dtype)
 

@@ -50,10 +50,10 @@ def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
 def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> Any:
     """An op over (N, ...) of (B, N, ...): for it N and the batch are one."""
     size, n = xs[0].shape[:2]
-    found = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], *params)
-    parts = found if isinstance(found, tuple) else (found,)
+    result = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], *params)
+    parts = result if isinstance(result, tuple) else (result,)
     whole = [reshape(y, (size, n, *y.shape[1:])) for y in parts]
-    return type(found)(*whole) if isinstance(found, tuple) else whole[0]
+    return type(result)(*whole) if isinstance(result, tuple) else whole[0]
 
 
 def merged(x: Tensor, order: Sequence[int], first: int, count: int) -> Tensor:
@@ -135,13 +135,13 @@ def batched_conv(
     A batch of images is more images, one of weights more channels within each group, and one of both more groups.
     """
     if flags[0] and flags[1]:
-        given = [into(x, OWN[name], 1) for x, name in zip(xs, names)]
-        return out_of(conv(*given, groups=groups * many, **params), OWN[names[2]], 1, many)
+        operands = [into(x, OWN[name], 1) for x, name in zip(xs, names)]
+        return out_of(conv(*operands, groups=groups * many, **params), OWN[names[2]], 1, many)
     k = 0 if flags[0] else 1
-    shared = next(where for where in POSITIONS.values() if names[k] in where and names[2] in where)
-    dim, parted = shared[names[k]]
-    given = list(xs)
-    given[k] = into(xs[k], dim, groups if parted else 1)
-    y = conv(*given, groups=groups, **params)
-    dim, parted = shared[names[2]]
+    dims = next(where for where in POSITIONS.values() if names[k] in where and names[2] in where)
+    dim, parted = dims[names[k]]
+    operands = list(xs)
+    operands[k] = into(xs[k], dim, groups if parted else 1)
+    y = conv(*operands, groups=groups, **params)
+    dim, parted = dims[names[2]]
     return out_of(y, dim, groups if parted else 1, many)

@@ -16,7 +16,7 @@ from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.runtime.tensor import Tensor, describe
 
 
-def _given_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
+def _requested_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
     return as_dtype(dtype)
 
 
@@ -25,7 +25,7 @@ def _same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 @kernel(
-    dtype=_given_dtype,
+    dtype=_requested_dtype,
     shape=same_shape,
     vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),),
     linear=True,
@@ -90,10 +90,10 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
         return None, as_device(arg)
     for read in (as_dtype, as_device):
         try:
-            found: Any = read(arg)
+            target: Any = read(arg)
         except (DTypeError, DeviceError):
             continue
-        return (found, None) if read is as_dtype else (None, found)
+        return (target, None) if read is as_dtype else (None, target)
     raise DTypeError(
         f"to: {describe(arg)} is neither a dtype, as mg.float64, nor a device, as 'cpu', nor a tensor", op="to"
     )

@@ -78,11 +78,11 @@ class Streams:
     def __init__(self) -> None:
         self.states: dict[int, tuple[Generator, int, int]] = {}
 
-    def stream(self, generator: Generator, found: Generator) -> Generator:
-        """The generator to draw from, `found`, whose state is stored if this is its first use."""
+    def stream(self, generator: Generator, source: Generator) -> Generator:
+        """The generator to draw from, `source`, whose state is stored if this is its first use."""
         if id(generator) not in self.states:
-            self.states[id(generator)] = generator, found.seed, found.offset
-        return found
+            self.states[id(generator)] = generator, source.seed, source.offset
+        return source
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
@@ -104,11 +104,11 @@ class StandIns:
         self.streams = streams
         self.twins: dict[int, Generator] = {}
 
-    def stream(self, generator: Generator, found: Generator) -> Generator:
+    def stream(self, generator: Generator, source: Generator) -> Generator:
         """The stand-in of a generator."""
         twin = self.twins.get(id(generator))
         if twin is None:
-            self.streams.stream(generator, found)
+            self.streams.stream(generator, source)
             _, seed, offset = self.streams.states[id(generator)]
             twin = self.twins[id(generator)] = Generator(seed)
             twin.offset = offset
@@ -311,5 +311,5 @@ def randperm(
     kind = int64 if dtype is None else as_dtype(dtype)
     expect_float(kind, requires_grad)
     expect_fit("randperm", max(n - 1, 0), kind)
-    found = argsort(rand(n, generator=generator, dtype="float64", device=device))
-    return leaf(found if kind is int64 else cast(found, dtype=kind), requires_grad)
+    order = argsort(rand(n, generator=generator, dtype="float64", device=device))
+    return leaf(order if kind is int64 else cast(order, dtype=kind), requires_grad)

@@ -57,10 +57,10 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
     plan = plan_of(op, operands, params)
     if plan.check is not None:
         plan.check(*operands)
-    found = run(op, plan, operands) if out is None and not op.writes else write_result(op, plan, operands, out, run)
+    result = run(op, plan, operands) if out is None and not op.writes else write_result(op, plan, operands, out, run)
     if began is not None:
-        observed.call(op, operands, found, began)
-    return found
+        observed.call(op, operands, result, began)
+    return result
 
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:

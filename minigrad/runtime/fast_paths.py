@@ -101,14 +101,14 @@ def call_template(run: Callable[..., Any], count: int) -> str:
 def others(template: str, names: tuple[str, ...]) -> dict[str, str]:
     """New names for those of a template that operands have, each unlike every name there is."""
     own = {*OWN.findall(template + READ + READ_TWO), *names}
-    found = {}
+    renamed = {}
     for name in names:
         other = f"{name}_"
         while other in own:
             other += "_"
         own.add(other)
-        found[name] = other
-    return found
+        renamed[name] = other
+    return renamed
 
 
 def apart(template: str, names: tuple[str, ...], new: Mapping[str, str]) -> str:
@@ -175,15 +175,15 @@ def with_front(operands: tuple[str, ...], defaults: Mapping[str, Any], front: st
     """The parameters of a call with defaults and further parameters, its first lines, and the values of both."""
     values = {f"{HIDDEN}{name}": value for name, value in defaults.items()}
     spelled = [f"{x}={HIDDEN}{x}" if x in defaults else x for x in operands]
-    found = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values())
-    values |= {f"{HIDDEN}{p.name}": p.default for p in found}
-    shared = [f"{p.name}={HIDDEN}{p.name}" for p in found]
-    by_keyword = any(p.kind is p.KEYWORD_ONLY for p in found)
+    extra = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values())
+    values |= {f"{HIDDEN}{p.name}": p.default for p in extra}
+    extra_spelled = [f"{p.name}={HIDDEN}{p.name}" for p in extra]
+    by_keyword = any(p.kind is p.KEYWORD_ONLY for p in extra)
     own = ["out=None"] if "out" not in operands else []
     star = ["*"] if own or by_keyword else []
-    parameters = [*spelled, *(star + shared if by_keyword else shared + star), *own]
-    if not found:
+    parameters = [*spelled, *(star + extra_spelled if by_keyword else extra_spelled + star), *own]
+    if not extra:
         return ", ".join(parameters), "", values
-    changed = " or ".join(f"{p.name} is not {HIDDEN}{p.name}" for p in found)
-    given = ", ".join([*operands, *[p.name for p in found], "out" if own else "None"])
-    return ", ".join(parameters), f"if {changed}:\n        return {HIDDEN}otherwise({given})", values
+    changed = " or ".join(f"{p.name} is not {HIDDEN}{p.name}" for p in extra)
+    arguments = ", ".join([*operands, *[p.name for p in extra], "out" if own else "None"])
+    return ", ".join(parameters), f"if {changed}:\n        return {HIDDEN}otherwise({arguments})", values

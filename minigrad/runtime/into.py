@@ -155,24 +155,24 @@ def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any,
     if not mode.enabled or not any(x.storage.tracked for x in tensors):
         return operands
     own = [isinstance(x, Tensor) and any(x.storage is each for each in written) for x in operands]
-    return tuple([Ops.clone.public(x) if shared else x for x, shared in zip(operands, own)])  # type: ignore[misc]
+    return tuple([Ops.clone.public(x) if copy else x for x, copy in zip(operands, own)])  # type: ignore[misc]
 
 
-def copy_result(label: str, found: Any, out: Any) -> Any:
+def copy_result(label: str, result: Any, out: Any) -> Any:
     """Write what an op gave into `out`, of several results each into one of a tuple, and record the writes.
 
     Every check comes before anything is written.
     """
-    if not isinstance(found, tuple):
-        expect_position(label, found, out)
-        return write_copy(found, out)
-    out = expect_tuple(label, found, out)
-    for y, position in zip(found, out):
+    if not isinstance(result, tuple):
+        expect_position(label, result, out)
+        return write_copy(result, out)
+    out = expect_tuple(label, result, out)
+    for y, position in zip(result, out):
         expect_position(label, y, position)
     expect_separate(label, out)
-    for y, position in zip(found, out):
+    for y, position in zip(result, out):
         write_copy(y, position)
-    return type(found)._make(out) if hasattr(found, "_make") else tuple(out)
+    return type(result)._make(out) if hasattr(result, "_make") else tuple(out)
 
 
 def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...]:
@@ -194,17 +194,17 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
                 )
 
 
-def expect_position(label: str, found: Tensor, out: Any) -> None:
+def expect_position(label: str, result: Tensor, out: Any) -> None:
     """Raise unless a result fits `out`, and may be written there."""
-    expect_result(label, found, out, found.device)
-    if found is not out:
-        check_writable(label, out, (found,))
+    expect_result(label, result, out, result.device)
+    if result is not out:
+        check_writable(label, out, (result,))
 
 
-def write_copy(found: Tensor, out: Tensor) -> Tensor:
+def write_copy(result: Tensor, out: Tensor) -> Tensor:
     """Write a result into `out`."""
-    if found is not out:
-        run_into(Ops.clone, plan_of(Ops.clone, (found,), {}, fresh=False), (found,), out)
+    if result is not out:
+        run_into(Ops.clone, plan_of(Ops.clone, (result,), {}, fresh=False), (result,), out)
     return out
 
 

@@ -66,14 +66,14 @@ _entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # by the id of the 
 
 def entry_of(x: Tensor) -> Entry | None:
     """What is known of a tensor."""
-    found = _entries.get(x.id)
-    return None if found is None else found[1]
+    entry = _entries.get(x.id)
+    return None if entry is None else entry[1]
 
 
 def entry_of_node(node: BackpropOp) -> Entry | None:
     """What is known of the result of a recorded op; of several, of the last."""
-    found = _made.get(node)
-    return None if found is None else found()
+    reference = _made.get(node)
+    return None if reference is None else reference()
 
 
 def keep(x: Tensor, entry: Entry) -> Entry:

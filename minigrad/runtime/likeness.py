@@ -8,14 +8,14 @@ from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradErro
 from minigrad.runtime.tensor import Tensor, describe
 
 
-def unlike(given: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
+def unlike(value: Any, like: Tensor) -> tuple[type[MinigradError], str] | None:
     """The error to raise for what has not the shape, dtype and device of `like`, and what was given, in words."""
-    if not isinstance(given, Tensor):
-        return GradientError, describe(given)
-    if given.shape != like.shape:
-        return ShapeError, describe(given)
-    if given.dtype is not like.dtype:
-        return DTypeError, describe(given)
-    if given.device is not like.device:
-        return DeviceError, f"{describe(given)} on {given.device}"
+    if not isinstance(value, Tensor):
+        return GradientError, describe(value)
+    if value.shape != like.shape:
+        return ShapeError, describe(value)
+    if value.dtype is not like.dtype:
+        return DTypeError, describe(value)
+    if value.device is not like.device:
+        return DeviceError, f"{describe(value)} on {value.device}"
     return None

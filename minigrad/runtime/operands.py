@@ -157,12 +157,12 @@ def keyed(value: Any) -> Any:
     return kind, value
 
 
-def canonical(op: Op, operands: tuple[Tensor, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a call as the rules of the op read them: each as its role says.
 
     Raises what a role raises for a value that it cannot take, and ArgumentError for a list where no role copies it.
     """
-    result = dict(given)
+    result = dict(params)
     for name, role in op.roles.items():
         if role.read is not AS_IT_COMES:
             result[name] = role.read(result[name], op.label, name, operands)

@@ -25,27 +25,27 @@ def result_specs(op: Op, dtypes: Any, shapes: Any) -> list[Spec]:
     """A fresh, contiguous result for each dtype and shape that the op's rules give.  Raises DeclarationError."""
     if op.result is None:
         dtypes, shapes = (dtypes,), (shapes,)
-    for what, given in (("dtype", dtypes), ("shape", shapes)):
-        if not isinstance(given, tuple | list) or len(given) != max(len(op.outputs), 1):
-            raise broken(op, f"its {what} rule", given, f"a tuple of {len(op.outputs)}, one for each result")
+    for what, promised in (("dtype", dtypes), ("shape", shapes)):
+        if not isinstance(promised, tuple | list) or len(promised) != max(len(op.outputs), 1):
+            raise broken(op, f"its {what} rule", promised, f"a tuple of {len(op.outputs)}, one for each result")
     for dtype in dtypes:
         if not isinstance(dtype, DType):
             raise broken(op, "its dtype rule", dtype, "a dtype such as mg.float32")
     return [Spec(Layout.contiguous(sizes(op, shape)), dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
 
 
-def loop_dtypes(op: Op, given: Any) -> tuple[np.dtype[Any], tuple[DType, ...]]:
+def loop_dtypes(op: Op, promised: Any) -> tuple[np.dtype[Any], tuple[DType, ...]]:
     """The dtype in which an elementwise op computes, and those of its results.
 
     Raises DeclarationError for anything else.
     """
     count = len(op.outputs)
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], np.dtype):
-        dtypes = given[1] if op.result is not None and isinstance(given[1], tuple) else (given[1],) * count
+    if isinstance(promised, tuple) and len(promised) == 2 and isinstance(promised[0], np.dtype):
+        dtypes = promised[1] if op.result is not None and isinstance(promised[1], tuple) else (promised[1],) * count
         if len(dtypes) == count and all(isinstance(dtype, DType) for dtype in dtypes):
-            return given[0], dtypes
+            return promised[0], dtypes
     stored = f", or a tuple of {count} such dtypes" if op.result is not None else ""
-    raise broken(op, "its dtype rule", given, f"a NumPy dtype to compute in, and a dtype such as mg.float32{stored}")
+    raise broken(op, "its dtype rule", promised, f"a NumPy dtype to compute in, and a dtype such as mg.float32{stored}")
 
 
 def sizes(op: Op, shape: Any) -> tuple[int, ...]:
@@ -93,9 +93,9 @@ def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
     return layout
 
 
-def broken(op: Op, what: str, given: Any, expected: str) -> DeclarationError:
+def broken(op: Op, what: str, promised: Any, expected: str) -> DeclarationError:
     """The error for a promise that is not kept."""
-    text = f"{op.label}: {what} gives {given!r}; expected {expected} (declared at {op.where})"
+    text = f"{op.label}: {what} gives {promised!r}; expected {expected} (declared at {op.where})"
     return DeclarationError(text, op=op.label)
 
 
@@ -107,7 +107,7 @@ def with_dtypes(error: MinigradError, specs: Sequence[Spec]) -> MinigradError:
         text = text.replace("shapes " + " and ".join(str(s.shape) for s in listed), " and ".join(map(repr, listed)))
     else:
         shape = re.escape(str(specs[0].shape))
-        text, found = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
-        text = text if found else re.sub(shape, repr(specs[0]), text, count=1)
+        text, replaced = re.subn(rf"\bshape {shape}", repr(specs[0]), text)
+        text = text if replaced else re.sub(shape, repr(specs[0]), text, count=1)
     error.args = (text,)
     return error

@@ -96,11 +96,11 @@ def decorated(function: F, block: Callable[[], Any]) -> F:
     """The function, each call of it in a block of its own."""
 
     @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with block():
             return function(*args, **kwargs)
 
-    return wrapped  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]
 
 
 def no_grad() -> _GradMode:
@@ -138,5 +138,5 @@ def cell_of(file: str) -> str:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    found = name_of(file) if name_of is not None else None
-    return found[1] if found else file
+    cell = name_of(file) if name_of is not None else None
+    return cell[1] if cell else file

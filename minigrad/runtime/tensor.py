@@ -137,8 +137,8 @@ def expect_tensors(name: str, *values: Any) -> None:
 
 def host_array(x: Tensor) -> Any:
     """The elements as a NumPy array in the logical dtype that shares memory where it can (host devices do)."""
-    found, layout = backend_of(x.device).seen(x.storage, x.layout)
-    buffer = to_logical(found, x.dtype)
+    stored, layout = backend_of(x.device).seen(x.storage, x.layout)
+    buffer = to_logical(stored, x.dtype)
     size = buffer.itemsize
     view = buffer[layout.offset : layout.offset + 1] if layout.numel else buffer[:0]
     return np.lib.stride_tricks.as_strided(view, layout.shape, tuple(s * size for s in layout.strides))

@@ -151,10 +151,10 @@ def with_elements(x: Tensor) -> Tensor:
     """A tensor with the elements that x stands for; x itself, whose storage raises, where there are many at once."""
     y = x
     while isinstance(y, Tracer):
-        found = y.transform.elements(y)
-        if found is None:
+        elements = y.transform.elements(y)
+        if elements is None:
             return x
-        y = found
+        y = elements
     return y
 
 

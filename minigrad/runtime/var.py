@@ -72,12 +72,12 @@ class Var(Tensor):
     @classmethod
     def of(cls, x: Tensor) -> Var:
         """A Var on the storage of x, which must be nobody else's.  Raises DTypeError for another dtype than a float."""
-        twin = cls.seat(x)
+        twin = cls.placeholder(x)
         x.storage.tracked = True
         return twin
 
     @classmethod
-    def seat(cls, x: Tensor) -> Var:
+    def placeholder(cls, x: Tensor) -> Var:
         """A Var that stands in for x for a while, on its memory, which stays that of a plain tensor."""
         twin = cls.__new__(cls)
         Tensor.__init__(twin, x.storage, x.layout)

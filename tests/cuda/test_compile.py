@@ -27,7 +27,7 @@ def test_every_kind_of_kernel_compiles_to_lean_code(family, program):
     assert found.cubin[:4] == b"\x7fELF" and found.entry
     assert found.spills == 0 and found.registers * 256 <= 65536 and found.shared <= 48 << 10
     assert found.stack == 0 or program.name.startswith(SLOW_PATHS)
-    space = compiler.given()
+    space = compiler.namespace()
     exec(program.text, space)
     if np.float64 not in (space["T"], *space["POINTERS"]):
         assert not found.double or program.name.startswith(SLOW_PATHS), "nobody asked for float64"

@@ -99,7 +99,7 @@ MISTAKES = [
     ("write_positions", f"sums[warp] = held\n{BARRIER}", "sums[warp] = held", "race unwritten"),
     ("write_positions", "k < warp", "k <= warp", "unwritten"),
     ("write_positions", "while first < end:", "while first + 32 < end:", "wrong"),
-    ("write_positions", "found & below", "found", "race"),
+    ("write_positions", "ballot & below", "ballot", "race"),
     ("write_positions", "position < stop:", "position <= stop:", "bounds"),
 ]
 

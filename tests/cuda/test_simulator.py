@@ -97,7 +97,7 @@ def test_shuffles_and_barriers_do_what_they_say(machine, order, seed):
 
 
 def test_kernels_are_given_the_same_names_by_the_compiler_and_by_the_simulator():
-    given = set(Words("kernel", 1, Point(1), Point(1)).given())
+    given = set(Words("kernel", 1, Point(1), Point(1)).names())
     assert given == {"cuda", "libdevice", "device", *native.natives()}
 
 

@@ -19,7 +19,7 @@ from minigrad.config import settings
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.store import Kernel, forks_wait, watchers
 
-BRIEF = 1 << 15  # additions
+GIL_LIMIT = 1 << 15  # additions; a call with fewer of them keeps the GIL
 
 
 class NativeKernel(Executable):
@@ -85,7 +85,7 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     """
     if elements * cost >= settings.parallel_threshold and (tasks > 1 or not settings.parallel_threshold):
         return "shared"
-    return "brief" if elements * cost < BRIEF else "alone"
+    return "brief" if elements * cost < GIL_LIMIT else "alone"
 
 
 def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:

@@ -177,13 +177,13 @@ def totals_of(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any]) -> tuple
     text, calls = "", []
     for position, loop in enumerate(loop for loop in loops if loop.totals):
         names = [f"total_{k}" for k in range(loop.totals[-1] + 1)]
-        found = ", ".join(names[loop.totals[0] :])
-        given = ", ".join(["value", *names[: loop.totals[0]], *(["kept"] if loop.keeps else [])])
+        totals = ", ".join(names[loop.totals[0] :])
+        args = ", ".join(["value", *names[: loop.totals[0]], *(["kept"] if loop.keeps else [])])
         template: Callable[..., Any] = rows.largest if loop.kind == "max" else rows.sums
-        constants = {"FOUND": loop.totals, "TOTALS": found, "GIVEN": given, "KEEPS": loop.keeps, **order_of(compute)}
+        constants = {"FOUND": loop.totals, "TOTALS": totals, "GIVEN": args, "KEEPS": loop.keeps, **order_of(compute)}
         pasted = paste(template, loop.operands, pass_macros(fn, loop, compute), constants)
         text += helper(pasted, template, f"find_{position}", "" if loop.kind == "max" else "reassoc")
-        calls.append(f"{found} = find_{position}({', '.join(f'x_{k}' for k in loop.operands)}, n, {given})")
+        calls.append(f"{totals} = find_{position}({', '.join(f'x_{k}' for k in loop.operands)}, n, {args})")
     return text, lambda args, used: (calls, ast.Constant(0))
 
 
@@ -206,7 +206,7 @@ def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: st
 
 
 def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
-            arrays: Mapping[str, DType], **given: Any) -> Any:  # fmt: skip
+            arrays: Mapping[str, DType], **insertions: Any) -> Any:  # fmt: skip
     """Write, compile and import one nest.  arrays: what stands between the operands and the numbers, with its type."""
     text = write_kernel(
         f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
@@ -216,7 +216,7 @@ def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[D
         compute=out.compute,
         arrays=(*dtypes, *arrays.values()),
         results=", ".join(arrays),
-        **given,
+        **insertions,
     )
     return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text)
 
@@ -242,22 +242,22 @@ def along(fn: RowFn, direct: Sequence[bool], out: DType, keeps: bool, streamed: 
 def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool, ...], streamed: bool) -> Any:
     """Rows along the memory of the result, sums of their columns, or both."""
     terms, made = len(fn.terms), fn.result is not None
-    given = along(fn, direct, out, True, streamed)
-    given["constants"] |= {"MADE": made, "TERMS": terms}
+    insertions = along(fn, direct, out, True, streamed)
+    insertions["constants"] |= {"MADE": made, "TERMS": terms}
     label = ("stream" if streamed else "rows") + "".join("1" if d else "x" for d in direct)
     arrays = {"work": as_dtype(out.compute)} if terms else {}
     arrays |= dict.fromkeys((*(["out"] if made else []), *[f"line_{t}" for t in range(terms)]), out)
-    return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **given)
+    return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **insertions)
 
 
 def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, reducer: int) -> Any:
     """One result of each row, or with three dtypes the gradient of that."""
     back = len(dtypes) == 3
-    given = along(fn, (direct,), out, back)
-    given["constants"] |= {"EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2}
+    insertions = along(fn, (direct,), out, back)
+    insertions["constants"] |= {"EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2}
     label = f"{'pick_backward' if back else 'pick'}{reducer}{'1' if direct else 'x'}"
     template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64})
-    return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=rows.PICK, **given)
+    return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=rows.PICK, **insertions)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
@@ -269,6 +269,6 @@ def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[
             macros = pass_macros(fn, loop, out.compute, total=total)
             totals.append(Part(rows.down, macros, {"TOTAL": f"total_{loop.totals[0]}"}, loop.operands))
     constants = {"COUNT": len(fn.totals), "BLOCK": COLUMNS, **column_views(unit)}
-    given = {"constants": constants, "macros": {"TOTALS": totals, **elements(fn, loops, out.compute, total)}}
+    insertions = {"constants": constants, "macros": {"TOTALS": totals, **elements(fn, loops, out.compute, total)}}
     label = "columns" + "".join("1" if d else "x" for d in unit)
-    return nest_of(label, rows.columns, fn, dtypes, out, {"out": out}, fields=rows.COLUMNS, **given)
+    return nest_of(label, rows.columns, fn, dtypes, out, {"out": out}, fields=rows.COLUMNS, **insertions)

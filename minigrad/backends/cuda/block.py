@@ -151,13 +151,13 @@ class Block:
             for lane in group:
                 lane.result = each[lane.number % 32]
             return
-        found: Any = None
+        answer: Any = None
         if what == "ballot":
-            found = sum(1 << k for k, value in values.items() if value)
+            answer = sum(1 << k for k, value in values.items() if value)
         elif what in ("all", "any"):
-            found = {"all": all, "any": any}[what](values.values())
+            answer = {"all": all, "any": any}[what](values.values())
         for lane in group:
-            lane.result = found
+            lane.result = answer
             if what == "sync":
                 lane.access = lane.access._replace(syncs=lane.access.syncs + 1)
 
@@ -179,8 +179,8 @@ class Block:
             raise self.notice("divergence", f"threads wait at different barriers, at the lines {lines}")
         values = [lane.value for lane in waiting]
         what = waiting[0].waits[1]  # type: ignore[index]
-        found = {"count": lambda: sum(map(bool, values)), "and": lambda: all(values), "or": lambda: any(values)}
-        result: Any = found[what]() if what in found else None
+        reductions = {"count": lambda: sum(map(bool, values)), "and": lambda: all(values), "or": lambda: any(values)}
+        result: Any = reductions[what]() if what in reductions else None
         for lane in waiting:
             lane.result = result
             lane.access = lane.access._replace(barriers=lane.access.barriers + 1)

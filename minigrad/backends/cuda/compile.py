@@ -58,13 +58,13 @@ def assembler() -> str:
 def made_by() -> str:
     """The versions of what compiles, in words."""
     packages = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvcc-cu12", "nvidia-nvjitlink")
-    found = []
+    versions = []
     for name in packages:
         try:
-            found.append(f"{name} {metadata.version(name)}")
+            versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             continue
-    return "; ".join([*found, assembler()])
+    return "; ".join([*versions, assembler()])
 
 
 def compiled(program: Program, capability: Capability = SOMEWHERE) -> Compiled:
@@ -96,7 +96,7 @@ def to_ptx(program: Program, capability: Capability) -> str:
     from numba.core.errors import NumbaError
     from numba.np.numpy_support import from_dtype
 
-    space = given()
+    space = namespace()
     try:
         exec(compile(program.text, program.file, "exec"), space)
         pointers = [types.CPointer(from_dtype(np.dtype(kind))) for kind in space["POINTERS"]]
@@ -123,7 +123,7 @@ def natives() -> dict[str, Any]:
     return {"cuda": cuda, "libdevice": libdevice, "device": cuda.jit(device=True), **native.natives()}
 
 
-def given() -> dict[str, Any]:
+def namespace() -> dict[str, Any]:
     """A namespace for one text."""
     return dict(natives())
 
@@ -144,8 +144,8 @@ def capable(capability: Capability) -> Iterator[None]:
 
 def assemble(ptx: str, name: str) -> tuple[bytes, str]:
     """Machine code of PTX, and what the assembler says of registers and memory."""
-    found = TARGET.search(ptx)
-    arch = found[1] if found else "sm_90"
+    match = TARGET.search(ptx)
+    arch = match[1] if match else "sm_90"
     return by_nvjitlink(ptx, arch, name) if assembler() == "nvjitlink" else by_ptxas(ptx, arch, name)
 
 
@@ -161,9 +161,9 @@ def by_nvjitlink(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
             nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), name)
             nvjitlink.complete(handle)
         except nvjitlink.nvJitLinkError as error:
-            told = bytearray(nvjitlink.get_error_log_size(handle))
-            nvjitlink.get_error_log(handle, told)
-            raise KernelError(f"{name}: PTX is not assembled: {told.decode(errors='replace'):.500}") from error
+            text = bytearray(nvjitlink.get_error_log_size(handle))
+            nvjitlink.get_error_log(handle, text)
+            raise KernelError(f"{name}: PTX is not assembled: {text.decode(errors='replace'):.500}") from error
         cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, cubin)
         log = bytearray(nvjitlink.get_info_log_size(handle))

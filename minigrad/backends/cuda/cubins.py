@@ -19,7 +19,7 @@ from minigrad.backends.cuda.runtime import Program
 from minigrad.errors import KernelError
 from minigrad.kernels import objects
 from minigrad.kernels.notice import forgo
-from minigrad.kernels.store import alone, cache_folder, publish
+from minigrad.kernels.store import cache_folder, locked, publish
 
 MAGIC = b"minigrad cubin 1\n"
 RESERVED = 1024  # bytes of shared memory that the system takes of a block, which assemblers count
@@ -36,8 +36,8 @@ class Compiled:
 
     def counted(self, words: str) -> int:
         """The number in front of some words of the log; 0 where they are not there."""
-        found = re.search(rf"(\d+) {words}", self.log)
-        return int(found[1]) if found else 0
+        match = re.search(rf"(\d+) {words}", self.log)
+        return int(match[1]) if match else 0
 
     @property
     def registers(self) -> int:
@@ -62,8 +62,8 @@ class Compiled:
     @property
     def widest(self) -> int:
         """Bits of the widest access to global memory."""
-        found = re.findall(r"\b(?:ld|st)\.global(?:\.(?!v\d)[a-z]+)*(?:\.v(\d))?\.[a-z](\d+)\b", self.ptx)
-        return max((int(count or 1) * int(bits) for count, bits in found), default=0)
+        accesses = re.findall(r"\b(?:ld|st)\.global(?:\.(?!v\d)[a-z]+)*(?:\.v(\d))?\.[a-z](\d+)\b", self.ptx)
+        return max((int(count or 1) * int(bits) for count, bits in accesses), default=0)
 
     @property
     def double(self) -> bool:
@@ -94,7 +94,7 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
     kept = path.with_suffix(f".{hashlib.sha256(made_for.encode()).hexdigest()[:8]}.cubin")
     result = read(kept, program, made_for)
     if result is None:
-        with alone(path):
+        with locked(path):
             result = read(kept, program, made_for)
             if result is None:
                 result = make()
@@ -103,11 +103,11 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
     return result
 
 
-def packed(found: Compiled, program: Program, made_for: str) -> bytes:
+def packed(code: Compiled, program: Program, made_for: str) -> bytes:
     """The content of a file: what it is, the hash of all that follows, a line of facts, the code."""
-    facts = {"for": made_for, "text": objects.digest(program.text), "entry": found.entry, "ptx": found.ptx,
-             "log": found.log}  # fmt: skip
-    body = json.dumps(facts).encode() + b"\n" + found.cubin
+    facts = {"for": made_for, "text": objects.digest(program.text), "entry": code.entry, "ptx": code.ptx,
+             "log": code.log}  # fmt: skip
+    body = json.dumps(facts).encode() + b"\n" + code.cubin
     return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 

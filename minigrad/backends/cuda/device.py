@@ -114,9 +114,9 @@ class CudaRuntime(Runtime):
     def memory(self) -> DeviceMemory:
         self.enter()
         free, whole = checked(driver.cuMemGetInfo(), "its memory")
-        told = self.pool.attributes
+        pool = self.pool.attributes
         return DeviceMemory(
-            told.used_mem_current, told.used_mem_high, told.reserved_mem_current, told.reserved_mem_high, int(free),
+            pool.used_mem_current, pool.used_mem_high, pool.reserved_mem_current, pool.reserved_mem_high, int(free),
             int(whole),
         )  # fmt: skip
 
@@ -188,7 +188,7 @@ class CudaRuntime(Runtime):
         return Loaded(program, self._properties.capability)
 
     def launcher(self, kernel: Loaded, grid: Size, block: Size, numbers: Sequence[int]) -> Callable[..., None]:
-        config, function, told = LaunchConfig(grid=grid, block=block), kernel.kernel, tuple(numbers)
+        config, function, scalars = LaunchConfig(grid=grid, block=block), kernel.kernel, tuple(numbers)
         threads, enter = self.threads, self.enter
 
         def run(*addresses: int) -> None:
@@ -196,7 +196,7 @@ class CudaRuntime(Runtime):
                 stream = threads.stream
             except AttributeError:  # the first launch of this thread
                 stream = enter()
-            launch(stream, config, function, *addresses, *told)
+            launch(stream, config, function, *addresses, *scalars)
 
         return run
 
@@ -209,10 +209,10 @@ def forget_at_forks(runtime: CudaRuntime) -> None:
     """In a forked process the runtime knows that it is one; what it has of threads is gone."""
     if not hasattr(os, "register_at_fork"):
         return
-    found = weakref.ref(runtime)
+    reference = weakref.ref(runtime)
 
     def forget() -> None:
-        runtime = found()
+        runtime = reference()
         if runtime is not None:
             runtime.forked = True
             runtime.threads.__dict__.clear()
@@ -222,7 +222,7 @@ def forget_at_forks(runtime: CudaRuntime) -> None:
 
 def checked(answer: Any, what: str) -> Any:
     """What the driver gives besides its status.  Raises DeviceError for a status that is no success."""
-    status, *found = answer
+    status, *values = answer
     if status != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(f"cuda:0: {what} failed: {status.name}", device="cuda:0")
-    return found[0] if len(found) == 1 else tuple(found)
+    return values[0] if len(values) == 1 else tuple(values)

@@ -36,36 +36,36 @@ class Grouping(Family):
         """total at index along dim += src; dims along which the index repeats itself share its order."""
         dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (src, total, index)])
         own = [d for d in range(len(dims)) if strides[2][d]]
-        shared = [d for d in range(len(dims)) if not strides[2][d]]
-        sizes, lengths = [dims[d] for d in own], [dims[d] for d in shared]
+        common = [d for d in range(len(dims)) if not strides[2][d]]
+        sizes, lengths = [dims[d] for d in own], [dims[d] for d in common]
         at, to, where = ([s[d] for d in own] for s in strides)
         length, size, cols = index.shape[dim], total.shape[dim], prod(lengths)
         count, dropped = prod(sizes) * length, prod(sizes) * size
-        found = steps.work((count,), int32)
+        keys = steps.work((count,), int32)
         numbers = grouping.keys_fields(len(own)).pack(
             count=count, length=length, size=size, dropped=dropped, offset=offsets[2], step=index.layout.strides[dim],
             sizes=sizes, steps=where,
         )  # fmt: skip
         kernel = self.kernel(write_keys, index.dtype, len(own))
-        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), index, flag, found)
-        order = self.ordered(steps, found, dropped)
+        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), index, flag, keys)
+        order = self.ordered(steps, keys, dropped)
         values: dict[str, Any] = {
             "cols": cols, "length": length, "step": src.layout.strides[dim], "offset": offsets[0], "size": size,
             "to_step": total.layout.strides[dim], "to": offsets[1], "dropped": dropped, "sizes": sizes, "steps": at,
-            "to_steps": to, "col_sizes": lengths, "col_steps": [strides[0][d] for d in shared],
-            "to_col_steps": [strides[1][d] for d in shared],
+            "to_steps": to, "col_sizes": lengths, "col_steps": [strides[0][d] for d in common],
+            "to_col_steps": [strides[1][d] for d in common],
         }  # fmt: skip
         while True:
             chunks = -(-count // CHUNK)
             parts, part_keys = steps.work((2 * chunks, cols), total.dtype), steps.work((2 * chunks,), int32)
-            first = order is not found
-            kernel = self.kernel(write_add_runs, src.dtype, total.dtype, len(own), len(shared), first)
-            numbers = grouping.runs_fields(len(own), len(shared)).pack(count=count, chunks=chunks, **values)
+            first = order is not keys
+            kernel = self.kernel(write_add_runs, src.dtype, total.dtype, len(own), len(common), first)
+            numbers = grouping.runs_fields(len(own), len(common)).pack(count=count, chunks=chunks, **values)
             launch = self.bind(kernel, *line(self.blocks(chunks * cols)), numbers)
-            steps.then(launch, src, found, order, parts, part_keys, total)
+            steps.then(launch, src, keys, order, parts, part_keys, total)
             if chunks == 1:
                 return
-            count, src, found, order = 2 * chunks, parts, part_keys, part_keys
+            count, src, keys, order = 2 * chunks, parts, part_keys, part_keys
             dense = [prod(lengths[d + 1 :]) for d in range(len(lengths))]
             values |= {"step": cols, "offset": 0, "col_steps": dense}
 

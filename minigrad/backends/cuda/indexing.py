@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import line
 from minigrad.backends.cuda.grouping import KEYS, Grouping
-from minigrad.backends.cuda.loops import COUNT_32, PLACE_32, ROWS_OF_GRID, SHORT, WIDEST, block_of, divisors, width_of
+from minigrad.backends.cuda.loops import COUNT_32, OFFSET_32, ROWS_OF_GRID, SHORT, WIDEST, block_of, divisors, width_of
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.launch import Loop
 from minigrad.backends.steps import Steps, Value
@@ -115,7 +115,7 @@ class Indexing(Grouping):
         still along the dim, and of the index."""
         dims, strides, offsets = walk(layouts)
         count = prod(dims)
-        long = count >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in layouts)
+        long = count >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
         kernel = self.kernel(write_move, adds, *dtypes, len(dims), long)
         numbers = indexing.move_fields(len(dims)).pack(
             *zip(offsets, strides, strict=True), rows=count, cols=1, size=size, step=step, **divisors(dims)

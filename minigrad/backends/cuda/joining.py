@@ -49,8 +49,8 @@ class Joining(Family):
             scaled = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]
             ends, numbers = self.shares(lines, round(begins[-1] * of), round(out.layout.offset * of), *scaled)
             launch = self.bind(self.kernel(write_join, size_above(len(scaled[0])), word), *line(ends), numbers)
-            given = steps.operands[some]
-            steps.then(launch, *given, *given[:1] * (size_above(len(given)) - len(given)), *steps.outs)
+            sources = steps.operands[some]
+            steps.then(launch, *sources, *sources[:1] * (size_above(len(sources)) - len(sources)), *steps.outs)
         return steps.launch
 
     def shares(

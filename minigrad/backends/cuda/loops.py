@@ -21,7 +21,7 @@ SHORT = 32  # columns from which rows are read as such: a warp's reads are then 
 WARP = 32
 LEAST, TURNED = 16, 1024  # elements of both dims, and of a plane, that are worth being turned
 WORD = 4  # bytes that a lane turns at once where elements are smaller
-COUNT_32, PLACE_32 = 1 << 31, 1 << 32  # what `divide` takes apart, and what 32 bits hold
+COUNT_32, OFFSET_32 = 1 << 31, 1 << 32  # what `divide` takes apart, and what 32 bits hold
 ROWS_OF_GRID = 65535  # blocks along y
 
 
@@ -77,7 +77,7 @@ def plan_several(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan
 
 def is_long(layouts: Sequence[Layout]) -> bool:
     """Whether places need 64 bits."""
-    return layouts[0].numel >= COUNT_32 or any(layout.span()[1] >= PLACE_32 for layout in layouts)
+    return layouts[0].numel >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
 
 
 def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None:

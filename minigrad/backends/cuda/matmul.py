@@ -89,17 +89,17 @@ class Matmul(Family):
         m, n, batches = numbers["rows"], numbers["cols"], prod(numbers["sizes"])
         down, across = -(-m // way.tile.high), -(-n // way.tile.broad)
         pieces, deep = pieces_of(down * across * batches, numbers["length"], way.tile.depth)
-        told = {**numbers, "down": down, "across": across, "pieces": pieces, "deep": deep, "piece": 0}
-        told["tasks"] = down * across * batches * pieces
+        arguments = {**numbers, "down": down, "across": across, "pieces": pieces, "deep": deep, "piece": 0}
+        arguments["tasks"] = down * across * batches * pieces
         rank, compute = len(numbers["sizes"]), registers(out.dtype)
-        across_grid = min(told["tasks"], (1 << 31) - 1)
-        grid, block = (across_grid, -(-told["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)
+        across_grid = min(arguments["tasks"], (1 << 31) - 1)
+        grid, block = (across_grid, -(-arguments["tasks"] // across_grid), 1), (way.tile.threads, 1, 1)
         fields = tile.tile_fields(rank, way.windows)
         if pieces == 1:
             dtypes = (a.dtype, b.dtype, *((c.dtype,) if c else ()))
             kernel = self.kernel(write_tiles, way, dtypes, out.dtype, rank)
             factors = {"alpha": bits(alpha, compute), "beta": bits(beta, compute)}
-            launch = self.bind(kernel, grid, block, fields.pack(**told, **result, **factors))
+            launch = self.bind(kernel, grid, block, fields.pack(**arguments, **result, **factors))
             steps.then(launch, a, b, *((c,) if c else ()), out)
             return
         sums = steps.work((pieces, batches, m, n), as_dtype(compute))
@@ -112,7 +112,7 @@ class Matmul(Family):
             plain["to_col"] = Layout.contiguous(numbers["col_sizes"]).strides
         kernel = self.kernel(write_tiles, way, (a.dtype, b.dtype), sums.dtype, rank)
         steps.then(
-            self.bind(kernel, grid, block, fields.pack(**(told | plain | {"piece": batches * m * n}))), a, b, sums
+            self.bind(kernel, grid, block, fields.pack(**(arguments | plain | {"piece": batches * m * n}))), a, b, sums
         )
         self.joined(steps, pieces, sums, out, added, Outcome.of(numbers, result))
 
@@ -157,9 +157,9 @@ class Matmul(Family):
             bk=p.bk, c=p.c, to=p.out, sizes=(*p.sizes, p.m, p.n), a_steps=(*p.steps[0], p.am, 0),
             b_steps=(*p.steps[1], 0, p.bn), c_steps=(*p.steps[2], p.cm, p.cn), to_steps=(*p.steps[3], p.om, p.on),
         )  # fmt: skip
-        given = (a, b, *((c,) if c else ()))
-        kernel = self.kernel(write_small, tuple(x.dtype for x in given), out.dtype, rank)
-        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), *given, out)
+        operands = (a, b, *((c,) if c else ()))
+        kernel = self.kernel(write_small, tuple(x.dtype for x in operands), out.dtype, rank)
+        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), *operands, out)
 
     def by_vector(self, steps: Steps, p: Problem, values: tuple[Value, Value, Value], added: Added) -> None:
         """One row or one column."""

@@ -46,7 +46,7 @@ def instructions(words: Any) -> dict[str, Callable[..., Any]]:
     }
     for name in TOGETHER:
         brings = (lambda a, i: a.load(i, GROUP)) if name.startswith("ldmatrix") else (lambda *registers: registers)
-        result[name] = lambda *given, name=name, brings=brings: together(name, brings(*given))
+        result[name] = lambda *args, name=name, brings=brings: together(name, brings(*args))
     return result
 
 

@@ -147,7 +147,7 @@ class Memory(Backend):
             except TypeError:  # of before version 1
                 capsule = source.__dlpack__(**arguments)
             result = Foreign(capsule)
-            return self.shared(result, result.address, result.layout, result.dtype, result.readonly, device)
+            return self.adopted(result, result.address, result.layout, result.dtype, result.readonly, device)
         interface = source.__cuda_array_interface__
         stream = interface.get("stream")
         if stream is not None and stream != int(self.runtime.stream.handle):
@@ -163,9 +163,9 @@ class Memory(Backend):
         strides = None if steps is None else tuple(s // dtype.itemsize for s in steps)
         layout = Layout.contiguous(shape) if strides is None else Layout.make(shape, strides, 0)
         address, readonly = interface["data"]
-        return self.shared(source, address, layout, dtype, readonly, device)
+        return self.adopted(source, address, layout, dtype, readonly, device)
 
-    def shared(
+    def adopted(
         self, owner: Any, address: int, layout: Layout, dtype: DType, readonly: bool, device: Device
     ) -> tuple[Storage, Layout]:
         """Storage over foreign memory, and the layout of what is at the address."""

@@ -93,12 +93,12 @@ def surroundings(function: Callable[..., Any], text: str) -> list[str]:
     there = {**vars(builtins), **dict.fromkeys(natives()), "math": math, "np": np}
     others = {x for x, y in around(function).items() if y is not there.get(x, y)}
     known = {"cuda", "device", "libdevice", name, *there} - others
-    tables, found = [symtable.symtable(ast.unparse(Unannotated().visit(ast.parse(text))), name, "exec")], set()
+    tables, used = [symtable.symtable(ast.unparse(Unannotated().visit(ast.parse(text))), name, "exec")], set()
     while tables:
         table = tables.pop()
-        found |= {x.get_name() for x in table.get_symbols() if x.is_global() and x.is_referenced()}
+        used |= {x.get_name() for x in table.get_symbols() if x.is_global() and x.is_referenced()}
         tables += table.get_children()
-    return sorted(found - known)
+    return sorted(used - known)
 
 
 def around(function: Any) -> dict[str, Any]:
@@ -159,21 +159,21 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
             raise DTypeError(f"{function.__name__}: kernels of one's own take no {dtype}; use float32", op="kernel")
     kinds = ", ".join(f"np.{'uint8' if dtype.name == 'bool' else dtype.name}" for dtype in dtypes)
     called = f"{name}_" if name in TAKEN else name
-    told, pointers = f"{called}_numbers", [f"{called}_{k}" for k in range(len(dtypes))]
-    given = [*pointers, *(f"{told}[{k}]" for k in range(numbers))]
+    integers, pointers = f"{called}_numbers", [f"{called}_{k}" for k in range(len(dtypes))]
+    arguments = [*pointers, *(f"{integers}[{k}]" for k in range(numbers))]
     head = HEAD.format(name=name, pointers=kinds, numbers=numbers)
-    entry = ENTRY.format(name=called, pointers=", ".join(pointers), numbers=told, given=", ".join(given))
+    entry = ENTRY.format(name=called, pointers=", ".join(pointers), numbers=integers, given=", ".join(arguments))
     text = head + "@device\n" + text.replace(f"def {name}", f"def {called}", 1) + entry
     return Program("_".join([name, *(dtype.short for dtype in dtypes), str(numbers)]), text)
 
 
-def size_of(given: int | tuple[int, ...]) -> Size:
+def size_of(value: int | tuple[int, ...]) -> Size:
     """A grid or a block: a number, or up to three.  Raises ArgumentError for sizes that are none."""
     try:
-        sizes = tuple([index(n) for n in (given if isinstance(given, tuple | list) else (given,))])
+        sizes = tuple([index(n) for n in (value if isinstance(value, tuple | list) else (value,))])
     except TypeError:
         sizes = ()
     if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
-        raise ArgumentError(f"kernel: a grid or a block has one to three sizes from 1 on, not {given!r}")
+        raise ArgumentError(f"kernel: a grid or a block has one to three sizes from 1 on, not {value!r}")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

@@ -41,7 +41,7 @@ class Pool(Family):
             return self.pooling(pool.largest, (x.dtype,), out, x, None, numbers_of(out, x, x, **windows))
         if part == "positions":
             positions, x = others
-            return self.pooling(pool.found, (x.dtype,), out, x, positions, numbers_of(out, x, x, **windows))
+            return self.pooling(pool.largest_at, (x.dtype,), out, x, positions, numbers_of(out, x, x, **windows))
         if part == "pick":
             h, x = others
             return self.pooling(pool.picked, (h.dtype, x.dtype), out, x, h, numbers_of(out, x, x, **windows))
@@ -106,7 +106,7 @@ def write_pooling(template: Template, operands: tuple[DType, ...], out: DType, d
     helpers: list[Template] = [] if long else [elementwise.divide]
     helpers += [pool.apart, *([pool.length, pool.counted] if mean else [] if back else [pool.search])]
     label = f"{name}{'_mean' if mean and back else ''}{'_dilated' if dilated else ''}{'_long' if long else ''}"
-    arrays = (*operands, out, *((int64,) if template is pool.found else ()))
+    arrays = (*operands, out, *((int64,) if template is pool.largest_at else ()))
     text = write_kernel(
         f"pooling: {', '.join(map(str, operands))} -> {out}; {label}.",
         template,
@@ -123,7 +123,7 @@ def write_pooling(template: Template, operands: tuple[DType, ...], out: DType, d
         },
         helpers=helpers,
         fields=pool.POOL,
-        results="out, positions" if template is pool.found else "out",
+        results="out, positions" if template is pool.largest_at else "out",
         arrays=arrays,
         target=CUDA,
     )  # fmt: skip

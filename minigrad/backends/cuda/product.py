@@ -107,11 +107,11 @@ class Problem:
 
     def copied(self) -> tuple[bool, bool]:
         """Of both operands, whether eight neighbours always begin at a multiple of eight and are all there."""
-        found = []
+        aligned = []
         for k, (inner, outer, step) in enumerate([
             ((self.ak, self.k), (self.am, self.m), self.a), ((self.bk, self.k), (self.bn, self.n), self.b),
         ]):  # fmt: skip
             near, far = (inner, outer) if self.along[k] else (outer, inner)
             others = [step, near[1], far[0], *self.steps[k]]
-            found.append(near[0] == 1 and not any(number % GROUP for number in others))
-        return found[0], found[1]
+            aligned.append(near[0] == 1 and not any(number % GROUP for number in others))
+        return aligned[0], aligned[1]

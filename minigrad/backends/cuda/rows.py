@@ -96,10 +96,10 @@ class Rows(Family):
         if each:
             steps.then(launch, *steps.operands, *steps.outs)
             return steps.launch
-        found, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
-        steps.then(launch, *steps.operands, found, counted)
+        terms, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
+        steps.then(launch, *steps.operands, terms, counted)
         total = steps.work((1,), float64)
-        steps.reducer(SUM, total, found, (0,))
+        steps.reducer(SUM, total, terms, (0,))
         if reduction == "mean":
             many = steps.work((1,), int64)
             steps.reducer(SUM, many, counted, (0,))

@@ -116,13 +116,13 @@ class Runtime(ABC):
         Raises StorageError if there is none, after the cache was given back.
         """
         wanted = size * dtype.itemsize
-        found = self.take(wanted)
-        if found is None:
+        memory = self.take(wanted)
+        if memory is None:
             self.empty_cache()
-            found = self.take(wanted)
-        if found is None:
+            memory = self.take(wanted)
+        if memory is None:
             raise self.exhausted(wanted)
-        owner, address = found
+        owner, address = memory
         return DeviceBuffer(owner, address, size, dtype)
 
     def exhausted(self, wanted: int) -> StorageError:

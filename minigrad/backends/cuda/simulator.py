@@ -48,7 +48,7 @@ class Simulated:
 
     def function(self, words: Words) -> Callable[..., None]:
         """The kernel with the names of a launch."""
-        space = words.given()
+        space = words.names()
         exec(self.code, space)
         if space.get("T") is np.bool_:
             space["T"] = bool  # in registers a truth value counts as 0 or 1, which NumPy's does not
@@ -164,8 +164,8 @@ class Simulator(Runtime):
         buffer.owner.fill(np.asarray(values, buffer.dtype), self.launches)
 
     def copy_to_host(self, buffer: DeviceBuffer, start: int = 0, end: int | None = None) -> NDArray[Any]:
-        found: NDArray[Any] = buffer.owner.bytes[: buffer.nbytes].view(buffer.dtype)
-        return found[start:end].copy()
+        elements: NDArray[Any] = buffer.owner.bytes[: buffer.nbytes].view(buffer.dtype)
+        return elements[start:end].copy()
 
     # ---- streams
 

@@ -36,7 +36,7 @@ EACH = 8  # elements of a thread
 LANES = 256  # threads of a tile, at most
 FEWER = 4  # tiles are sorted again where that leaves a quarter of their elements, or less
 
-SHARED = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
+COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class Sorting(Family, Ordering):
         groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
         rows, wide = prod(dims), a.dtype.itemsize > 4
         lanes = min(LANES, power_above(-(-n // EACH)))
-        found = list(stages(n, wanted, EACH * lanes))
-        words = [steps.work((rows * stage.made * (1 + wide),), int64) for stage in found[:-1][:2]]
+        plan = list(stages(n, wanted, EACH * lanes))
+        words = [steps.work((rows * stage.made * (1 + wide),), int64) for stage in plan[:-1][:2]]
         before = a
-        for k, stage in enumerate(found):
-            first, last = k == 0, k == len(found) - 1
+        for k, stage in enumerate(plan):
+            first, last = k == 0, k == len(plan) - 1
             ends = groups if first or last else [(0, 0, ())] * 3
             sizes = dims if first or last else ()
             how = (last, a.dtype if last and values else None, wide, len(sizes))
-            shared: dict[str, Any] = {
+            common: dict[str, Any] = {
                 "rows": rows, "n": stage.n, "wanted": stage.wanted, "made": stage.made, "sizes": sizes,
             }  # fmt: skip
             after = out if last else words[k % 2]
@@ -95,12 +95,12 @@ class Sorting(Family, Ordering):
                 kernel = self.kernel(write_merge, *how)
                 tiles = -(-stage.wanted // (EACH * LANES))
                 numbers = sorting.merge_fields(how[-1]).pack(
-                    *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **shared
+                    *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **common
                 )
                 grid, block = line(self.blocks(rows * stage.runs * tiles, 1), LANES)
             else:
                 kernel = self.kernel(write_runs, a.dtype if first else None, first and descending, *how)
-                numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **shared)
+                numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **common)
                 high = min(THREADS // lanes, power_above(rows))
                 grid, block = (self.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
             # What a launch neither reads nor writes is any memory.
@@ -112,7 +112,7 @@ def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | 
     """Write the sort of tiles.  first: what is sorted, if it is no words; kept: what is left beside positions."""
     key, constants = key_of(first or int64, descending)
     way = f"{first.short}_{'down' if descending else 'up'}" if first else "words"
-    helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.fetch, *SHARED]
+    helpers: list[Callable[..., Any]] = [sorting.slot, *([key] if first else []), sorting.fetch, *COMMON]
     return written(
         sorting.runs, way, sorting.runs_fields(rank), first, last, kept, wide, rank,
         helpers, {"KEY": expression_macro(f"{key.__name__}({{}})"), "SETTLE": settle_macro(wide)}, constants,
@@ -121,7 +121,7 @@ def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | 
 
 def write_merge(last: bool, kept: DType | None, wide: bool, rank: int) -> Program:
     """Write the merge of two runs."""
-    helpers: list[Callable[..., Any]] = [sorting.slot, sorting.split, *SHARED]
+    helpers: list[Callable[..., Any]] = [sorting.slot, sorting.split, *COMMON]
     return written(sorting.merge, "words", sorting.merge_fields(rank), None, last, kept, wide, rank, helpers, {}, {})
 
 

@@ -36,8 +36,8 @@ class Way:
     @property
     def label(self) -> str:
         sides = zip(self.along, self.copied, strict=True)
-        told = "_".join(["nt"[along == bool(k)] + ("w" if wide else "") for k, (along, wide) in enumerate(sides)])
-        return f"{self.tile.label}_{told}{'_windows' if self.windows else ''}{'_long' if self.long else ''}"
+        layouts = "_".join(["nt"[along == bool(k)] + ("w" if wide else "") for k, (along, wide) in enumerate(sides)])
+        return f"{self.tile.label}_{layouts}{'_windows' if self.windows else ''}{'_long' if self.long else ''}"
 
 
 def registers(dtype: DType) -> np.dtype[Any]:

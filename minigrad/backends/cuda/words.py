@@ -42,16 +42,16 @@ class Words:
         self.block: Any = None
         self.cuda = Cuda(self, grid, size)
 
-    def given(self) -> dict[str, Any]:
+    def names(self) -> dict[str, Any]:
         """All names."""
-        found: dict[str, Any] = {"cuda": self.cuda, "libdevice": LIBRARY, "device": lambda function: function}
+        names: dict[str, Any] = {"cuda": self.cuda, "libdevice": LIBRARY, "device": lambda function: function}
         for width in (1, 2, 4, 8, 16):
-            found[f"load_{width}"] = lambda p, i, width=width: p.load(i, width)
-            found[f"store_{width}"] = lambda p, i, values: p.store(i, values)
-        found |= {"half_to_float": half.half_to_float, "float_to_half": half.float_to_half}
-        found |= instructions(self)
-        found["atomic_max"] = lambda p, i, x: p.update(i, lambda old: max(old, x))
-        return found | {"atomic_add": lambda p, i, x: p.add(i, x)}
+            names[f"load_{width}"] = lambda p, i, width=width: p.load(i, width)
+            names[f"store_{width}"] = lambda p, i, values: p.store(i, values)
+        names |= {"half_to_float": half.half_to_float, "float_to_half": half.float_to_half}
+        names |= instructions(self)
+        names["atomic_max"] = lambda p, i, x: p.update(i, lambda old: max(old, x))
+        return names | {"atomic_add": lambda p, i, x: p.add(i, x)}
 
 
 class Cuda:
@@ -175,11 +175,11 @@ def cells_of(words: Words, name: str, shape: Any, dtype: np.dtype[Any]) -> Cells
 
 def libdevice() -> SimpleNamespace:
     """Functions of floats by libdevice's names, for both sizes."""
-    found: dict[str, Callable[..., Any]] = {}
+    functions: dict[str, Callable[..., Any]] = {}
     for bits, end in ((np.float32, "f"), (np.float64, "")):
         known = vars(reference_names(np.dtype(bits))["math"])
-        found |= {at + end: known[name] for name, at in LIBDEVICE.items()}
-    return SimpleNamespace(**found)
+        functions |= {at + end: known[name] for name, at in LIBDEVICE.items()}
+    return SimpleNamespace(**functions)
 
 
 LIBRARY = libdevice()

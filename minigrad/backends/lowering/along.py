@@ -159,10 +159,10 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
     steps.each(scalar, before, a.seen(row.unsqueeze(-2)), a.seen(row.unsqueeze(-1)), earlier, compute=a.dtype.compute)
     steps.reducer(SUM, rank, before, (last,))
     positions, zeros = steps.positions(n, last, last - 1), steps.constant(0, int64)
-    found, shape = steps.work(row.shape, int64), row.shape
+    indices, shape = steps.work(row.shape, int64), row.shape
     spread = [value.seen(value.layout.expand(shape)) for value in (zeros, positions)]
-    steps.ask(ScatterAdd(last - 1), found, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
-    steps.copy(out.seen(out.layout.permute(order)), found.at(-1, 0, out.shape[dim]))
+    steps.ask(ScatterAdd(last - 1), indices, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
+    steps.copy(out.seen(out.layout.permute(order)), indices.at(-1, 0, out.shape[dim]))
     return steps.launch
 
 

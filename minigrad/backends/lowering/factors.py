@@ -17,14 +17,14 @@ def cholesky(backend: Backend, request: Cholesky, outs: Specs, operands: Specs) 
     steps.fill(out, 0)
     for j in range(n if a.layout.numel else 0):
         row = steps.work((*a.shape[:-2], 1, n - j), a.dtype)
-        given = a.at(ndim - 2, j).at(ndim - 1, j, n - j)
+        source = a.at(ndim - 2, j).at(ndim - 1, j, n - j)
         above = out.at(ndim - 2, 0, j)
         if j:
             column = above.at(ndim - 1, j)
             column = column.seen(column.layout.transpose(-1, -2))
-            steps.ask(Product(-1, 1), row, column, above.at(ndim - 1, j, n - j), given)
+            steps.ask(Product(-1, 1), row, column, above.at(ndim - 1, j, n - j), source)
         else:
-            steps.copy(row, given)
+            steps.copy(row, source)
         pivot = row.at(ndim - 1, 0)
         steps.each(NOT_POSITIVE, pivots.at(ndim - 2, j), pivot.seen(pivot.layout.squeeze(-1)), compute=a.dtype.compute)
         steps.each(OVER_ROOT, out.at(ndim - 2, j).at(ndim - 1, j, n - j), row, pivot)
@@ -40,11 +40,11 @@ def solve_triangular(backend: Backend, request: SolveTriangular, outs: Specs, op
     for t in range(n if out.layout.numel else 0):
         i, known = (n - 1 - t, n - t) if request.upper else (t, 0)
         row = steps.work((*out.shape[:-2], 1, out.shape[-1]), out.dtype)
-        given, line = b.at(ndim - 2, i), a.at(ndim - 2, i)
+        source, line = b.at(ndim - 2, i), a.at(ndim - 2, i)
         if t:
-            steps.ask(Product(-1, 1), row, line.at(ndim - 1, known, t), out.at(ndim - 2, known, t), given)
+            steps.ask(Product(-1, 1), row, line.at(ndim - 1, known, t), out.at(ndim - 2, known, t), source)
         else:
-            steps.copy(row, given)
+            steps.copy(row, source)
         if not request.unit:
             steps.each(QUOTIENT, row, row, line.at(ndim - 1, i))
         steps.copy(out.at(ndim - 2, i), row)

@@ -65,10 +65,10 @@ def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Spec
     zero = steps.constant(0, int64)
     steps.each(LESSER, stays, row, zero, zero, compute=int64.compute)
     steps.each(CHOSEN, chosen, stays, zero, row)
-    found = steps.work(out.shape, out.dtype)
-    steps.ask(Select(dim), found, src, chosen)
+    selected = steps.work(out.shape, out.dtype)
+    steps.ask(Select(dim), selected, src, chosen)
     shape = tuple(size if d == dim else 1 for d in range(len(out.shape)))
-    steps.each(CHOSEN, out, viewed(stays, shape), out, found)
+    steps.each(CHOSEN, out, viewed(stays, shape), out, selected)
     return steps.launch
 
 

@@ -35,9 +35,9 @@ def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -
         for result in second:
             steps.copy(result, position)
     elif request.part == "pick":
-        found = steps.work(rows, out.dtype)
-        steps.ask(Gather(2), found, viewed(steps.dense(others[0]), plane), index)
-        steps.each(CHOSEN, out, empty, steps.constant(0, out.dtype), viewed(found, like.shape))
+        picked = steps.work(rows, out.dtype)
+        steps.ask(Gather(2), picked, viewed(steps.dense(others[0]), plane), index)
+        steps.each(CHOSEN, out, empty, steps.constant(0, out.dtype), viewed(picked, like.shape))
     else:
         zero = steps.constant(0, out.dtype)
         added, result = steps.work(like.shape, out.dtype), steps.work(plane, out.dtype)

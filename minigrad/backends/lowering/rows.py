@@ -31,17 +31,17 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
     """All totals of each row, of length 1 along `dim`."""
     shape = elements[0].shape
     kept = shortened(shape, (dim,))
-    found: list[Value] = []
+    totals: list[Value] = []
     length, parameter = steps.constant(float(shape[dim]), dtype), steps.constant(value, dtype)
     for total in fn.totals:
         terms, joined = steps.work(shape, dtype), steps.work(kept, dtype)
-        of_row(steps, total.term, terms, [*elements, *found], fn)
+        of_row(steps, total.term, terms, [*elements, *totals], fn)
         steps.reducer({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
         if total.finish is not None:
-            given = [joined, length, parameter]  # in this order, as far as it has arguments
-            steps.each(total.finish, joined, *given[: len(total.finish.args)])
-        found.append(joined)
-    return found
+            arguments = [joined, length, parameter]  # in this order, as far as it has arguments
+            steps.each(total.finish, joined, *arguments[: len(total.finish.args)])
+        totals.append(joined)
+    return totals
 
 
 @lowers(MapRows)
@@ -49,9 +49,9 @@ def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -
     """The totals, then the results."""
     steps = Steps(backend, outs, operands)
     (out,), elements = steps.outs, steps.operands
-    found = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
+    totals = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
     assert request.fn.result is not None
-    of_row(steps, request.fn.result, out, [*elements, *found], request.fn)
+    of_row(steps, request.fn.result, out, [*elements, *totals], request.fn)
     return steps.launch
 
 
@@ -78,7 +78,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     steps = Steps(backend, outs, operands)
     (out,), (x, target) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
-    found = totals_of(steps, request.fn, [x], last, dtype, 0.0)
+    totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     kept = (*x.shape[:-1], 1)
     ignored, index = steps.work(kept, bool_), steps.work(kept, int64)
     element, loss = steps.work(kept, x.dtype), steps.work(kept, dtype)
@@ -87,7 +87,7 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
     steps.ask(Gather(last), element, x, index)
     assert request.fn.result is not None
-    of_row(steps, request.fn.result, loss, [element, *found], request.fn)
+    of_row(steps, request.fn.result, loss, [element, *totals], request.fn)
     steps.each(NEGATIVE_UNLESS, loss, loss, ignored)
     if request.reduction == "none":
         steps.copy(out, viewed(loss, target.shape))
@@ -116,13 +116,13 @@ def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs)
     steps = Steps(backend, outs, operands)
     (out,), (dy, x, target) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
-    found = totals_of(steps, request.fn, [x], last, dtype, 0.0)
+    totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     named = target.seen(target.layout.unsqueeze(-1))
     ignored, hit, result = steps.work((*x.shape[:-1], 1), bool_), steps.work(x.shape, bool_), steps.work(x.shape, dtype)
     steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
     steps.each(EQUAL, hit, named, steps.positions(x.shape[-1], last + 1, last), compute=int64.compute)
     assert request.fn.result is not None
-    of_row(steps, request.fn.result, result, [x, *found], request.fn)
+    of_row(steps, request.fn.result, result, [x, *totals], request.fn)
     share = steps.work((1,) * len(x.shape), float64)
     steps.fill(share, 1)
     if request.reduction == "mean":

@@ -86,11 +86,11 @@ def reduced(out: Spec, operands: tuple[Spec, ...], sums: Any) -> Loop:
     compute = out.dtype.compute
 
     def launch(*buffers: Buffer) -> None:
-        given = [collect(b, s, compute).tolist() for b, s in zip(buffers[:-1], operands, strict=True)]
+        values = [collect(b, s, compute).tolist() for b, s in zip(buffers[:-1], operands, strict=True)]
         if compute.kind == "f":
-            write(buffers[-1], out, sums(*given), np.dtype(np.float64))
+            write(buffers[-1], out, sums(*values), np.dtype(np.float64))
         else:
-            write_integers(buffers[-1], out, sums(*given))
+            write_integers(buffers[-1], out, sums(*values))
 
     return quiet(launch)
 

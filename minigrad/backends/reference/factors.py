@@ -24,7 +24,7 @@ class Factors(HostMemory):
         n = a.shape[-1]
 
         def launch(buffer: Buffer, y: Buffer, z: Buffer) -> None:
-            found, wrong = [], []
+            elements, wrong = [], []
             for rows in collect(buffer, a, FLOAT64).reshape(-1, n, n).tolist() if a.layout.numel else ():
                 u = [[0.0] * n for _ in range(n)]
                 for j in range(n):
@@ -33,8 +33,8 @@ class Factors(HostMemory):
                     root = math.sqrt(pivot) if pivot > 0 else 1.0
                     for i in range(j, n):
                         u[j][i] = (rows[j][i] - sum(u[k][j] * u[k][i] for k in range(j))) / root
-                found += [x for row in u for x in row]
-            write(y, out, found, FLOAT64)
+                elements += [x for row in u for x in row]
+            write(y, out, elements, FLOAT64)
             write(z, pivots, wrong, INT64)
 
         return quiet(launch)
@@ -45,7 +45,7 @@ class Factors(HostMemory):
         order = range(n - 1, -1, -1) if upper else range(n)
 
         def launch(x: Buffer, y: Buffer, z: Buffer) -> None:
-            found: list[float] = []
+            solutions: list[float] = []
             if out.layout.numel:
                 left = collect(x, a, FLOAT64).reshape(-1, n, n)
                 for rows, right in zip(left, collect(y, b, FLOAT64).reshape(-1, n, m)):
@@ -54,7 +54,7 @@ class Factors(HostMemory):
                         known = range(i + 1, n) if upper else range(i)
                         total = right[i] - sum(rows[i, j] * solution[j] for j in known)
                         solution[i] = total if unit else total / rows[i, i]
-                    found += solution.reshape(-1).tolist()
-            write(z, out, found, FLOAT64)
+                    solutions += solution.reshape(-1).tolist()
+            write(z, out, solutions, FLOAT64)
 
         return quiet(launch)

@@ -28,7 +28,7 @@ class Masks(HostMemory):
     @serves(requests.Locate)
     def locate(self, out: Spec, mask: Spec, starts: Spec) -> Loop:
         def launch(buffer: Buffer, _starts: Buffer, z: Buffer) -> None:
-            found = [i for i, value in enumerate(read(buffer, mask, mask.dtype.compute)) if value]
-            write(z, out, found, INT64)
+            indices = [i for i, value in enumerate(read(buffer, mask, mask.dtype.compute)) if value]
+            write(z, out, indices, INT64)
 
         return launch

@@ -60,8 +60,8 @@ class Pool(HostMemory):
 
         def launch(a: Buffer, z: Buffer) -> None:
             values = read(a, x, compute)
-            found = positions(values, out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [lowest if p < 0 else values[p] for p in found], compute)
+            indices = positions(values, out.shape, x.shape, window, stride, padding, dilation)
+            write(z, out, [lowest if p < 0 else values[p] for p in indices], compute)
 
         return quiet(launch)
 
@@ -73,9 +73,9 @@ class Pool(HostMemory):
 
         def launch(a: Buffer, z: Buffer, where: Buffer) -> None:
             values = read(a, x, compute)
-            found = positions(values, out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [lowest if p < 0 else values[p] for p in found], compute)
-            write(where, at, [max(p, 0) % area for p in found], INT64)
+            indices = positions(values, out.shape, x.shape, window, stride, padding, dilation)
+            write(z, out, [lowest if p < 0 else values[p] for p in indices], compute)
+            write(where, at, [max(p, 0) % area for p in indices], INT64)
 
         return quiet(launch)
 
@@ -86,9 +86,9 @@ class Pool(HostMemory):
         zero = compute_type(compute)(0)
 
         def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
-            given = read(b, h, compute)
-            found = positions(read(a, x, x.dtype.compute), out.shape, x.shape, window, stride, padding, dilation)
-            write(z, out, [zero if p < 0 else given[p] for p in found], compute)
+            values = read(b, h, compute)
+            indices = positions(read(a, x, x.dtype.compute), out.shape, x.shape, window, stride, padding, dilation)
+            write(z, out, [zero if p < 0 else values[p] for p in indices], compute)
 
         return quiet(launch)
 
@@ -100,8 +100,8 @@ class Pool(HostMemory):
 
         def launch(b: Buffer, a: Buffer, z: Buffer) -> None:
             sums = [number(0)] * out.layout.numel
-            found = positions(read(a, x, x.dtype.compute), g.shape, x.shape, window, stride, padding, dilation)
-            for p, value in zip(found, read(b, g, compute), strict=True):
+            indices = positions(read(a, x, x.dtype.compute), g.shape, x.shape, window, stride, padding, dilation)
+            for p, value in zip(indices, read(b, g, compute), strict=True):
                 if p >= 0:
                     sums[p] = number(sums[p] + value)
             write(z, out, sums, compute)

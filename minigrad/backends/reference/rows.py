@@ -43,14 +43,14 @@ def totals_of(fn: RowFn, compute: np.dtype[Any], value: float) -> Callable[[Row]
     finishes = [None if total.finish is None else first_arguments(total.finish, compute) for total in fn.totals]
 
     def find(row: Row) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = ()
+        totals: tuple[Any, ...] = ()
         for total, term, finish in zip(fn.totals, terms, finishes, strict=True):
             joined = start[total.join]
             for element in row:
-                one = term(*element, *found)
+                one = term(*element, *totals)
                 joined = joined + one if total.join == "sum" else (one if one > joined else joined)
-            found += (number(joined if finish is None else finish(joined, number(len(row)), number(value))),)
-        return found
+            totals += (number(joined if finish is None else finish(joined, number(len(row)), number(value))),)
+        return totals
 
     return find
 
@@ -75,9 +75,9 @@ class Rows(HostMemory):
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))
             results: list[Any] = [None] * len(elements)
             for positions in rows_of(out.shape, dim):
-                found = find([elements[p] for p in positions])
+                totals = find([elements[p] for p in positions])
                 for p in positions:
-                    results[p] = result(*elements[p], *found)
+                    results[p] = result(*elements[p], *totals)
             write(buffers[-1], out, results, compute)
 
         return quiet(launch)
@@ -119,12 +119,12 @@ class Rows(HostMemory):
             results: list[Any] = []
             for r, (label, head) in enumerate(zip(labels, read(g, wide, compute), strict=True)):
                 row = elements[r * n : (r + 1) * n]
-                found = () if label == ignore else find(row)
+                totals = () if label == ignore else find(row)
                 for j, element in enumerate(row):
                     if label == ignore:  # also where nothing counts, and the share is inf
                         results.append(number(0))
                     else:
-                        results.append(number((result(*element, *found) - number(j == label)) * (head * share)))
+                        results.append(number((result(*element, *totals) - number(j == label)) * (head * share)))
             write(z, out, results, compute)
 
         return quiet(launch)
@@ -143,11 +143,11 @@ class Rows(HostMemory):
             sums: list[list[Any]] = [[number(0)] * shape[-1] for _ in terms]
             rows = []
             for positions in rows_of(shape, len(shape) - 1):
-                found = find([elements[p] for p in positions])
+                totals = find([elements[p] for p in positions])
                 for j, p in enumerate(positions):
-                    rows.append(result(*elements[p], *found))
+                    rows.append(result(*elements[p], *totals))
                     for column, term in zip(sums, terms, strict=True):
-                        column[j] = number(column[j] + term(*elements[p], *found))
+                        column[j] = number(column[j] + term(*elements[p], *totals))
             values = [rows, *sums] if made else sums
             for buffer, out, each in zip(buffers[len(operands) :], outs, values, strict=True):
                 write(buffer, out, each, compute)

@@ -46,7 +46,7 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
 def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     """The positions of the elements that hold; in_1 says where those of each unit begin.  limit: the length of out."""
     step = N.step
-    found = workspace(N.length + 1, np.int64)
+    indices = workspace(N.length + 1, np.int64)
     for u in range(first, last):
         start = u * N.length
         stop = min(N.n, start + N.length)
@@ -58,12 +58,12 @@ def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
             at = N.offset + col * step
             walk(rest, N.sizes, at=N.strides)
             for j in range(size):
-                found[held] = start + j
+                indices[held] = start + j
                 held += np.int64(in_0[at + j * step])
             start += size
         # As many as were counted: another thread may have made more or less of the mask hold since.
         size = min(in_1[u + 1], N.limit) - in_1[u]
         z = out[in_1[u] : in_1[u] + size]
         for j in range(size):
-            z[j] = found[j] if j < held else 0
-    leave(found)
+            z[j] = indices[j] if j < held else 0
+    leave(indices)

@@ -70,13 +70,13 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
             for i in range(n):
                 a[i] = (np.uint64(KEY(in_0[at + i * s])) << np.uint64(32)) | np.uint64(i)
-            found = a
+            sorted_keys = a
             if n <= 32:
                 insert(a, n)
             else:
-                found = radix(a, b, n, counts)
+                sorted_keys = radix(a, b, n, counts)
             for i in range(N.wanted):
-                position = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
                 out[to + i * z] = position
                 KEEP(to + i * z, in_0[at + position * s])
     leave(a)
@@ -232,7 +232,7 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
             to = N.offset[0]
             at = N.offset[1]
             walk(rest, N.sizes, to=N.strides[0], at=N.strides[1])
-            found = best
+            sorted_keys = best
             if s == 1:
                 x = in_0[at : at + n]
                 for i in range(n):
@@ -244,9 +244,9 @@ def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
                 pick_some(keys, n, best, k)
             else:
                 pick_many(a, sift(keys, n, a, k, counts), best, k, counts)
-                found = radix(best, spare, k, counts)
+                sorted_keys = radix(best, spare, k, counts)
             for i in range(k):
-                position = np.int64(found[i] & np.uint64(0xFFFFFFFF))
+                position = np.int64(sorted_keys[i] & np.uint64(0xFFFFFFFF))
                 out[to + i * z] = position
                 KEEP(to + i * z, in_0[at + position * s])
     leave(keys)

@@ -92,8 +92,8 @@ def as_task(
     names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
     lines = []
     for k, (name, dtype) in enumerate(zip(names[:-1], arrays, strict=True), 2):
-        found = "entries(table)" if isinstance(dtype, str) else f"operand(table, {k}, np.{element(dtype)})"
-        lines.append(f"{name} = {found}")
+        source = "entries(table)" if isinstance(dtype, str) else f"operand(table, {k}, np.{element(dtype)})"
+        lines.append(f"{name} = {source}")
     if fields:
         lines += textwrap.wrap(f"numbers: {fields}", 110, initial_indent="# ", subsequent_indent="# ")
     lines.append(f"{names[-1]} = numbers_of(table)")

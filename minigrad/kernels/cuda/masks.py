@@ -103,11 +103,11 @@ def positions(in_0, in_1, out, N):
             k += 1
         first = start
         while first < end:
-            found = votes(in_0, first + lane, end, N)
-            position = to + cuda.popc(np.uint32(found & below))
-            if (found >> np.uint32(lane)) & np.uint32(1) and position < stop:
+            ballot = votes(in_0, first + lane, end, N)
+            position = to + cuda.popc(np.uint32(ballot & below))
+            if (ballot >> np.uint32(lane)) & np.uint32(1) and position < stop:
                 out[N.to + position * N.step] = first + lane
-            to += cuda.popc(found)
+            to += cuda.popc(ballot)
             first += 32
         if warp == WARPS - 1:
             position = to + lane

@@ -33,15 +33,15 @@ def natives() -> dict[str, Any]:
         say; a lane is given two neighbours of each row, or column, as a word of 32 bits for each matrix.
     mma_float16(a0 .. a3, b0, b1, c0 .. c3), mma_bfloat16: c + a @ b of a warp, 16 x 8 with 16 between them.
     """
-    found: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     for width in WIDTHS:
-        found[f"load_{width}"], found[f"store_{width}"] = loader(width), storer(width)
-    found |= {"half_to_float": intrinsic(_half_to_float), "float_to_half": intrinsic(_float_to_half)}
-    found |= {"copy_async": intrinsic(_copy_async), "copies_sent": assembled("cp.async.commit_group;")}
-    found |= {f"copies_landed_{n}": assembled(f"cp.async.wait_group {n};") for n in (0, 1)}
-    found |= {"ldmatrix": matrices(""), "ldmatrix_turned": matrices(".trans")}
-    found |= {"mma_float16": multiplier("f16"), "mma_bfloat16": multiplier("bf16")}
-    return found | {"atomic_add": intrinsic(_atomic_add), "atomic_max": intrinsic(_atomic_max)}
+        names[f"load_{width}"], names[f"store_{width}"] = loader(width), storer(width)
+    names |= {"half_to_float": intrinsic(_half_to_float), "float_to_half": intrinsic(_float_to_half)}
+    names |= {"copy_async": intrinsic(_copy_async), "copies_sent": assembled("cp.async.commit_group;")}
+    names |= {f"copies_landed_{n}": assembled(f"cp.async.wait_group {n};") for n in (0, 1)}
+    names |= {"ldmatrix": matrices(""), "ldmatrix_turned": matrices(".trans")}
+    names |= {"mma_float16": multiplier("f16"), "mma_bfloat16": multiplier("bf16")}
+    return names | {"atomic_add": intrinsic(_atomic_add), "atomic_max": intrinsic(_atomic_max)}
 
 
 def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
@@ -69,8 +69,8 @@ def loader(width: int) -> Callable[..., Any]:
         def codegen(context, builder, sig, args):
             vector, each, size = vector_of(context, p.dtype, width)
             pointer = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
-            found = builder.load(pointer, align=size)
-            parts = [builder.extract_element(found, I32(k // each)) for k in range(width)]
+            loaded = builder.load(pointer, align=size)
+            parts = [builder.extract_element(loaded, I32(k // each)) for k in range(width)]
             if each > 1:  # by shifts: a cast of the vector would be made a load of small elements again
                 kind, bits = context.get_data_type(p.dtype), p.dtype.bitwidth
                 parts = [builder.trunc(builder.lshr(x, I32(k % each * bits)), kind) for k, x in enumerate(parts)]
@@ -153,14 +153,14 @@ def _atomic_max(typingctx, p, i, x):
 def assembled(text: str) -> Callable[..., Any]:
     """An instruction without operands, that memory is not moved across."""
 
-    def alone(typingctx):
+    def instruction(typingctx):
         def codegen(context, builder, sig, args):
             builder.asm(ir.FunctionType(ir.VoidType(), []), text, "~{memory}", [], True)
             return context.get_dummy_value()
 
         return types.void(), codegen
 
-    return intrinsic(alone)  # type: ignore[no-any-return]
+    return intrinsic(instruction)  # type: ignore[no-any-return]
 
 
 def shared_address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:

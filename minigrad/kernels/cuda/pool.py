@@ -63,7 +63,7 @@ def largest(in_0, out, N):
         e += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
-def found(in_0, out, positions, N):
+def largest_at(in_0, out, positions, N):
     """The same, and places (y_steps) = where in the plane it is."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:

@@ -31,14 +31,14 @@ LIBDEVICE = {name: name for name in (
     "erf erfc lgamma hypot copysign fabs pow fmod floor ceil trunc rint").split()}  # fmt: skip
 LIBDEVICE |= {"gamma": "tgamma", "normal_cdf": "normcdf"}
 OWN = ("isnan", "isinf", "isfinite", "logistic", "remainder", "floor_divide")
-GIVEN = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_half; atomic_add, atomic_max; mma_*, ..."
+NAMES = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_half; atomic_add, atomic_max; mma_*, ..."
 
 
 @cache
 def natives() -> str:
     """What a kernel is given, and the hash of what that comes from: a kernel is known by its text."""
     version = digest((Path(__file__).parent / "native.py").read_text(encoding="utf-8"))[:16]
-    return f"\n# given to this module: {GIVEN}\n# native.py {version}\n"
+    return f"\n# given to this module: {NAMES}\n# native.py {version}\n"
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
@@ -49,12 +49,12 @@ def calls(compute: np.dtype[Any]) -> dict[str, str]:
 
 def functions(text: str) -> list[str]:
     """The functions of `functions.py` that a text calls, each for the size that its name ends in."""
-    found = []
+    sources = []
     for name, bits in dict.fromkeys(re.findall(rf"\b({'|'.join(OWN)})_(32|64)\(", text)):
         source = inspect.getsource(getattr(own, name)).replace(f"def {name}(", f"def {name}_{bits}(")
         source = source.replace("T(", f"np.float{bits}(")
-        found.append("@device\n" + (re.sub(r"(libdevice\.\w+)\(", r"\1f(", source) if bits == "32" else source))
-    return found
+        sources.append("@device\n" + (re.sub(r"(libdevice\.\w+)\(", r"\1f(", source) if bits == "32" else source))
+    return sources
 
 
 def walk(

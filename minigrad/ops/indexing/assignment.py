@@ -50,7 +50,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
     Raises GradientError for a Var outside no_grad, and what `x[index]` raises.
     """
     if x.__class__ not in PLAIN and isinstance(x, Tracer):
-        set_wrapped(x, index, value)
+        set_traced(x, index, value)
         return
     y = plain_view(x, index) if x.__class__ in PLAIN else None
     if y is not None:
@@ -68,7 +68,7 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
 def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
     """Write value, broadcast and cast, into y's memory, which is x or what an index sees of it, where index tensors and
     masks say."""
-    check_writable("index", x, (*given_tensors("index", value), *[index for _, index in gathers]))
+    check_writable("index", x, (*tensors_of("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
     y, dim, shape, positions, source = located(y, gathers, value, x)
     # Slices are read one after the other, while others are written.
@@ -105,7 +105,7 @@ def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
 
 def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
     """Write value, of one element, into y's memory where a mask holds."""
-    check_writable("index", x, given_tensors("index", value))
+    check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
     expect_fit(y, "index", x, value, (*y.shape[:dim], count_true(mask), *y.shape[dim + mask.ndim :]))
     fill(y, dim, mask, as_source(value, x))
@@ -135,10 +135,10 @@ def begin_write(name: str, x: Any) -> None:
         begin(name, x)
 
 
-def set_wrapped(x: Any, index: Any, value: Any) -> None:
+def set_traced(x: Any, index: Any, value: Any) -> None:
     """x[index] = value for a value of a transform."""
     begin_write("index", x)
-    given_tensors("index", value)
+    tensors_of("index", value)
     entries, gathers = entries_of(x, index)
     y = basic_index(x, index=entries)
     if not gathers:
@@ -162,10 +162,10 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
     if y.__class__ not in PLAIN and isinstance(y, Tracer):
         begin_write(name, y)
         expect_fit(y, name, x, value, y.shape)
-        found = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
-        y.transform.end_write(name, y, clone(found))  # type: ignore[attr-defined]
+        values = expand(cast(as_source(value, x), dtype=y.dtype), shape=y.shape)
+        y.transform.end_write(name, y, clone(values))  # type: ignore[attr-defined]
         return
-    check_writable(name, x, given_tensors(name, value))
+    check_writable(name, x, tensors_of(name, value))
     check_writable(name, y)
     expect_fit(y, name, x, value, y.shape)
     source = as_source(value, x)
@@ -200,11 +200,11 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
             f"{name}: a value of shape {shape} does not fit the {kind_of(x)} {describe(x)}; shapes must agree",
             op=name, lhs=x.shape, rhs=shape,
         )  # fmt: skip
-    given = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
-    if given.device is not x.device:
-        given = tensor(given, x.dtype, x.device)
+    source = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
+    if source.device is not x.device:
+        source = tensor(source, x.dtype, x.device)
     with no_grad():
-        write(CAST, (given,), {"dtype": x.dtype}, x)
+        write(CAST, (source,), {"dtype": x.dtype}, x)
 
 
 def kind_of(x: Tensor) -> str:
@@ -229,7 +229,7 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
         )
 
 
-def given_tensors(name: str, value: Any) -> tuple[Tensor, ...]:
+def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
     """The tensor that a value to be written is.
 
     Raises GradientError for tracked ones in a list: the numbers of a list carry no gradient.

@@ -78,13 +78,13 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
         total = scatter_add(wide(start(x, count, 0, include_self)), dim, index, wide(src))
         return cast(total if reduce == "sum" else average(total, count, include_self), dtype=x.dtype)
     if reduce == "prod":
-        found = joined(wide(src), dim, index, x.shape, mul)
+        product = joined(wide(src), dim, index, x.shape, mul)
         kept = wide(start(x, count, 1, include_self))
-        return cast(where(count > 0, kept * found, kept), dtype=x.dtype)
-    found = joined(src.detach(), dim, index, x.shape, JOINS[reduce])
+        return cast(where(count > 0, kept * product, kept), dtype=x.dtype)
+    extrema = joined(src.detach(), dim, index, x.shape, JOINS[reduce])
     if include_self:
-        found = JOINS[reduce](found, x.detach())
-    best = where(count > 0, found, x.detach())
+        extrema = JOINS[reduce](extrema, x.detach())
+    best = where(count > 0, extrema, x.detach())
     return attained(best, x, dim, index, src, include_self=include_self)
 
 

@@ -87,8 +87,8 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
 def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any:
     """The values at one position of each row."""
     values = gather(row, d, position)
-    found = RESULTS[name]
-    return found(values, position) if keepdim else found(values.squeeze(d), position.squeeze(d))
+    make = RESULTS[name]
+    return make(values, position) if keepdim else make(values.squeeze(d), position.squeeze(d))
 
 
 @composed()

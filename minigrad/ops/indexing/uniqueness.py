@@ -46,8 +46,8 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
     With flags also, as int64, where each element is in the output, and how often.  Not differentiable.
     """
     x, dim, first, *others = grouped(input, dim)
-    found = [distinct(x, dim, first), *[y for y, flag in zip(others, (return_inverse, return_counts)) if flag]]
-    return tuple(found) if len(found) > 1 else found[0]
+    results = [distinct(x, dim, first), *[y for y, flag in zip(others, (return_inverse, return_counts)) if flag]]
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def grouped(x: Tensor, dim: int | None) -> tuple[Tensor, int, Tensor, Tensor, Tensor]:

@@ -41,8 +41,8 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
         raise ArgumentError(
             f"einsum: expected an equation such as 'ij,jk->ik' first, got {describe(equation)}", op="einsum"
         )
-    given, arrow, result = equation.replace(" ", "").partition("->")
-    parts = given.split(",")
+    left, arrow, result = equation.replace(" ", "").partition("->")
+    parts = left.split(",")
     if len(parts) != len(operands):
         raise ArgumentError(
             f"einsum: {equation!r} names the dims of {quantity(len(parts), 'operand')} in front of '->', and got "
@@ -53,7 +53,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     sizes(equation, terms, operands)
     ellipsis: Labels = sorted({label for term in terms for label in term if isinstance(label, int)})
     if not arrow:
-        letters = sorted(letter for letter in set(given) if letter.isalpha() and given.count(letter) == 1)
+        letters = sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1)
         return terms, [*ellipsis, *letters]
     output = expand_ellipsis(split_letters(equation, result), ellipsis)
     for letter in output:
@@ -70,14 +70,14 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
 def split_letters(equation: str, part: str) -> list[str]:
     """Return the letters of one part, and "..." for an ellipsis."""
     before, dots, after = part.partition("...")
-    found = [*before, *([dots] if dots else []), *after]
-    for each in found:
+    letters = [*before, *([dots] if dots else []), *after]
+    for each in letters:
         if each not in ascii_letters and each != "...":
             raise ArgumentError(
                 f"einsum: {each!r} in the part {part!r} of {equation!r} is neither a letter nor the one '...'",
                 op="einsum",
             )
-    return found
+    return letters
 
 
 def labels_of(equation: str, part: str, x: Tensor) -> Labels:
@@ -101,10 +101,10 @@ def expand_ellipsis(letters: Sequence[str], labels: Sequence[Label]) -> Labels:
 
 def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) -> None:
     """Raise ShapeError unless the dims of one label have one size, or 1 in some operands."""
-    found: dict[Label, tuple[int, int]] = {}
+    seen: dict[Label, tuple[int, int]] = {}
     for k, (term, x) in enumerate(zip(terms, operands)):
         for label, n in zip(term, x.shape):
-            size, first = found.get(label, (1, k))
+            size, first = seen.get(label, (1, k))
             inside = term.count(label) > 1 and any(n != m for other, m in zip(term, x.shape) if other == label)
             if inside or (n != 1 and size not in (1, n)):
                 what = f"the letter {label!r}" if isinstance(label, str) else f"dim {label} of the ellipsis"
@@ -115,7 +115,7 @@ def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) ->
                     op="einsum",
                 )
             if size == 1:
-                found[label] = n, k
+                seen[label] = n, k
 
 
 # ---- the products ---------------------------------------------------------------------------------------------------

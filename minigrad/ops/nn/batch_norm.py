@@ -43,8 +43,8 @@ def statistics_of(
         return running_mean, running_var
     center, spread = batch_statistics(x)
     if running_mean is not None and running_var is not None and x.numel():
-        found = {"running_mean": center.detach(), "running_var": spread.detach()}
-        move_statistics({"running_mean": running_mean, "running_var": running_var}, found, momentum)
+        batch = {"running_mean": center.detach(), "running_var": spread.detach()}
+        move_statistics({"running_mean": running_mean, "running_var": running_var}, batch, momentum)
     n = x.numel() // max(x.shape[1], 1)
     return center, spread * ((n - 1) / n) if n else spread
 
@@ -117,8 +117,8 @@ def scaled_channels(
     return y if bias is None else y + reshape(wide(bias), shape)
 
 
-def move_statistics(running: dict[str, Tensor], found: dict[str, Tensor], momentum: float) -> None:
+def move_statistics(running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float) -> None:
     """Move the running statistics by `momentum` to those of a batch."""
-    moved = {name: wide(old.detach()) * (1 - momentum) + found[name] * momentum for name, old in running.items()}
+    moved = {name: wide(old.detach()) * (1 - momentum) + batch[name] * momentum for name, old in running.items()}
     values = {name: cast(moved[name], dtype=old.dtype) for name, old in running.items()}
     write_operands(batch_norm.op, running, values)  # type: ignore[attr-defined]

@@ -125,16 +125,16 @@ def conv_weight(backend, out, output: Tensor, x: Tensor, window):
 
 def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, window: Window) -> Tensor:
     """`conv` for each of a batch; a bias of their own is added apart."""
-    shared: Any = bias if not flags[2] and not flags[1] else zero(x)
+    common_bias: Any = bias if not flags[2] and not flags[1] else zero(x)
 
-    def with_shared(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
-        return conv(x, weight, shared, window.to(window.size, groups))
+    def with_common_bias(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
+        return conv(x, weight, common_bias, window.to(window.size, groups))
 
     if flags[0] or flags[1]:
-        y = batched_conv(with_shared, "xwy", (x, weight), flags, many, window.groups)
+        y = batched_conv(with_common_bias, "xwy", (x, weight), flags, many, window.groups)
     else:
-        y = with_shared(x, weight, groups=window.groups)
-    if shared is bias:
+        y = with_common_bias(x, weight, groups=window.groups)
+    if common_bias is bias:
         return y
     row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
     return y + reshape(bias, (*bias.shape[: flags[2]], *row))
@@ -143,8 +143,8 @@ def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags
 def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, window: Window) -> Tensor:
     """An adjoint of `conv` for each of a batch; names: as of `batched_conv`."""
 
-    def grouped(*given: Tensor, groups: int) -> Tensor:
-        y: Tensor = adjoint(*given, window.to(window.size, groups))
+    def grouped(*operands: Tensor, groups: int) -> Tensor:
+        y: Tensor = adjoint(*operands, window.to(window.size, groups))
         return y
 
     return batched_conv(grouped, names, xs, flags, many, window.groups)
@@ -290,8 +290,8 @@ def _conv(
         )  # fmt: skip
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
-    given = zero(weight) if bias is None else bias
-    y = conv(image, weight, given, Window(size, (), steps, before, spread, groups))
+    bias_or_zero = zero(weight) if bias is None else bias
+    y = conv(image, weight, bias_or_zero, Window(size, (), steps, before, spread, groups))
     return y if x.ndim == dims + 2 else y.squeeze(0)
 
 

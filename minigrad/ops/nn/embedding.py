@@ -65,8 +65,8 @@ def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> 
     if not flags[1] and not flags[2]:
         return to_front(cut(scaled_embedding(merged(x, (1, 0, 2), 1, 2), index, share), 1, (size, x.shape[2])), 1)
     operands = [stretched(*each, size) for each in zip((x, index, share), flags)]
-    found = [scaled_embedding(*[select(each, dim=0, index=k) for each in operands]) for k in range(size)]
-    return stack(found) if found else zeros(0, index.shape[-1], x.shape[2], dtype=x.dtype, device=x.device)
+    parts = [scaled_embedding(*[select(each, dim=0, index=k) for each in operands]) for k in range(size)]
+    return stack(parts) if parts else zeros(0, index.shape[-1], x.shape[2], dtype=x.dtype, device=x.device)
 
 
 @composed(of=scaled_embedding, method=False, out=False)

@@ -152,8 +152,8 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
         raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
-    given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-    shape = as_shape(tuple(given), name)
+    sizes = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    shape = as_shape(tuple(sizes), name)
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
         raise ShapeError(f"{name}: the last dims of {describe(x)} must be the normalized_shape {shape}", op=name)
     for p in params:

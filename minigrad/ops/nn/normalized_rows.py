@@ -52,8 +52,8 @@ def _weighted_deviation(g, x, weight, middle):
 
 
 @scalar
-def _layer_norm_back(g, x, weight, middle, level, scale, along):
-    return scale * (g * weight - level - (x - middle) * (scale * (scale * along)))
+def _layer_norm_back(g, x, weight, middle, mean_gradient, scale, along):
+    return scale * (g * weight - mean_gradient - (x - middle) * (scale * (scale * along)))
 
 
 @scalar
@@ -68,12 +68,12 @@ def _bias_term(g):
 
 _MIDDLE = Total("middle", "sum", _itself, _mean)
 _SCALE = Total("scale", "sum", _deviation, _inverse_root)
-_LEVEL = Total("level", "sum", _weighted, _mean)
+_MEAN_GRADIENT = Total("mean_gradient", "sum", _weighted, _mean)
 LAYER_NORM = RowFn("layer_norm", ("x", "weight", "bias"), (_MIDDLE, _SCALE), _layer_norm)
 LAYER_NORM_BACKWARD = RowFn(
     "layer_norm_backward",
     ("g", "x", "weight"),
-    (_MIDDLE, _LEVEL, _SCALE, Total("along", "sum", _weighted_deviation, _mean)),
+    (_MIDDLE, _MEAN_GRADIENT, _SCALE, Total("along", "sum", _weighted_deviation, _mean)),
     _layer_norm_back,
     terms=(_weight_term, _bias_term),
 )

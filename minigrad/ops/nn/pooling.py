@@ -147,8 +147,8 @@ def _max_pool(
     windows = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     if return_indices:
-        found: Any = max_pool_indices(image, windows)
-        values, indices = found
+        pair: Any = max_pool_indices(image, windows)
+        values, indices = pair
         return (values, indices) if x.ndim == dims + 2 else (values.squeeze(0), indices.squeeze(0))
     y = max_pool(image, windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
@@ -168,8 +168,8 @@ def _avg_pool(
 
 
 def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
-    if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(given) != dims:
+    wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
+    if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(
             f"{name}: expected {dims + 1} or {dims + 2} dims, no spatial size of 0, and {dims} output sizes, got "
             f"{describe(x)} and {describe(output_size)}",
@@ -177,7 +177,7 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
         )
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: got {describe(x)}; a mean needs floats", op=name)
-    sizes = tuple(n if m is None else per_dim(name, "output_size", m, 1, 1)[0] for n, m in zip(x.shape[-dims:], given))
+    sizes = tuple(n if m is None else per_dim(name, "output_size", m, 1, 1)[0] for n, m in zip(x.shape[-dims:], wanted))
     if all(n % m == 0 for n, m in zip(x.shape[-dims:], sizes, strict=True)):
         window = tuple(n // m for n, m in zip(x.shape[-dims:], sizes, strict=True))
         return _avg_pool(name, dims, x, window, None, 0, False, True, None)

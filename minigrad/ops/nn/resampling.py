@@ -68,13 +68,13 @@ def read_sizes(
         raise wrong(f"expected either size or scale_factor, got {'neither' if size is None else 'both'}")
     if recompute and size is not None:
         raise wrong("recompute_scale_factor=True needs a scale_factor, got size; leave it out")
-    given = per_spatial_dim(x, "scale_factor" if size is None else "size", factor if size is None else size)
+    values = per_spatial_dim(x, "scale_factor" if size is None else "size", factor if size is None else size)
     scales = None
     if size is None:
-        scales = [float(each) for each in given]
+        scales = [float(each) for each in values]
         sizes = tuple([int(n * scale) if np.isfinite(n * scale) else 0 for n, scale in zip(x.shape[2:], scales)])
     else:
-        sizes = tuple([as_int(each, "size", "interpolate") for each in given])
+        sizes = tuple([as_int(each, "size", "interpolate") for each in values])
     if min(sizes) < 1 or 0 in x.shape[1:]:
         raise ShapeError(
             f"interpolate: {describe(x)} at the spatial sizes {sizes}: channels and sizes must be at least 1",

@@ -349,17 +349,17 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     """
     expect_tensors("as_strided", x)
     sizes = as_shape((size,), "as_strided")
-    given = stride if isinstance(stride, (list, tuple)) else (stride,)
-    steps = tuple(as_int(s, "a stride", "as_strided") for s in given)
+    strides = stride if isinstance(stride, (list, tuple)) else (stride,)
+    steps = tuple(as_int(s, "a stride", "as_strided") for s in strides)
     offset = x.offset if storage_offset is None else as_int(storage_offset, "the offset", "as_strided")
-    wrapped = isinstance(x, Tracer)  # what it wraps may lie in a larger storage, but that is nobody's business
-    if not wrapped and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
+    traced = isinstance(x, Tracer)  # what it wraps may lie in a larger storage, but that is nobody's business
+    if not traced and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
             f"as_strided: size {sizes} with strides {steps} from offset {offset} leaves the storage of {describe(x)}, "
             f"which has {x.storage.numel} elements",
             op="as_strided",
         )
-    if wrapped or (x.requires_grad and is_grad_enabled()):
+    if traced or (x.requires_grad and is_grad_enabled()):
         if not (x.is_contiguous() and x.offset == 0):
             raise GradientError(
                 f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides} "

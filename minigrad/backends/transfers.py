@@ -18,8 +18,8 @@ from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
 
-class Doors:
-    """The part of a backend that others come through."""
+class Transfers:
+    """The part of a backend that copies to and from other devices and libraries."""
 
     to_host: Any  # of the backend
 
@@ -45,7 +45,7 @@ class Doors:
         """Memory of the host with at least what a layout shows of a storage, and the layout that shows it there."""
         return self.to_host(storage), layout
 
-    # ---- doors to other libraries; memory of the host needs none, since NumPy opens it
+    # ---- other libraries; memory of the host needs nothing here, since NumPy opens it
 
     dlpack_device = 1  # DLPack's number of the kind of memory
 
