@@ -153,3 +153,9 @@ def test_a_gradient_shared_by_many_halves_is_not_lost(name: str) -> None:
     x = mg.Var(np.ones(70000), dtype="float16")
     getattr(x, name)().backward()
     assert x.grad[0].item() == pytest.approx(1 / 70000, rel=3e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_the_sign_of_a_negative_zero_is_zero(dtype):
+    result = mg.sign(mg.tensor([-0.0, 0.0, -3.0, 2.0], device="reference").to(dtype)).numpy()
+    assert result.tolist() == [0, 0, -1, 1] and not np.signbit(result[:2]).any()

@@ -89,3 +89,20 @@ def test_a_left_operand_of_long_columns_is_copied_and_gives_the_same() -> None:
     np.testing.assert_array_equal((part.T @ y).numpy(), found.numpy())
     out = mg.zeros(140, 1100).T
     np.testing.assert_array_equal(mg.addmm(out, part.T, y).numpy(), found.numpy())
+
+
+EMPTY = [((2, 0), (0, 3)), ((4, 2, 0), (0, 3)), ((4, 0, 5), (5, 3)), ((4, 2, 0), (4, 0, 3)), ((0,), (0, 3)),
+         ((0, 2, 5), (5,)), ((4, 2, 5), (5, 0))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b"), EMPTY)
+def test_products_without_elements_have_gradients(a, b):
+    x, y = (mg.Var(mg.zeros(*shape), device="reference") for shape in (a, b))
+    gradients = mg.grad((x @ y).sum(), (x, y))
+    assert [(g.shape, g.tolist()) for g in gradients] == [(v.shape, v.detach().tolist()) for v in (x, y)]
+
+
+@pytest.mark.parametrize("shape", [(4, 2, 0), (4, 0, 5), (0,), (0, 3, 5)])
+def test_linear_without_elements_has_gradients(shape):
+    x, w = mg.Var(mg.zeros(*shape), device="reference"), mg.Var(mg.zeros(3, shape[-1]), device="reference")
+    assert [g.shape for g in mg.grad(mg.nn.functional.linear(x, w).sum(), (x, w))] == [x.shape, w.shape]

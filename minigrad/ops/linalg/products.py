@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, remapped
 from minigrad.core.dtype import DType
@@ -72,6 +74,11 @@ def as_matrices(out: Spec, a: Spec, b: Spec) -> tuple[Spec, Spec, Spec]:
     return Spec(result, out.dtype), Spec(left, a.dtype), Spec(right, b.dtype)
 
 
+def as_rows(x: Tensor) -> Tensor:
+    """All rows of x as one matrix; its size is said, for it may have no elements."""
+    return x.reshape(prod(x.shape[:-1]), x.shape[-1])
+
+
 def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
     """g @ b.T, where what was a vector is a row of a or a column of b."""
     if b.ndim == 1:
@@ -87,7 +94,7 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
     The batch of a shared matrix b is more rows of one product: no gradient a batch, to be summed.
     """
     if len(b_shape) == 2 and a.ndim > 2:
-        a, g = a.reshape(-1, a.shape[-1]), g.reshape(-1, g.shape[-1])
+        a, g = as_rows(a), as_rows(g)
     if len(b_shape) == 1:
         g = g.unsqueeze(-1)
     if a.ndim == 1:
@@ -288,7 +295,7 @@ def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape
 def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     """The sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
     if len(g.layout.shape) != 2 or len(x.layout.shape) != 2:
-        g, x = g.reshape(-1, g.shape[-1]), x.reshape(-1, x.shape[-1])
+        g, x = as_rows(g), as_rows(x)
     return g.mT @ x
 
 

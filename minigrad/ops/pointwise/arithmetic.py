@@ -81,7 +81,7 @@ def abs(x):
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def sign(x):
     """-1, 0 or 1; nan stays nan.  Gradient: 0."""
-    return x if x != x or x == 0 else (1 if x > 0 else -1)
+    return 1 if x > 0 else -1 if x < 0 else x if x != x else 0
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * (x * 2.0),))
