@@ -66,9 +66,9 @@ ROWS = [
     _row("mse_loss-sum", lambda x, t: F.mse_loss(x, t, reduction="sum"), lambda x, t: ((x - t) ** 2).sum(), R, R,
          ops=("sum_of_squared_differences",)),
     _row("mse_loss-none", lambda x, t: F.mse_loss(x, t, reduction="none"), lambda x, t: (x - t) ** 2, R, R,
-         ops=("squared_difference",)),
+         ops=("squared_difference",), kernels=False),
     _row("mse_loss-weights", lambda x, t, w: F.mse_loss(x, t, weight=w), lambda x, t, w: (
-        (x - t) ** 2 * w).sum() / w.sum(), R, R, R, domains=("real", "real", "positive")),
+        (x - t) ** 2 * w).sum() / w.sum(), R, R, R, domains=("real", "real", "positive"), kernels=False),
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
     _backward("sum", lambda g, x: g * _slopes(x), ()),
     _backward("mean", lambda g, x: g * _slopes(x) / VALID.sum(), ()),
@@ -87,5 +87,5 @@ ROWS = [
         dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
     Row("huber_loss", lambda x, t: mg.nn.functional.huber_loss(x * 2.0, t, "sum", 0.5),
         lambda x, t: np.where(abs(2 * x - t) <= 0.5, (2 * x - t) ** 2 / 2, (abs(2 * x - t) - 0.25) / 2).sum(),
-        ("real", "real"), (), ((3, 4), (3, 4)), dtypes=FLOATS, refuses=False, tolerance=4),
+        ("real", "real"), (), ((3, 4), (3, 4)), dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
 ]  # fmt: skip

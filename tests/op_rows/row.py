@@ -39,7 +39,7 @@ class Row:
     it is not the operand's own.  refuses: whether the others must raise.
     constant: whether there is a gradient where all values are equal.  smooth: whether gradients are checked.
     slope: the op is a gradient that runs where no graph is wanted, and has none itself.
-    kernels: False for a composition that runs on the reference device only, since other rows test its parts.
+    kernels: False for what runs on the reference device only, since other rows test its parts, or its template.
     order2: whether second derivatives are too; not at ties, which are kinks, nor where the gradient is the constant 0.
     """
 
