@@ -112,15 +112,16 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
     return specs[0].dtype.compute, bool_
 
 
-def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after reducing `dims`.
+def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The shape after reducing `dims`, of several results one for each.
 
     Raises ShapeError if the reduction has no element and no identity, or if operands differ in shape.
     """
     same_shape(op, a, *others)
-    if op.reducer.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
-        raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
-    return shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
+    if {"lowest", "highest"}.intersection(op.reducer.identities) and any(a.shape[d] == 0 for d in dims):
+        raise ShapeError(f"{op.label}: {a!r} has no element along dims {dims}, and {op.label} of nothing is undefined")
+    shape = shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
+    return shape if op.result is None else (shape,) * len(op.outputs)
 
 
 def shape_of_reduction(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
