@@ -292,7 +292,7 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
         line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
     counted = COUNTED.search(code)  # `K + 1` once K is a number
-    plain = words.known.isdisjoint(WORD.findall(code)) and not counted and not code.startswith("return (")
+    plain = words.known.isdisjoint(WORD.findall(code)) and not counted and not code.endswith("_S,)")
     if plain or code.startswith(("#", '"')):
         return [line]
     opener = code.endswith(":")
