@@ -147,11 +147,12 @@ def values_and_positions(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> t
     return specs[0].dtype, int64
 
 
-def twice(shape: Callable[..., tuple[int, ...]]) -> Callable[..., tuple[tuple[int, ...], ...]]:
-    """The shape rule of two results that both have the shape of a rule."""
+def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    """The rule of two results that both have the shape, or the dtype, of another rule."""
 
-    def both(op: Op, /, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
-        return (shape(op, *specs, **params),) * 2
+    def both(op: Op, /, *specs: Any, **params: Any) -> tuple[Any, Any]:
+        found = rule(op, *specs, **params)
+        return found, found
 
     return both
 
