@@ -20,7 +20,7 @@ from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Copy, Elementwise, Reduce, Request, reducing
+from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Reduce, Request, reducing
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
@@ -148,10 +148,16 @@ class Steps:
         launch = self.backend.prepare(request, tuple([y.spec for y in outs]), *[x.spec for x in operands])
         self.then(launch, *operands, *outs, unless_same=unless_same)
 
-    def each(self, scalar: ScalarFn, out: Value, *operands: Value, compute: np.dtype[Any] | None = None) -> None:
-        """A scalar function element by element, of operands that are stretched; computed in the dtype of out."""
-        stretched = [x if x.shape == out.shape else x.seen(x.layout.expand(out.shape)) for x in operands]
-        self.ask(Elementwise(scalar, compute or out.dtype.compute), out, *stretched)
+    def each(
+        self, scalar: ScalarFn, out: Value | Sequence[Value], *operands: Value, compute: np.dtype[Any] | None = None
+    ) -> None:
+        """A scalar function element by element, of operands that are stretched; computed in the dtype of the result,
+        or of the first of several."""
+        outs = (out,) if isinstance(out, Value) else tuple(out)
+        shape = outs[0].shape
+        stretched = [x if x.shape == shape else x.seen(x.layout.expand(shape)) for x in operands]
+        kind = Elementwise if scalar.results == 1 else ElementwiseTuple
+        self.ask(kind(scalar, compute or outs[0].dtype.compute), outs, *stretched)
 
     def copy(self, out: Value, a: Value) -> None:
         """The elements of a, stretched and cast."""

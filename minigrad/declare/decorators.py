@@ -150,6 +150,11 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
         reducer = declared(function, identity, order=order, combine=combine, map=map, finish=last,
                            linear=linear is not False, results=len(outputs))  # fmt: skip
         operands = ("x",) if reducer.map is None else reducer.map.args
+        if taken := {"dim", "keepdim", "out"}.intersection(operands):
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has an operand and a parameter {min(taken)!r}; rename the "
+                f"operand", op=function.__name__,
+            )  # fmt: skip
         params = {"dims": None, "keepdim": False}
         op = new_op(function, "reduction", operands, params, vjp, outputs, zeros, name, label)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
@@ -158,8 +163,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
         op.shape_rule = rules.reduced_shape
 
         def dtypes(op: Op, specs: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
-            _, found = loop_dtypes(op, dtype(op, specs))
-            return found[0] if op.result is None else found
+            _, stored = loop_dtypes(op, dtype(op, specs))
+            return stored[0] if op.result is None else stored
 
         def prepare(backend: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
             outs, operands = specs[: reducer.results], specs[reducer.results :]

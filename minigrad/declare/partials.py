@@ -65,7 +65,7 @@ def declared(
     def refuse(reason: str) -> DeclarationError:
         return DeclarationError(f"{scalar.where}: the reduction {scalar.name} {reason}", op=scalar.name)
 
-    for each in identities or [identity]:
+    for each in identities:
         if each not in IDENTITIES:
             raise refuse(f"begins at identity={each!r}; there are {', '.join(repr(one) for one in IDENTITIES)}")
     if order is None and combine is None:
@@ -89,8 +89,8 @@ def declared(
         join = None
     elif count > 1:
         join = separately(scalar)
-    alone = join is None and count == 1  # a scan may read several operands, one element after the other
-    for function, wanted in () if alone else ((scalar, count + 1), (join, 2 * count)):
+    scan = join is None and count == 1  # which may read several operands, one element after the other
+    for function, wanted in () if scan else ((scalar, count + 1), (join, 2 * count)):
         if function is not None and len(function.args) != wanted:
             raise refuse(f"needs {NUMBERS.get(wanted, wanted)} arguments for {function.name}, not "
                          f"({', '.join(function.args)})")  # fmt: skip
@@ -105,13 +105,13 @@ def declared(
 def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output") -> ScalarFn:
     """A scalar function with so many results, parsed; that of an elementwise op is its body.  of: see `parse`."""
     function = getattr(getattr(function, "op", None), "scalar", None) or function
-    found = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
-    if found.results != results:
+    scalar = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
+    if scalar.results != results:
         raise DeclarationError(
-            f"{found.where}: the scalar function {found.name} returns {quantity(found.results, 'value')}, and "
-            f"{results} are needed", op=found.name,
+            f"{scalar.where}: the scalar function {scalar.name} returns {quantity(scalar.results, 'value')}, and "
+            f"{results} are needed", op=scalar.name,
         )  # fmt: skip
-    return found
+    return scalar
 
 
 def average(acc: Any, n: Any) -> Any:
@@ -149,10 +149,10 @@ def no_sum(reducer: Reducer) -> str:
     """Where a reduction that says order="sum" and linear=True does not add its elements, or ""."""
     f, _ = both(reducer, np.dtype(np.float64))
     for acc, x in product((-2.0, 0.0, 0.75, 3.0), repeat=2):
-        (found,) = f((np.float64(acc),), np.float64(x))
-        if not close((found,), (np.float64(acc + x),)):
+        (joined,) = f((np.float64(acc),), np.float64(x))
+        if not close((joined,), (np.float64(acc + x),)):
             return (
-                f'says order="sum" and linear=True, which only a sum is, but of {acc:g} and {x:g} it makes {found:g}; '
+                f'says order="sum" and linear=True, which only a sum is, but of {acc:g} and {x:g} it makes {joined:g}; '
                 f"leave one of them out"
             )
     return ""
@@ -186,10 +186,10 @@ def no_extreme(reducer: Reducer) -> str:
         sign, best = (">", max) if identity == "lowest" else ("<", min)
         for acc, x in product(map(np.float64, ENDS), repeat=2):
             wanted = np.float64(math.nan) if math.isnan(acc) or math.isnan(x) else best(acc, x)
-            found = f((acc,) * reducer.accumulators, x)[k]
-            if not close((found,), (wanted,)):
+            held = f((acc,) * reducer.accumulators, x)[k]
+            if not close((held,), (wanted,)):
                 return (
-                    f'says order="extreme", but of {acc:g} and {x:g} it keeps {found:g}; write '
+                    f'says order="extreme", but of {acc:g} and {x:g} it keeps {held:g}; write '
                     f"`return x if x {sign} acc or x != x else acc`, combine=f or another order"
                 )
     return ""

@@ -151,8 +151,7 @@ def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
     """The rule of two results that both have the shape, or the dtype, of another rule."""
 
     def both(op: Op, /, *specs: Any, **params: Any) -> tuple[Any, Any]:
-        found = rule(op, *specs, **params)
-        return found, found
+        return (rule(op, *specs, **params),) * 2
 
     return both
 

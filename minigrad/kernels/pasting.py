@@ -346,8 +346,8 @@ def stores_macro(
     count = len(scalar.args)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        lines, found = rendered(scalar, args[:count], compute, used, target, conditions)
-        for position, store, value in zip(map(ast.unparse, args[count:]), stores, found, strict=True):
+        lines, values = rendered(scalar, args[:count], compute, used, target, conditions)
+        for position, store, value in zip(map(ast.unparse, args[count:]), stores, values, strict=True):
             lines.append(f"{position} = {store.format(ast.unparse(value))}")
         return lines, ast.Constant(0)  # a line that is left out
 
@@ -366,10 +366,10 @@ def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target =
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         if len(args) == count:
             return plain(args, used)
-        lines, found = rendered(scalar, args[:count], compute, used, target)
+        lines, values = rendered(scalar, args[:count], compute, used, target)
         # One line for all: a new accumulator may be made of what the others were.
-        positions, values = ", ".join(map(ast.unparse, args[count:])), ", ".join(f"T({ast.unparse(v)})" for v in found)
-        return [*lines, f"{positions} = {values}"], ast.Constant(0)
+        positions, texts = map(ast.unparse, args[count:]), [f"T({ast.unparse(value)})" for value in values]
+        return [*lines, f"{', '.join(positions)} = {', '.join(texts)}"], ast.Constant(0)
 
     return expand
 
@@ -394,10 +394,10 @@ def results_macro(reducer: Reducer, compute: np.dtype[Any], stores: Sequence[str
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         positions = args[count + 1 :]
         if last is not None:
-            given = [*args[:count], call("T", args[count])][: len(last.args)]
-            return stores_macro(last, compute, stores, (), target)([*given, *positions], used)
-        values = [store.format(ast.unparse(acc)) for store, acc in zip(stores, args, strict=False)]
-        return [f"{ast.unparse(to)} = {value}" for to, value in zip(positions, values, strict=True)], ast.Constant(0)
+            values = [*args[:count], call("T", args[count])][: len(last.args)]
+            return stores_macro(last, compute, stores, (), target)([*values, *positions], used)
+        texts = [store.format(ast.unparse(acc)) for store, acc in zip(stores, args[:count], strict=True)]
+        return [f"{ast.unparse(to)} = {text}" for to, text in zip(positions, texts, strict=True)], ast.Constant(0)
 
     return expand
 
@@ -406,8 +406,8 @@ def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU,
     """The macro `F`: the op's scalar function, written into the loop body.  condition: a comparison may stay one."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        lines, (found,) = rendered(scalar, args, compute, used, target, [condition])
-        return lines, found
+        lines, (value,) = rendered(scalar, args, compute, used, target, [condition])
+        return lines, value
 
     return expand
 

@@ -148,8 +148,8 @@ class _Render:
         """A call of a helper, of a builtin or of a function of `math`."""
         match node.func:
             case ast.Name(id=name) if name in self.scalar.helpers:
-                (found,) = self.expanded(name, node.args)
-                return found
+                (value,) = self.expanded(name, node.args)
+                return value
             case ast.Name(id="abs") | ast.Attribute(attr="fabs") if self.kind == "int" or isinstance(
                 node.func, ast.Name
             ):
@@ -162,10 +162,10 @@ class _Render:
 
     def expanded(self, name: str, args: list[ast.expr]) -> list[Value]:
         """The results of a helper."""
-        given, prefix = [self.value(a) for a in args], f"{name.strip('_')}_"
-        lines, found = bodies_of(self.scalar.helpers[name], given, self.compute, self.used, prefix, self.calls)
+        values, prefix = [self.value(a) for a in args], f"{name.strip('_')}_"
+        lines, results = bodies_of(self.scalar.helpers[name], values, self.compute, self.used, prefix, self.calls)
         self.lines.extend(lines)
-        return found
+        return results
 
     def mathematics(self, name: str, node: ast.Call) -> Value:
         """A function of `math`: of integers and bool it is that of float64, cast back."""

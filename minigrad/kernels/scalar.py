@@ -105,8 +105,7 @@ def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
             acc += "_"
         taken.append(acc)
         accumulators.append(acc)
-    given = ", ".join(accumulators)
-    text = f"step({given}, value({', '.join(function.args)}))"
+    text = f"step({', '.join(accumulators)}, value({', '.join(function.args)}))"
     return written(body.name, (*accumulators, *function.args), text, body, step=body, value=function)
 
 
@@ -114,8 +113,7 @@ def separately(body: ScalarFn) -> ScalarFn:
     """What joins two sets of accumulators each of which is joined as the body joins it with an element."""
     count = body.results
     one, other = ([f"{letter}{k}" for k in range(count)] for letter in "ab")
-    given = ", ".join(one)
-    text = ", ".join(f"step_{k}({given}, {other[k]})" for k in range(count))
+    text = ", ".join(f"step_{k}({', '.join(one)}, {other[k]})" for k in range(count))
     return written(body.name, (*one, *other), text, body, **{f"step_{k}": projected(body, k) for k in range(count)})
 
 

@@ -76,7 +76,7 @@ def plan_tiny(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence
         )
         for x in operands
     ]
-    to = [place for out in outs for place in out.offsets()]
+    to = [offset for out in outs for offset in out.offsets()]
     numbers = mapped.TINY.pack(*each, count=prod(shapes[1]), outputs=outs[0].numel, to=to)
     return MappedPlan("tiny", "", a.numel, 1, 1, 0, numbers)
 

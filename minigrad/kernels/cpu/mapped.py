@@ -79,8 +79,8 @@ def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
                             F(acc_S[j], LOAD_K(AT_K), acc_S[j])
                         at_K += LANES * step_K
                 else:
-                    found = G(in_K, at_K, step_K, length, total_S)
-                    total_S = found[S]
+                    totals = G(in_K, at_K, step_K, length, total_S)
+                    total_S = totals[S]
             if LANED:
                 for j in range(LANES):
                     COMBINE(total_S, acc_S[j], total_S)

@@ -153,10 +153,10 @@ def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, 
 
 def with_mean(g0: Tensor | None, g1: Tensor | None, x: Tensor, gradient: Callable[[], Tensor], dims: Ints) -> Tensor:
     """The gradient of a spread and of the mean, where one of them may have none; gradient: that of the spread."""
-    found = [] if g0 is None else [restore(g0, dims, x.shape) * gradient()]
+    parts = [] if g0 is None else [restore(g0, dims, x.shape) * gradient()]
     if g1 is not None:
-        found.append(restore((wide(g1) / prod(x.shape[d] for d in dims)).to(g1.dtype), dims, x.shape))
-    return found[0] + found[1] if len(found) > 1 else found[0]
+        parts.append(restore((wide(g1) / prod(x.shape[d] for d in dims)).to(g1.dtype), dims, x.shape))
+    return parts[0] + parts[1] if len(parts) > 1 else parts[0]
 
 
 @kernel(
