@@ -102,7 +102,7 @@ class Toy(Backend):
         step, join, finish = (f and on_arrays(f, compute) for f in (reducer.scalar, reducer.combine, reducer.finish))
         whole, order = operands[0].shape, sorted(range(len(operands[0].shape)), key=lambda d: d not in dims)
         n, shape = int(np.prod([whole[d] for d in dims])), [whole[d] for d in order[len(dims) :]]
-        start = np.full(shape, first_accumulator(reducer, compute), compute)
+        start = np.full(shape, first_accumulator(reducer.identity, compute), compute)
 
         @quiet
         def launch(*buffers):

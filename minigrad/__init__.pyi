@@ -81,6 +81,9 @@ def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
+def aminmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+    """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
+
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Whether some element over `dim` is not zero; False of nothing."""
 
@@ -573,7 +576,7 @@ def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device:
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """1/x.  Gradient: -g/x**2."""
 
-def reduction(*, dtype: Any, identity: builtins.str, order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., namespace: Any = ..., method: builtins.bool = ..., label: builtins.str = ...) -> Any:
+def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
 
 def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:
@@ -683,6 +686,9 @@ def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | N
 def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
+def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
+
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
 
@@ -743,6 +749,9 @@ def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
 
 def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
     """Variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
+
+def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+    """Return the variance and the mean over `dim`, in the two passes of `var`."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""

@@ -163,6 +163,10 @@ REDUCTIONS = [
     *[_reduction("mean", np.mean, "real", d, k, dtypes=FLOATS) for d, k in ((None, False), (1, False), ((0, 1), True))],
     *[_reduction(name, getattr(np, name), "distinct", d, k, dtypes=ALL) for name in ("amax", "amin")
       for d, k in ((None, False), (1, True), ((0, 2), False))],
+    Row("aminmax", lambda x: mg.aminmax(x, dim=1).min, lambda x: x.min(1), ("distinct",), ("aminmax",), ((2, 3, 4),),
+        dtypes=ALL),
+    Row("aminmax-max", lambda x: mg.aminmax(x).max, lambda x: x.max(), ("distinct",), ("aminmax",), ((2, 3, 4),),
+        dtypes=ALL, kernels=False),
     *[_reduction(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False)
       for name in ("any", "all") for d, k in ((None, False), (2, True))],
     *[_reduction(name, getattr(np, name), "distinct", d, k, ops=(name,), dtypes=ALL, result="int64", smooth=False)
@@ -177,6 +181,12 @@ REDUCTIONS = [
         dtypes=FLOATS, refuses=False),
     Row("var", lambda x: mg.var(x, (0, 2)), lambda x: np.var(x, (0, 2), ddof=1), ("real",), ("variance",), ((2, 3, 4),),
         dtypes=FLOATS, tolerance=4),
+    Row("var_mean", lambda x: mg.var_mean(x, (0, 2)).var, lambda x: np.var(x, (0, 2), ddof=1), ("real",),
+        ("variance_and_mean",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
+    Row("var_mean-mean", lambda x: mg.var_mean(x, 1, keepdim=True)[1], lambda x: x.mean(1, keepdims=True), ("real",),
+        ("variance_and_mean",), ((2, 3, 4),), dtypes=FLOATS, kernels=False),
+    Row("std_mean", lambda x: mg.std_mean(x, 1, correction=0).std, lambda x: np.std(x, 1), ("real",),
+        ("deviation_and_mean",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4, constant=False, kernels=False),
     Row("centered", lambda x: centered(x, dims=(0, 2)), lambda x: x - x.mean((0, 2), keepdims=True), ("real",),
         ("centered",), ((2, 3, 4),), dtypes=FLOATS, tolerance=4),
     Row("count_nonzero", lambda x: mg.count_nonzero(x, (0, 2)), lambda x: np.count_nonzero(x, (0, 2)), ("bool",),

@@ -26,13 +26,13 @@ PRIVATE = {
     "brief": (0, "serial"),
     "alone": (4, "serial, or sole"),
     "shared": (0, "parallel, or shared by"),
-    "told": (12, "the thing that it names"),
+    "told": (11, "the thing that it names"),
     "film": (2, "frames, or trace"),
     "face": (0, "api"),
     "insight": (0, "diagnostics"),
     "seat": (0, "placeholder"),
     "found": (33, "the thing that it is: result, entry, plan, ..."),
-    "given": (24, "arguments, values, ..."),
+    "given": (23, "arguments, values, ..."),
 }
 # Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register,
 # memory that a block, processes or libraries share, PyTorch's `negative_slope`.

@@ -19,7 +19,8 @@ from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.requests import Copy, Elementwise, Reduce, Request
+from minigrad.core.reducer import Reducer
+from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Reduce, Request, reducing
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
@@ -139,16 +140,24 @@ class Steps:
         self.flags.append(Flag(numbers.slot, len(self.steps), numbers.layout.numel, low, high, self.backend.to_host))
 
     def ask(
-        self, request: Request, out: Value, *operands: Value, unless_same: tuple[Value, Value] | None = None
-    ) -> None:
-        """Ask the backend, and run what it gives; unless_same: see `then`."""
-        launch = self.backend.prepare(request, out.spec, *[x.spec for x in operands])
-        self.then(launch, *operands, out, unless_same=unless_same)
+        self, request: Request, out: Value | Sequence[Value], *operands: Value,
+        unless_same: tuple[Value, Value] | None = None,
+    ) -> None:  # fmt: skip
+        """Ask the backend for one result or several, and run what it gives; unless_same: see `then`."""
+        outs = (out,) if isinstance(out, Value) else tuple(out)
+        launch = self.backend.prepare(request, tuple([y.spec for y in outs]), *[x.spec for x in operands])
+        self.then(launch, *operands, *outs, unless_same=unless_same)
 
-    def each(self, scalar: ScalarFn, out: Value, *operands: Value, compute: np.dtype[Any] | None = None) -> None:
-        """A scalar function element by element, of operands that are stretched; computed in the dtype of out."""
-        stretched = [x if x.shape == out.shape else x.seen(x.layout.expand(out.shape)) for x in operands]
-        self.ask(Elementwise(scalar, compute or out.dtype.compute), out, *stretched)
+    def each(
+        self, scalar: ScalarFn, out: Value | Sequence[Value], *operands: Value, compute: np.dtype[Any] | None = None
+    ) -> None:
+        """A scalar function element by element, of operands that are stretched; computed in the dtype of the result,
+        or of the first of several."""
+        outs = (out,) if isinstance(out, Value) else tuple(out)
+        shape = outs[0].shape
+        stretched = [x if x.shape == shape else x.seen(x.layout.expand(shape)) for x in operands]
+        kind = Elementwise if scalar.results == 1 else ElementwiseTuple
+        self.ask(kind(scalar, compute or outs[0].dtype.compute), outs, *stretched)
 
     def copy(self, out: Value, a: Value) -> None:
         """The elements of a, stretched and cast."""
@@ -185,13 +194,15 @@ def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec
     return steps.launch
 
 
-def through_terms(backend: Backend, request: Reduce, out: Spec, *operands: Spec) -> Launch:
+def through_terms(
+    backend: Backend, reducer: Reducer, compute: np.dtype[Any], dims: Ints, outs: Specs, operands: Specs
+) -> Launch:
     """The launch of a reduction of several operands by loops over one: the mapped terms are stored first."""
-    steps, reducer = Steps(backend, (out,), operands), request.reducer
+    steps = Steps(backend, outs, operands)
     assert reducer.map is not None
-    terms = steps.work(operands[0].shape, as_dtype(request.compute))
-    steps.each(reducer.map, terms, *steps.operands, compute=request.compute)
-    steps.ask(Reduce(reducer.unmapped(), request.compute, request.dims), steps.outs[0], terms)
+    terms = steps.work(operands[0].shape, as_dtype(compute))
+    steps.each(reducer.map, terms, *steps.operands, compute=compute)
+    steps.ask(reducing(reducer.unmapped(), compute, dims), steps.outs, terms)
     return steps.launch
 
 

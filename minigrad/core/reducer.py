@@ -22,24 +22,42 @@ Ints = tuple[int, ...]
 class Reducer:
     """What a reduction computes, and what a loop may assume of it; `declare.partials.declared` makes it.
 
-    scalar: the accumulator after one more element, from (acc, x); x is an element of each operand.
-    identity: the first accumulator, "zero", "one", "lowest" or "highest".
+    scalar: the accumulators after one more element, from (acc, x); x is an element of each operand.
+    identities: what each accumulator begins with, "zero", "one", "lowest" or "highest".
     order: "sum": the elements may come in any order, and floats be re-associated; "extreme": the largest or smallest,
         and nan where there is one; "any": the elements may come in any order; "sequential": one after the other,
         row-major.
-    combine: joins two partial results, each of which began at the identity; None where there may be one only.
+    combine: joins two partial results, each of which began at the identity; None where there may be one only.  Of
+        several accumulators it takes those of one and then those of the other.
     map: of what is declared so, the scalar function of the elements whose value is combined; it is part of `scalar`.
-    finish: the scalar function of the last accumulator, or of (acc, n) with the number of elements, that is stored.
+    finish: the scalar function of the last accumulators, or of these and the number of elements, that is stored; it
+        may have several results.
     linear: it is linear in its elements; with the order "sum" it is their sum and nothing else.
     """
 
     scalar: ScalarFn
-    identity: str
+    identities: tuple[str, ...]
     order: str
     combine: ScalarFn | None
     map: ScalarFn | None = None
     finish: ScalarFn | None = None
     linear: bool = False
+
+    @property
+    def identity(self) -> str:
+        """What the only accumulator begins with."""
+        (identity,) = self.identities
+        return identity
+
+    @property
+    def accumulators(self) -> int:
+        """How many accumulators there are."""
+        return len(self.identities)
+
+    @property
+    def results(self) -> int:
+        """How many results an output has."""
+        return self.accumulators if self.finish is None else self.finish.results
 
     @property
     def adds(self) -> bool:

@@ -89,6 +89,21 @@ class Reduce(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class ReduceTuple(Request):
+    """`Reduce` with several accumulators or several results, which have one shape."""
+
+    reducer: Reducer
+    compute: np.dtype[Any]
+    dims: Ints
+
+
+def reducing(reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Request:
+    """The request of a reduction with any number of accumulators and results."""
+    kind = Reduce if reducer.accumulators == reducer.results == 1 else ReduceTuple
+    return kind(reducer, compute, dims)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LogSum(Request):
     """out = log(sum(exp(a))) over dims, where nothing overflows; `out` has length 1 at each of them."""
 

@@ -38,8 +38,8 @@ def reduction_body(casts: bool) -> list[str]:
 
 
 def several_body(op: Op) -> list[str]:
-    """The lines of the function of a reduction of several operands."""
-    operands = f"({', '.join(op.operands)})"
+    """The lines of the function of a reduction of several operands, or with several results."""
+    operands = f"({', '.join(op.signature.operands)},)"
     return [
         f"if not ({plain_test(op.signature)}):",
         f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from minigrad.config import settings
 from minigrad.core.op import Linear, Op
-from minigrad.core.requests import Reduce
+from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
 from minigrad.declare.bodies import FRONT_ROLES, composed_body, kernel_body, reduction_body, several_body, view_body
@@ -56,7 +56,7 @@ from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.operands import NUMBERS, canonical
 from minigrad.runtime.plans import plan_for
-from minigrad.runtime.promises import within
+from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -128,21 +128,26 @@ def fast_function(op: Op, defaults: Mapping[str, Any], front: str, otherwise: An
     return function
 
 
-def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = None,
+def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], order: str | None = None,
               combine: Callable[..., Any] | None = None, map: Callable[..., Any] | None = None,
               finish: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
               linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
-              namespace: Namespace = None, method: bool = True,
-              label: str = "") -> Callable[..., Function]:  # fmt: skip
+              outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
+              method: bool = True, name: str = "", label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x).
 
-    identity: the first accumulator, "zero", "one", "lowest" or "highest".  How partial results become one is said once:
+    identity: the first accumulator, "zero", "one", "lowest" or "highest"; a tuple for several accumulators, which the
+    body then takes in front of x and returns as a tuple.  How partial results become one is said once:
     order="sum": the body joins them as it joins an element, in any order, and floats may be re-associated;
-    combine=f: the scalar function f of two partial results joins them, in any order;
+    combine=f: the scalar function f of two partial results joins them, in any order; of several accumulators it takes
+    all of one and then all of the other;
     order="extreme": the body keeps the larger (from "lowest") or the smaller, and nan where there is one;
     order="sequential": there are none, one element comes after the other, row-major.
+    With "sum" and "extreme" the body joins each of several accumulators with that of the other partial result.
     map: the scalar function that makes x of an element, or of one of each operand; the operands have its names then.
-    finish: the scalar function of the last accumulator, or of (acc, n) with the number of elements; mean=True divides.
+    finish: the scalar function of the last accumulators, or of these and the number of elements; mean=True divides.
+    outputs: names of several results, which are those of `finish`, or else the accumulators.  Then the result dtype,
+    calls, `out=`, rules and zeros are as for `elementwise` with several results.  name, label: as for `kernel`.
     Rules may ask for `dims` (sorted tuple) and `keepdim`.  The public function is
     f(input, dim=None, keepdim=False, *, dtype=None, out=None); `dtype` is there where the accumulator is wider than the
     operand.
@@ -150,24 +155,32 @@ def reduction(*, dtype: Callable[..., Any], identity: str, order: str | None = N
 
     def declare(function: FunctionType) -> Function:
         check_rule(function, dtype)
-        body = parse(function)
         last = average if mean else finish
-        linearly = linear is not False
-        reducer = declared(body, identity, order=order, combine=combine, map=map, finish=last, linear=linearly)
+        reducer = declared(function, identity, order=order, combine=combine, map=map, finish=last,
+                           linear=linear is not False, results=len(outputs))  # fmt: skip
         operands = ("x",) if reducer.map is None else reducer.map.args
-        op = new_op(function, "reduction", operands, {"dims": None, "keepdim": False}, vjp, label=label)
+        if taken := {"dim", "keepdim", "out"}.intersection(operands):
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has an operand and a parameter {min(taken)!r}; rename the "
+                f"operand", op=function.__name__,
+            )  # fmt: skip
+        params = {"dims": None, "keepdim": False}
+        op = new_op(function, "reduction", operands, params, vjp, outputs, zeros, name, label)
         op.roles = {"dims": role_of(Dims), "keepdim": role_of(Flag)}
-        op.scalar, op.reducer = body, reducer
+        op.scalar, op.reducer = reducer.unmapped().scalar, reducer
         claim(op, linear, jvp, batch)
-        op.dtype_rule = lambda op, specs, *, dims, keepdim: dtype(op, specs)[1]
         op.shape_rule = rules.reduced_shape
 
-        def prepare(backend: Any, out: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-            kept = rules.with_kept_dims(out, specs[0].shape, dims)
-            return backend.prepare(Reduce(reducer, dtype(op, specs)[0], dims), kept, *specs)
+        def dtypes(op: Op, specs: Any, *, dims: tuple[int, ...], keepdim: bool) -> Any:
+            _, stored = loop_dtypes(op, dtype(op, specs))
+            return stored[0] if op.result is None else stored
 
-        op.prepare = prepare
+        def prepare(backend: Any, *specs: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+            outs, operands = specs[: reducer.results], specs[reducer.results :]
+            kept = [rules.with_kept_dims(out, operands[0].shape, dims) for out in outs]
+            return backend.prepare(of_reducer(reducer, dtype(op, operands)[0], dims), tuple(kept), *operands)
 
+        op.dtype_rule, op.prepare = dtypes, prepare
         public = reduction_function(op, function.__name__, dtype in (rules.widen, rules.mean_dtype))
         return publish(op, function, public, namespace, method)
 
@@ -184,9 +197,9 @@ REDUCING = read_signature(reducing)  # type: ignore[arg-type]
 def reduction_function(op: Op, name: str, wide: bool) -> Function:
     """The function that calls a reduction; wide: its accumulator is wider than the operand, so it takes `dtype`."""
     operand, *parameters, _ = REDUCING.parameters
-    if len(op.operands) > 1:
-        given = [operand.replace(name=each) for each in op.operands]
-        op.signature = Signature((*given, *parameters), op.operands)
+    if len(op.operands) > 1 or op.result is not None:
+        given = [operand.replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
+        op.signature = Signature((*given, *parameters), tuple([each.name for each in given]))
         body = several_body(op)
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))

@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.reference.scalars import first_accumulator, python_function
+from minigrad.backends.reference.scalars import first_accumulator, tuple_function
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
-from minigrad.errors import DeclarationError
-from minigrad.kernels.scalar import mapped, parse
+from minigrad.errors import DeclarationError, quantity
+from minigrad.kernels.scalar import mapped, parse, separately
 
 IDENTITIES = ("zero", "one", "lowest", "highest")
 ORDERS = ("sum", "extreme", "sequential")
+NUMBERS = {2: "two", 3: "three", 4: "four"}
 CHOICES = (
     'order="sum" if the body joins two partial results as it joins an element, in any order; combine=f with a scalar '
     'function of two partial results; order="extreme" for the largest or smallest; or order="sequential" for one '
@@ -41,51 +42,76 @@ OURS = f"{Path(__file__).parent.parent}{os.sep}"
 
 def declared(
     body: Callable[..., Any] | ScalarFn,
-    identity: str,
+    identity: str | tuple[str, ...],
     *,
     order: str | None = None,
     combine: Callable[..., Any] | ScalarFn | None = None,
     map: Callable[..., Any] | ScalarFn | None = None,
     finish: Callable[..., Any] | ScalarFn | None = None,
     linear: bool = False,
+    results: int | None = None,
 ) -> Reducer:
     """The reduction of a declaration: of elements, or of what `map` makes of those of its operands.
 
+    results: how many the declaration has; None: one of `finish`, or else one of each accumulator.
     Raises DeclarationError if it does not say how partial results become one, or if what it says is not so for some
     numbers.
     """
-    scalar, values, last = read(body), None if map is None else read(map), None if finish is None else read(finish)
+    identities = (identity,) if isinstance(identity, str) else tuple(identity)
+    count = len(identities)
+    scalar, values = read(body, count, "accumulator"), None if map is None else read(map)
+    last = None if finish is None else read(finish, results or 1)
 
     def refuse(reason: str) -> DeclarationError:
         return DeclarationError(f"{scalar.where}: the reduction {scalar.name} {reason}", op=scalar.name)
 
-    if identity not in IDENTITIES:
-        raise refuse(f"begins at identity={identity!r}; there are {', '.join(repr(one) for one in IDENTITIES)}")
+    for each in identities:
+        if each not in IDENTITIES:
+            raise refuse(f"begins at identity={each!r}; there are {', '.join(repr(one) for one in IDENTITIES)}")
     if order is None and combine is None:
         raise refuse(f"does not say how partial results become one; write {CHOICES}")
     if order is not None and (combine is not None or order not in ORDERS):
         raise refuse(f"says order={order!r}{' and combine=' if combine is not None else ''}; write one of {CHOICES}")
-    if last is not None and len(last.args) not in (1, 2):
-        raise refuse(f"finishes by {last.name}, which must take (acc) or (acc, n), not ({', '.join(last.args)})")
-    if values is not None and (not values.args or len(scalar.args) != 2):
-        raise refuse(f"maps elements by {values.name}, which must take one, and takes their values as (acc, x)")
-    join = read(combine) if combine is not None else None if order == "sequential" else scalar
-    reducer = Reducer(scalar, identity, order or "any", join, None, last, linear)
-    if reducer.combine is not None:
-        for function in (scalar, reducer.combine):
-            if len(function.args) != 2:
-                raise refuse(f"needs two arguments for {function.name}, not ({', '.join(function.args)})")
-        # Our own are tried by a test: it takes a tenth of the time of importing them.
-        wrong = "" if scalar.where.startswith(OURS) else untrue(reducer)
-        if wrong:
-            raise refuse(wrong)
+    accs = "acc" if count == 1 else f"{count} accumulators"
+    if last is not None and len(last.args) not in (count, count + 1):
+        raise refuse(f"finishes by {last.name}, which must take ({accs}) or ({accs}, n), not ({', '.join(last.args)})")
+    if last is None and results not in (None, count):
+        raise refuse(
+            f"has {quantity(count, 'accumulator')} and {quantity(results, 'result')}; write finish=f with a scalar "
+            f"function that makes the results, or name as many outputs= as identity= has entries"
+        )
+    if values is not None and (not values.args or len(scalar.args) != count + 1):
+        raise refuse(f"maps elements by {values.name}, which must take one, and takes their values as ({accs}, x)")
+    join: ScalarFn | None = scalar
+    if combine is not None:
+        join = read(combine, count, "accumulator")
+    elif order == "sequential":
+        join = None
+    elif count > 1:
+        join = separately(scalar)
+    scan = join is None and count == 1  # which may read several operands, one element after the other
+    for function, wanted in () if scan else ((scalar, count + 1), (join, 2 * count)):
+        if function is not None and len(function.args) != wanted:
+            raise refuse(f"needs {NUMBERS.get(wanted, wanted)} arguments for {function.name}, not "
+                         f"({', '.join(function.args)})")  # fmt: skip
+    reducer = Reducer(scalar, identities, order or "any", join, None, last, linear and count == 1)
+    # Our own are tried by a test: it takes a tenth of the time of importing them.
+    wrong = "" if join is None or scalar.where.startswith(OURS) else untrue(reducer)
+    if wrong:
+        raise refuse(wrong)
     return reducer if values is None else replace(reducer, scalar=mapped(scalar, values), map=values)
 
 
-def read(function: Callable[..., Any] | ScalarFn) -> ScalarFn:
-    """A scalar function, parsed; that of an elementwise op is its body."""
+def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output") -> ScalarFn:
+    """A scalar function with so many results, parsed; that of an elementwise op is its body.  of: see `parse`."""
     function = getattr(getattr(function, "op", None), "scalar", None) or function
-    return function if isinstance(function, ScalarFn) else parse(function)
+    scalar = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
+    if scalar.results != results:
+        raise DeclarationError(
+            f"{scalar.where}: the scalar function {scalar.name} returns {quantity(scalar.results, 'value')}, and "
+            f"{results} are needed", op=scalar.name,
+        )  # fmt: skip
+    return scalar
 
 
 def average(acc: Any, n: Any) -> Any:
@@ -96,23 +122,23 @@ def average(acc: Any, n: Any) -> Any:
 def untrue(reducer: Reducer) -> str:
     """What a reduction says of itself and is not so, or ""."""
     if reducer.order == "extreme":
-        return no_extreme(reducer)
+        return no_extreme(reducer) or (disagreement(reducer) if reducer.accumulators > 1 else "")
     return disagreement(reducer) or (no_sum(reducer) if reducer.order == "sum" and reducer.linear else "")
 
 
 def disagreement(reducer: Reducer) -> str:
     """How a reduction in two parts differs from the same in one, or ""."""
-    assert reducer.combine is not None
     for compute, factor in ((np.dtype(np.float64), 1), (np.dtype(np.int64), 4)):
-        f, join, start = (*both(reducer, compute), first_accumulator(reducer, compute))
+        f, join = both(reducer, compute)
+        start = tuple([first_accumulator(identity, compute) for identity in reducer.identities])
         with np.errstate(all="ignore"):
             try:
                 for parts in ROWS:
                     a, b = ([compute.type(x * factor) for x in part] for part in parts)
                     whole, left, right = (reduce(f, row, start) for row in ([*a, *b], a, b))
                     for first, second in ((left, right), (right, left)):
-                        if not close(join(first, second), whole):
-                            return told(reducer, a, b, whole, first, second, join(first, second))
+                        if not close(join(*first, *second), whole):
+                            return told(reducer, a, b, whole, first, second, join(*first, *second))
             except TypeError:  # a body for integers alone, such as acc | x
                 continue
         return ""
@@ -123,10 +149,11 @@ def no_sum(reducer: Reducer) -> str:
     """Where a reduction that says order="sum" and linear=True does not add its elements, or ""."""
     f, _ = both(reducer, np.dtype(np.float64))
     for acc, x in product((-2.0, 0.0, 0.75, 3.0), repeat=2):
-        if not close(f(np.float64(acc), np.float64(x)), np.float64(acc + x)):
+        (joined,) = f((np.float64(acc),), np.float64(x))
+        if not close((joined,), (np.float64(acc + x),)):
             return (
-                f'says order="sum" and linear=True, which only a sum is, but of {acc:g} and {x:g} it makes '
-                f"{f(np.float64(acc), np.float64(x)):g}; leave one of them out"
+                f'says order="sum" and linear=True, which only a sum is, but of {acc:g} and {x:g} it makes {joined:g}; '
+                f"leave one of them out"
             )
     return ""
 
@@ -135,37 +162,50 @@ def told(reducer: Reducer, a: Iterable[Any], b: Iterable[Any], whole: Any, first
     """A sentence about one disagreement."""
     assert reducer.combine is not None
     elements = ", ".join(f"{x:g}" for x in (*a, *b)) or "nothing"
-    how = f'order="{reducer.order}"' if reducer.order == "sum" else f"combine={reducer.combine.name}"
+    how = f"combine={reducer.combine.name}" if reducer.order == "any" else f'order="{reducer.order}"'
+    begin = ", ".join(f'"{identity}"' for identity in reducer.identities)
     return (
-        f'says {how}, but from identity="{reducer.identity}" the elements {elements} give {whole:g} one after the '
-        f"other and {reducer.combine.name}({first:g}, {second:g}) = {joined:g} in two parts; write {CHOICES}"
+        f"says {how}, but from identity={begin} the elements {elements} give {shown(whole)} one after the "
+        f"other and {reducer.combine.name}({shown(first)}, {shown(second)}) = {shown(joined)} in two parts; "
+        f"write {CHOICES}"
     )
+
+
+def shown(accumulators: tuple[Any, ...]) -> str:
+    """Accumulators as messages have them."""
+    text = ", ".join(f"{acc:g}" for acc in accumulators)
+    return text if len(accumulators) == 1 else f"({text})"
 
 
 def no_extreme(reducer: Reducer) -> str:
     """Where a reduction is not the largest or smallest number with nan above all, or ""."""
-    if reducer.identity not in ("lowest", "highest"):
-        return f'says order="extreme", which begins at "lowest" or "highest" and not at {reducer.identity!r}'
     f, _ = both(reducer, np.dtype(np.float64))
-    sign = ">" if reducer.identity == "lowest" else "<"
-    for acc, x in product(map(np.float64, ENDS), repeat=2):
-        best = max(acc, x) if sign == ">" else min(acc, x)
-        wanted = np.float64(math.nan) if math.isnan(acc) or math.isnan(x) else best
-        if not close(f(acc, x), wanted):
-            return (
-                f'says order="extreme", but of {acc:g} and {x:g} it keeps {f(acc, x):g}; write '
-                f"`return x if x {sign} acc or x != x else acc`, combine=f or another order"
-            )
+    for k, identity in enumerate(reducer.identities):
+        if identity not in ("lowest", "highest"):
+            return f'says order="extreme", which begins at "lowest" or "highest" and not at {identity!r}'
+        sign, best = (">", max) if identity == "lowest" else ("<", min)
+        for acc, x in product(map(np.float64, ENDS), repeat=2):
+            wanted = np.float64(math.nan) if math.isnan(acc) or math.isnan(x) else best(acc, x)
+            held = f((acc,) * reducer.accumulators, x)[k]
+            if not close((held,), (wanted,)):
+                return (
+                    f'says order="extreme", but of {acc:g} and {x:g} it keeps {held:g}; write '
+                    f"`return x if x {sign} acc or x != x else acc`, combine=f or another order"
+                )
     return ""
 
 
 def both(reducer: Reducer, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The body and the joining function of a reduction as Python functions; all operands have the same element."""
+    """The body, of accumulators in a tuple, and the joining function of a reduction as Python functions; all operands
+    have the same element."""
     assert reducer.combine is not None
-    step, operands = python_function(reducer.scalar, compute), len(reducer.scalar.args) - 1
-    return lambda acc, x: step(acc, *[x] * operands), python_function(reducer.combine, compute)
+    step, operands = tuple_function(reducer.scalar, compute), len(reducer.scalar.args) - reducer.accumulators
+    return lambda acc, x: step(*acc, *[x] * operands), tuple_function(reducer.combine, compute)
 
 
-def close(a: Any, b: Any) -> bool:
+def close(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Equal, or but for rounding; two nan are."""
-    return bool(a == b or (a != a and b != b) or abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b)))
+    return all(
+        a == b or (a != a and b != b) or abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b))
+        for a, b in zip(one, other, strict=True)
+    )

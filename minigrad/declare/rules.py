@@ -112,15 +112,16 @@ def logical(op: Op, specs: Sequence[Spec]) -> Pair:
     return specs[0].dtype.compute, bool_
 
 
-def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> tuple[int, ...]:
-    """The shape after reducing `dims`.
+def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The shape after reducing `dims`, of several results one for each.
 
     Raises ShapeError if the reduction has no element and no identity, or if operands differ in shape.
     """
     same_shape(op, a, *others)
-    if op.reducer.identity in ("lowest", "highest") and any(a.shape[d] == 0 for d in dims):
-        raise ShapeError(f"{op.name}: {a!r} has no element along dims {dims}, and {op.name} of nothing is undefined")
-    return shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
+    if {"lowest", "highest"}.intersection(op.reducer.identities) and any(a.shape[d] == 0 for d in dims):
+        raise ShapeError(f"{op.label}: {a!r} has no element along dims {dims}, and {op.label} of nothing is undefined")
+    shape = shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
+    return shape if op.result is None else (shape,) * len(op.outputs)
 
 
 def shape_of_reduction(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
@@ -146,11 +147,11 @@ def values_and_positions(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> t
     return specs[0].dtype, int64
 
 
-def twice(shape: Callable[..., tuple[int, ...]]) -> Callable[..., tuple[tuple[int, ...], ...]]:
-    """The shape rule of two results that both have the shape of a rule."""
+def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+    """The rule of two results that both have the shape, or the dtype, of another rule."""
 
-    def both(op: Op, /, *specs: Spec, **params: Any) -> tuple[tuple[int, ...], ...]:
-        return (shape(op, *specs, **params),) * 2
+    def both(op: Op, /, *specs: Any, **params: Any) -> tuple[Any, Any]:
+        return (rule(op, *specs, **params),) * 2
 
     return both
 

@@ -1,9 +1,10 @@
 """Pasting: a template's own source, with its free names expanded.
 
 `F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's place.
-A line that mentions `_K` is written once per operand, one that mentions `_R` once per result where there are several;
-`walk` stands for the loop that takes a place apart.  A word may stand for the bodies of other templates, a list of
-`Part`.  Lines without any of these stay as they were written, so the file that runs is one that a learner can read.
+A line that mentions `_K` is written once per operand, one that mentions `_R` once per result, one that mentions `_S`
+once per accumulator of a reduction; `walk` stands for the loop that takes a place apart.  A word may stand for the
+bodies of other templates, a list of `Part`.  Lines without any of these stay as they were written, so the file that
+runs is one that a learner can read.
 `blocks.py` chooses and unrolls blocks, `specialize.py` makes whole modules.
 """
 
@@ -26,16 +27,16 @@ from minigrad.kernels import vecmath
 from minigrad.kernels.blocks import chosen, unrolled
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.rendering import call, fresh, render, render_results, settle
+from minigrad.kernels.rendering import call, fresh, render_results, settle
 from minigrad.kernels.target import Target, Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 Named = Mapping[str, Any]
 
 LEFT_OUT = "..."  # a line of a template that assigns this is left out
-LETTER, EACH = re.compile(r"_([KR])(?![A-Za-z0-9])"), re.compile(r"\w+_([KR])\b")
+LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
-SCALAR = re.compile(r"[FGH](_\d+)?")  # the macros of scalar functions
+SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # whose arguments may stand once per operand
 # Names that every kernel has: its arguments, and those of `native.py`.
 RESERVED = {
     "T",
@@ -95,11 +96,12 @@ class Part(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The meanings of a template's words.  operands: their places.  results: how many, where there are several.
-    macros: also lists of parts.  fields: the names of numbers.  known: all of these words."""
+    """The meanings of a template's words.  operands: their places.  results, accumulators: how many there are.  macros:
+    also lists of parts.  fields: the names of numbers.  known: all of these words."""
 
     operands: Sequence[int]
     results: int
+    accumulators: int
     macros: Named
     constants: Mapping[str, str]
     fields: Fields | None
@@ -108,19 +110,19 @@ class Words(NamedTuple):
 
     @classmethod
     def of(
-        cls, operands: Sequence[int], results: int, macros: Named, constants: Named, fields: Fields | None, walk: Walk
-    ) -> Words:
+        cls, operands: Sequence[int], results: int, accumulators: int, macros: Named, constants: Named,
+        fields: Fields | None, walk: Walk,
+    ) -> Words:  # fmt: skip
         """Constants may be texts, integers, tuples of integers for `each`, and booleans, which become 0 or 1."""
         texts = {name: str(int(x) if isinstance(x, bool) else x) for name, x in constants.items()}
-        return cls(
-            operands, results, macros, texts, fields, walk, frozenset({*macros, *texts, *(["N"] if fields else [])})
-        )
+        known = frozenset({*macros, *texts, *(["N"] if fields else [])})
+        return cls(operands, results, accumulators, macros, texts, fields, walk, known)
 
     def inside(self, part: Part) -> Words:
         """The words of a part of this template."""
         operands = self.operands if part.operands is None else part.operands
         macros, constants = {**self.macros, **part.macros}, {**self.constants, **part.constants}
-        return Words.of(operands, self.results, macros, constants, self.fields, self.walk)
+        return Words.of(operands, self.results, self.accumulators, macros, constants, self.fields, self.walk)
 
 
 def parsed(text: str) -> ast.expr:
@@ -175,6 +177,9 @@ class _Expander(ast.NodeTransformer):
         self.generic_visit(node)
         return simplified(node)
 
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        return ast.Tuple([self.visit(each) for each in self.spread(node.elts)], node.ctx)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         args = [self.visit(a) for a in (self.spread(node.args) if SCALAR.fullmatch(name) else node.args)]
@@ -185,7 +190,7 @@ class _Expander(ast.NodeTransformer):
         return ast.Call(self.visit(node.func), args, node.keywords)
 
     def spread(self, args: list[ast.expr]) -> list[ast.expr]:
-        """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions _K, once per operand."""
+        """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions a letter, once for each."""
         found: list[ast.expr] = []
         for arg in args:
             text = ast.unparse(arg)
@@ -195,14 +200,14 @@ class _Expander(ast.NodeTransformer):
 
 
 def letter_of(text: str) -> str:
-    """ "K" of a text that stands once per operand, "R" of one that stands once per result, or ""."""
+    """ "K" of a text that stands once per operand, "R" of one per result, "S" of one per accumulator, or ""."""
     found = LETTER.search(text)
     return found[1] if found else ""
 
 
 def spread(text: str, letter: str, words: Words) -> list[str]:
-    """A text once per operand, or once per result, with the number instead of the letter."""
-    positions = words.operands if letter == "K" else range(words.results)
+    """A text once per operand, result or accumulator, with the number instead of the letter."""
+    positions = words.operands if letter == "K" else range(words.results if letter == "R" else words.accumulators)
     return [re.sub(rf"(\b|(?<=_)){letter}(?![A-Za-z0-9])", str(k), text) for k in positions]
 
 
@@ -237,13 +242,14 @@ def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
 
 def paste(
     template: Callable[..., Any], operands: int | Sequence[int], macros: Named, constants: Named,
-    fields: Fields | None = None, walk: Walk = CPU.walk, results: int = 0,
+    fields: Fields | None = None, walk: Walk = CPU.walk, results: int = 1, accumulators: int = 1,
 ) -> str:  # fmt: skip
     """A template's source with its free names expanded; lines without any stay as they were written, comments and the
     docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it.
-    results: of a template with several."""
+    results, accumulators: how many."""
     source, positions = source_of(template), range(operands) if isinstance(operands, int) else operands
-    result = expanded(source, Words.of(positions, results, macros, constants, fields, walk), {*source.names, *RESERVED})
+    words = Words.of(positions, results, accumulators, macros, constants, fields, walk)
+    result = expanded(source, words, {*source.names, *RESERVED})
     if fields:
         result = with_lengths(result, source.start, fields)
     return settle("\n".join(result) + "\n", vecmath.ADDED)
@@ -274,9 +280,9 @@ def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
 
 
 def _letter_of_target(code: str) -> str:
-    """The letter of what a line assigns to: see `letter_of`."""
+    """The letter of what a line assigns to, or gives back: see `letter_of`."""
     left, sep, _ = code.partition("=")
-    return letter_of(left) if sep else ""
+    return letter_of(left) if sep or left.strip().startswith("leave(") else ""
 
 
 def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
@@ -286,7 +292,8 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
         line = line.replace("GIVEN", words.constants.get("GIVEN", "GIVEN"))
         return [re.sub(r"\bN\b", "numbers", line) if words.fields else line]
     counted = COUNTED.search(code)  # `K + 1` once K is a number
-    if (words.known.isdisjoint(WORD.findall(code)) and not counted) or code.startswith(("#", '"')):
+    plain = words.known.isdisjoint(WORD.findall(code)) and not counted and not code.endswith("_S,)")
+    if plain or code.startswith(("#", '"')):
         return [line]
     opener = code.endswith(":")
     tree = ast.parse(code + (" pass" if opener else "")).body[0]
@@ -329,20 +336,68 @@ def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any], target: Tar
 
 
 def stores_macro(
-    scalar: ScalarFn, compute: np.dtype[Any], stores: Sequence[str], conditions: Sequence[bool], target: Target = CPU
-) -> Expand:
-    """The macro `F` of several results: its last arguments are the elements that they are stored to.
+    scalar: ScalarFn, compute: np.dtype[Any], stores: Sequence[str], conditions: Sequence[bool] = (),
+    target: Target = CPU,
+) -> Expand:  # fmt: skip
+    """The macro of a scalar function whose results are stored: behind its arguments stand the positions for them.
 
     stores: for each result an expression in `{}`.  conditions: which results may be comparisons.
     """
     count = len(scalar.args)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
-        lines, found = render_results(scalar, args[:count], compute, used, calls, conditions)
-        for position, store, value in zip(map(ast.unparse, args[count:]), stores, found, strict=True):
+        lines, values = rendered(scalar, args[:count], compute, used, target, conditions)
+        for position, store, value in zip(map(ast.unparse, args[count:]), stores, values, strict=True):
             lines.append(f"{position} = {store.format(ast.unparse(value))}")
         return lines, ast.Constant(0)  # a line that is left out
+
+    return expand
+
+
+def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
+    """The macro of a function of accumulators, which stores them if their positions stand behind its arguments.
+
+    None, for what joins partial results where there is one only: nothing is done.
+    """
+    if scalar is None:
+        return lambda args, used: (["pass"], ast.Constant(0))
+    count, plain = len(scalar.args), scalar_macro(scalar, compute, target)
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        if len(args) == count:
+            return plain(args, used)
+        lines, values = rendered(scalar, args[:count], compute, used, target)
+        # One line for all: a new accumulator may be made of what the others were.
+        positions, texts = map(ast.unparse, args[count:]), [f"T({ast.unparse(value)})" for value in values]
+        return [*lines, f"{', '.join(positions)} = {', '.join(texts)}"], ast.Constant(0)
+
+    return expand
+
+
+def stored(macro: Expand) -> Expand:
+    """A macro of one result, which is stored at the position behind its arguments."""
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        lines, value = macro(args[:-1], used)
+        return [*lines, f"{ast.unparse(args[-1])} = T({ast.unparse(value)})"], ast.Constant(0)
+
+    return expand
+
+
+def results_macro(reducer: Reducer, compute: np.dtype[Any], stores: Sequence[str], target: Target = CPU) -> Expand:
+    """The macro `FINISH` of accumulators, the number of elements, and the positions of the results.
+
+    stores: as for `stores_macro`.
+    """
+    count, last = reducer.accumulators, reducer.finish
+
+    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+        positions = args[count + 1 :]
+        if last is not None:
+            values = [*args[:count], call("T", args[count])][: len(last.args)]
+            return stores_macro(last, compute, stores, (), target)([*values, *positions], used)
+        texts = [store.format(ast.unparse(acc)) for store, acc in zip(stores, args[:count], strict=True)]
+        return [f"{ast.unparse(to)} = {text}" for to, text in zip(positions, texts, strict=True)], ast.Constant(0)
 
     return expand
 
@@ -351,7 +406,16 @@ def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU,
     """The macro `F`: the op's scalar function, written into the loop body.  condition: a comparison may stay one."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
-        return render(scalar, args, compute, used, calls, condition)
+        lines, (value,) = rendered(scalar, args, compute, used, target, [condition])
+        return lines, value
 
     return expand
+
+
+def rendered(
+    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], target: Target,
+    conditions: Sequence[bool] = (),
+) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
+    """A scalar function as `render_results` writes it for a target."""
+    calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
+    return render_results(scalar, args, compute, used, calls, conditions or [False] * scalar.results)

@@ -148,10 +148,8 @@ class _Render:
         """A call of a helper, of a builtin or of a function of `math`."""
         match node.func:
             case ast.Name(id=name) if name in self.scalar.helpers:
-                helper, values = self.scalar.helpers[name], [self.value(a) for a in node.args]
-                lines, (result,) = bodies_of(helper, values, self.compute, self.used, f"{name.strip('_')}_", self.calls)
-                self.lines.extend(lines)
-                return result
+                (value,) = self.expanded(name, node.args)
+                return value
             case ast.Name(id="abs") | ast.Attribute(attr="fabs") if self.kind == "int" or isinstance(
                 node.func, ast.Name
             ):
@@ -161,6 +159,13 @@ class _Render:
             case ast.Attribute(attr=attr):
                 return self.mathematics(attr, node)
         raise AssertionError(ast.dump(node))
+
+    def expanded(self, name: str, args: list[ast.expr]) -> list[Value]:
+        """The results of a helper."""
+        values, prefix = [self.value(a) for a in args], f"{name.strip('_')}_"
+        lines, results = bodies_of(self.scalar.helpers[name], values, self.compute, self.used, prefix, self.calls)
+        self.lines.extend(lines)
+        return results
 
     def mathematics(self, name: str, node: ast.Call) -> Value:
         """A function of `math`: of integers and bool it is that of float64, cast back."""
@@ -255,6 +260,8 @@ def bodies_of(
         else:
             assert isinstance(statement, ast.Return) and statement.value is not None
             last = statement.value
+            if scalar.results > 1 and isinstance(last, ast.Call):  # of a helper with as many results
+                return lines, writer.expanded(ast.unparse(last.func), last.args)
             return lines, [writer.value(part) for part in (last.elts if isinstance(last, ast.Tuple) else [last])]
     raise AssertionError(f"{scalar.name} does not return")
 

@@ -53,11 +53,11 @@ BINARY = (
 )  # fmt: skip
 
 
-def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1) -> ScalarFn:
+def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1, of: str = "output") -> ScalarFn:
     """Check a function against the dialect and keep it.  Raises DeclarationError with file and line.
 
     defaults: its arguments may have defaults, which the function that users call fills in.
-    results: the number of values that it must return; several are a tuple.
+    results: the number of values that it must return; several are a tuple.  of: what they are, in messages.
     """
     node, where = definition(function)
     spec = node.args
@@ -72,7 +72,7 @@ def parse(function: Callable[..., Any], defaults: bool = False, results: int = 1
     args = tuple(a.arg for a in (*spec.posonlyargs, *spec.args))
     scalar = ScalarFn(node.name, args, node, {}, where)
     scalar.results = results
-    _Check(scalar, ChainMap(closure_of(function), function.__globals__)).body()
+    _Check(scalar, ChainMap(closure_of(function), function.__globals__), of).body()
     return scalar
 
 
@@ -88,18 +88,33 @@ def projected(scalar: ScalarFn, k: int) -> ScalarFn:
     return result
 
 
+def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpers: ScalarFn) -> ScalarFn:
+    """The scalar function `return text` over helpers, with as many results as `like`."""
+    node = ast.parse(f"def {name}({', '.join(args)}):\n    return {text}").body[0]
+    assert isinstance(node, ast.FunctionDef)
+    scalar = ScalarFn(name, args, node, dict(helpers), like.where)
+    scalar.cost, scalar.results = sum(helper.cost for helper in helpers.values()), like.results
+    return scalar
+
+
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
     """One step (acc, x, ...) of a reduction of mapped elements: body(acc, function(x, ...))."""
-    acc = body.args[0]
-    while acc in function.args:
-        acc += "_"
-    args = (acc, *function.args)
-    text = f"def {body.name}({', '.join(args)}):\n    return step({acc}, value({', '.join(function.args)}))"
-    node = ast.parse(text).body[0]
-    assert isinstance(node, ast.FunctionDef)
-    scalar = ScalarFn(body.name, args, node, {"step": body, "value": function}, body.where)
-    scalar.cost = body.cost + function.cost
-    return scalar
+    taken, accumulators = list(function.args), []
+    for acc in body.args[:-1]:
+        while acc in taken:
+            acc += "_"
+        taken.append(acc)
+        accumulators.append(acc)
+    text = f"step({', '.join(accumulators)}, value({', '.join(function.args)}))"
+    return written(body.name, (*accumulators, *function.args), text, body, step=body, value=function)
+
+
+def separately(body: ScalarFn) -> ScalarFn:
+    """What joins two sets of accumulators each of which is joined as the body joins it with an element."""
+    count = body.results
+    one, other = ([f"{letter}{k}" for k in range(count)] for letter in "ab")
+    text = ", ".join(f"step_{k}({', '.join(one)}, {other[k]})" for k in range(count))
+    return written(body.name, (*one, *other), text, body, **{f"step_{k}": projected(body, k) for k in range(count)})
 
 
 def bound(function: ScalarFn, *constants: float) -> ScalarFn:
@@ -118,8 +133,8 @@ def bound(function: ScalarFn, *constants: float) -> ScalarFn:
 class _Check:
     """Walks one body and rejects what no kernel could hold."""
 
-    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any]) -> None:
-        self.scalar, self.names = scalar, names
+    def __init__(self, scalar: ScalarFn, names: Mapping[str, Any], of: str) -> None:
+        self.scalar, self.names, self.of = scalar, names, of
         self.locals = set(scalar.args)
 
     def fail(self, node: ast.AST, message: str, remedy: str = "") -> None:
@@ -154,9 +169,12 @@ class _Check:
         if isinstance(value, ast.Tuple) and self.scalar.results == 1:
             names = ", ".join(f'"{part.id}"' for part in parts if isinstance(part, ast.Name))
             example = names if len(names.split()) == len(parts) else '"a", "b"'
-            self.fail(value, "a tuple is returned", f"only @elementwise with outputs=({example}) has several results")
+            several = f"only @elementwise or @reduction with outputs=({example}) has several results"
+            remedy = several if self.of == "output" else "write identity= with one entry for each value"
+            self.fail(value, "a tuple is returned", remedy)
         if len(parts) != self.scalar.results:
-            self.fail(value, f"{quantity(len(parts), 'value')} returned for {self.scalar.results} outputs")
+            wanted = quantity(self.scalar.results, self.of)
+            self.fail(value, f"{quantity(len(parts), 'value')} returned for {wanted}")
         return parts
 
     def expression(self, node: ast.expr) -> None:

@@ -112,6 +112,7 @@ def write_kernel(
     fastmath: Sequence[str] = (),
     fields: Fields | None = None,
     results: str = "out",
+    accumulators: int = 1,
     arrays: Sequence[DType | np.dtype[Any] | str] = (),
     target: Target = CPU,
 ) -> str:
@@ -121,7 +122,8 @@ def write_kernel(
     tuple of dtypes, `stores_macro` stores each.  `helpers` are functions
     that the loop nest calls: expanded like it, and pasted above it in this order.  `fastmath` names the liberties that
     the helpers take with floats ("reassoc"); whatever uses them says so in the op's docstring.  `fields` names the
-    numbers; `results` are the names of the results, where a template's `out` is not all.  `arrays` are the dtypes of
+    numbers; `results` are the names of the results, where a template's `out` is not all; `accumulators` is how many a
+    reduction has.  `arrays` are the dtypes of
     what the template is given, but for the numbers: the operands and the result, or other ones; "table" for all of it.
     `target` is the processor.
     """
@@ -140,13 +142,14 @@ def write_kernel(
             all_macros["STORE"] = expression_macro(text)
         conversions |= dict.fromkeys(needed)
     names = dict(constants)
-    body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk, several))
+    counts = max(several, 1), accumulators
+    body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk, *counts))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
     groups = len(operands) + (len(outs) if fields is None or fields.results else 0) - 1  # of numbers, but for the first
     body = target.entry(body, source_of(template).start, arrays or (*operands, *outs), fields, groups)
     imports = target.natives() + imports
-    above = [paste(function, len(operands), all_macros, names, fields, target.walk, several) for function in helpers]
+    above = [paste(function, len(operands), all_macros, names, fields, target.walk, *counts) for function in helpers]
     pasted = "".join([imports, body, *above])
     conversions |= dict.fromkeys(name for name in INTEGER.values() if f"{name}(" in pasted)
     if compute.kind in "iu" and "saturate(" in pasted:

@@ -262,6 +262,9 @@ class Attached:
     def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
 
+    def aminmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
+        """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
+
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
         """Whether some element over `dim` is not zero; False of nothing."""
 
@@ -1204,6 +1207,9 @@ class Attached:
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
         """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
 
+    def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+        """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
+
     def storage_offset(self) -> builtins.int:
         """Position of the first element in the storage."""
 
@@ -1329,6 +1335,9 @@ class Attached:
 
     def var_keepdim(self, dim: Any = ...) -> Any:
         """`var` with the reduced dims kept as length 1."""
+
+    def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
+        """Return the variance and the mean over `dim`, in the two passes of `var`."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
         """x in another shape over the same memory; raises ShapeError where only a copy could do it (use reshape)."""

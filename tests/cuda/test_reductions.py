@@ -9,7 +9,7 @@ from strided import WAYS
 
 import minigrad as mg
 from minigrad.backends.cuda import reduction
-from minigrad.backends.cuda.reduction_plans import plan_search, plan_spread
+from minigrad.backends.cuda.reduction_plans import plan_groups, plan_search
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import check_written
 from minigrad.backends.cuda.watched import Notice
@@ -110,7 +110,7 @@ def test_a_sum_that_overflows_on_the_way_does_not(simulator):
 def test_what_is_cut_depends_on_shapes_alone():
     for shape, dims in [((1 << 24,), (0,)), ((1 << 20, 8), (0,)), ((4, 1 << 20), (1,)), ((512, 3, 64, 64), (0, 2, 3))]:
         out = Layout.contiguous(tuple(1 if d in dims else n for d, n in enumerate(shape)))
-        share = plan_spread(out, Layout.contiguous(shape), dims, 4)
+        share = plan_groups([out], [Layout.contiguous(shape)], dims, 4)
         assert 128 <= share.pieces * -(-out.numel // share.groups) <= 2048 and math.prod(share.block) == 256
         if len(dims) == 1:
             first, then = plan_search(out, Layout.contiguous(shape), dims[0])
@@ -148,11 +148,11 @@ def launched(simulator, case, sought, change=("", "")):
         text = reduction.write_search(GREATER, (f32,), False, share.along, rank).text
         numbers = loops.search_fields(rank).pack(**share.values)
     else:
-        share = plan_spread(out, a, dims, 4)
+        share = plan_groups([out], [a], dims, 4)
         rank = len(share.values["sizes"]), len(share.values["reduced_sizes"])
         reducer = schema["sum"].reducer
         text = reduction.write_spread(reducer, f64.compute, f32, f32, share.along, share.width, *rank).text
-        numbers = loops.spread_fields(*rank).pack(count=1, **share.values)
+        numbers = loops.spread_fields(*rank).pack(*share.goals, *share.each, count=1, **share.values)
     assert share.pieces == 1 and change[0] in text
     there, goal = simulator.allocate(x.size, x.dtype), simulator.allocate(out.numel, np.dtype("i8" if sought else "f4"))
     simulator.copy_to_device(there, x.reshape(-1))

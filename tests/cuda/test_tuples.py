@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.cuda import loops
-from minigrad.backends.cuda.elementwise import write_several
+from minigrad.backends.cuda.elementwise import write_nest
 from minigrad.core.dtype import bool_, f32, i32, i64
 
 
@@ -49,7 +49,7 @@ def test_results_may_be_operands(simulator):
 
 def test_each_result_is_stored_in_its_own_dtype(simulator):
     scalar = mg.frexp.op.scalar
-    text = write_several(scalar, np.dtype(np.float32), (f32,), (i64, i32), 1, False).text
+    text = write_nest(scalar, np.dtype(np.float32), (f32,), (i64, i32), 1, False).text
     assert "out_0[to_0] = saturate_int64(mantissa)" in text and "out_1[to_1] = saturate_int32(" in text
-    text = write_several(scalar, np.dtype(np.float32), (f32,), (f32, bool_), 1, False).text
+    text = write_nest(scalar, np.dtype(np.float32), (f32,), (f32, bool_), 1, False).text
     assert "out_1[to_1] = np.uint8(bool(" in text

@@ -125,7 +125,7 @@ def test_the_names_of_a_running_fold_may_be_every_name_of_the_templates(plain):
     backend, _ = plain
     rows, columns = [arrange(np.arange(42.0).reshape(6, 7) % 5, f32) for _ in range(2)], blank((6, 7), f32)
     for f in named(WORDS):
-        line = Reducer(f, "zero", "sequential", None)
+        line = Reducer(f, ("zero",), "sequential", None)
         for dim in (0, 1):
             agree(
                 backend,

@@ -341,5 +341,5 @@ def test_our_own_reductions_are_what_they_say():
     assert not {
         name: reducers.untrue(each) for name, each in ours.items() if each.combine is not None and reducers.untrue(each)
     }
-    assert 'says order="sum"' in reducers.untrue(replace(ours["sum"], identity="one"))
-    assert 'says order="extreme"' in reducers.untrue(replace(ours["amax"], identity="highest"))
+    assert 'says order="sum"' in reducers.untrue(replace(ours["sum"], identities=("one",)))
+    assert 'says order="extreme"' in reducers.untrue(replace(ours["amax"], identities=("highest",)))

@@ -201,7 +201,7 @@ def named_pair(x):
         (
             a_pair,
             None,
-            r'a tuple is returned in the scalar function a_pair; only @elementwise with outputs=\("a", "b"\)',
+            r'a tuple is returned in the scalar function a_pair; only .* with outputs=\("a", "b"\)',
         ),
         (named_pair, None, r'outputs=\("low", "high"\)'),
         (a_pair, ("a", "b", "c"), "2 values returned for 3 outputs in the scalar function a_pair"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.cpu.loops import plan_elementwise, plan_several
+from minigrad.backends.cpu.loops import LoopPlan, plan_elementwise, plan_nest
 from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import DType
@@ -36,6 +36,8 @@ class Elementwise(Family):
         if out.layout.numel == 0:
             return NO_STEPS
         plan = plan_elementwise(out.layout, [a.layout for a in operands])
+        if plan.kind not in TEMPLATES:
+            return self.nest(plan, (out,), operands, scalar, compute)
         dtypes = tuple(a.dtype for a in operands)
         same = tuple(k for k, a in enumerate(operands) if a is out)
         kernel = self.kernel(
@@ -47,14 +49,20 @@ class Elementwise(Family):
     @serves(requests.ElementwiseTuple)
     def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         outs, operands = specs[: scalar.results], specs[scalar.results :]
-        numel = outs[0].layout.numel
-        if numel == 0:
+        if outs[0].layout.numel == 0:
             return NO_STEPS
-        plan = plan_several([y.layout for y in outs], [a.layout for a in operands])
+        plan = plan_nest([y.layout for y in outs], [a.layout for a in operands])
+        return self.nest(plan, outs, operands, scalar, compute)
+
+    def nest(
+        self, plan: LoopPlan, outs: tuple[Spec, ...], operands: tuple[Spec, ...], scalar: ScalarFn,
+        compute: np.dtype[Any],
+    ) -> Launch:  # fmt: skip
+        """The launch of the loop that has any rank and any number of results."""
         same = tuple([next((k for k, y in enumerate(outs) if a is y), None) for a in operands])
         kernel = self.kernel(
-            write_several, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
-            plan.label, same, kind=kind_of(numel, plan.tasks, scalar.cost),
+            write_nest, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
+            plan.label, same, kind=kind_of(outs[0].layout.numel, plan.tasks, scalar.cost),
         )  # fmt: skip
         return bind(kernel, headed(plan.tasks, plan.numbers), len(operands), len(outs))
 
@@ -71,22 +79,22 @@ def write_elementwise(
     kind = label.rstrip("01")
     inside = [f"in{k}" for k in same]
     name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside])
-    template, fields = TEMPLATES.get(kind, (elementwise.nest, elementwise.NEST))
-    here = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
+    template, fields = TEMPLATES[kind]
+    macros = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         template,
         operands=dtypes,
         out=out,
         compute=compute,
-        macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **here},
-        constants=positions(label[len(kind) :], len(dtypes), same),
+        macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **macros},
+        constants={f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])},
         fields=fields,
     )
     return load(name, text)
 
 
-def write_several(
+def write_nest(
     scalar: ScalarFn,
     compute: np.dtype[Any],
     dtypes: tuple[DType, ...],
@@ -94,25 +102,25 @@ def write_several(
     label: str,
     same: tuple[int | None, ...],
 ) -> Any:
-    """Write, compile and import one kernel with several results.  same: of each operand, the result that it is."""
+    """Write, compile and import one nest.  same: of each operand, the result that it is."""
     inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
     stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))}; {label}.",
-        elementwise.several,
+        elementwise.nest,
         operands=dtypes,
         out=outs,
         compute=compute,
         macros={"F": stores_macro(scalar, compute, stores, conditions)},
-        constants=several_positions(label.removeprefix("rows").removeprefix("strided"), len(outs), same),
+        constants=positions(label.removeprefix("rows").removeprefix("strided"), len(outs), same),
         fields=elementwise.NEST,
     )
     name = "_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label, *inside])
     return load(name, text)
 
 
-def several_positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
-    """`places` of a kernel with several results, whose steps come first."""
+def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
+    """The source text of one element's position: in a slice with a pasted step, or computed from the step's number."""
     names = {"RESULTS": str(results)}
     for k in range(results):
         far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
@@ -121,18 +129,7 @@ def several_positions(steps: str, results: int, same: tuple[int | None, ...]) ->
         names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
     for k, result in enumerate(same):
         inside = None if result is None else f"z_{result}"
-        names |= operand_positions(k, steps[results + k] if steps else "", inside, results)
-    return names
-
-
-def positions(steps: str, operands: int, same: tuple[int, ...]) -> dict[str, str]:
-    """The source text of one element's place: in a slice with a pasted step, or computed from the step's number."""
-    names = {"OUT_AT": "z[i]", "OUT_RUN": "out[at + start : at + start + count]", "OUT_STEP": LEFT_OUT}
-    if not steps:
-        step = f"numbers[{elementwise.NEST.position('step', group='0')}]"
-        names = {"OUT_AT": "out[at + (start + i) * step]", "OUT_RUN": LEFT_OUT, "OUT_STEP": step}
-    for k in range(operands):
-        names |= operand_positions(k, steps[k] if steps else "", "z" if k in same else None, 1)
+        names |= operand_positions(k, steps[k] if steps else "", inside, results)
     return names
 
 
@@ -144,4 +141,4 @@ def operand_positions(k: int, step: str, inside: str | None, results: int) -> di
     moves = step == "1"
     run = inside or f"in_{k}[at_{k}{' + start' if moves else ''} :]"
     at = f"x_{k}[{'i' if moves else '0'}]"
-    return {f"AT_{k}": at, f"STEP_{k}": step, f"STEP_OF_{k}": LEFT_OUT, f"RUN_{k}": run}
+    return {f"AT_{k}": at, f"STEP_OF_{k}": LEFT_OUT, f"RUN_{k}": run}

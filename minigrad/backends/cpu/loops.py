@@ -55,22 +55,15 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:
         return plan_tiles(dims, strides, offsets, across)
-    kind = "rows" if unit_steps else "strided"
-    return plan_nest(kind, inner[1:], out.numel, dims, strides, offsets)
+    return plan_nest([out], operands)
 
 
-def plan_several(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
-    """The walk of a loop with several results; its steps are those of the results and then of the operands."""
+def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
+    """The walk of any rank around runs, for any number of results."""
     dims, strides, offsets = walk([*outs, *operands])
     inner = tuple(s[-1] if s else 1 for s in strides)
     dense = all(s == 1 for s in inner[: len(outs)]) and all(s in (0, 1) for s in inner)
-    return plan_nest("rows" if dense else "strided", inner, outs[0].numel, dims, strides, offsets)
-
-
-def plan_nest(
-    kind: str, steps: tuple[int, ...], numel: int, dims: Strides, strides: Sequence[Strides], offsets: list[int]
-) -> LoopPlan:
-    """The plan of a walk of any rank around runs."""
+    numel = outs[0].numel
     cols = dims[-1] if dims else 1
     outer = dims[:-1]
     block, blocks = pieces(cols, CHUNK)
@@ -80,7 +73,7 @@ def plan_nest(
         *[(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)],
         cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
     )  # fmt: skip
-    return LoopPlan(kind, steps, chunks, numbers)
+    return LoopPlan("rows" if dense else "strided", inner[len(outs) :], chunks, numbers)
 
 
 def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:

@@ -1,4 +1,4 @@
-"""Reductions of several operands on the CPU: the plan of one launch, its numbers by name, and its kernel.
+"""Reductions of several operands, accumulators or results on the CPU: the plan of one launch, its numbers, its kernel.
 
 The loops are in `kernels/cpu/mapped.py`.  As in `reduction_plans.py`, the operands are read in the order of the memory
 of one of them, and long reductions with few outputs are cut into pieces from shapes alone; here the same kernel
@@ -21,8 +21,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Axes, Reducer, axes, goes_along, leading
 from minigrad.kernels.cpu import mapped
-from minigrad.kernels.pasting import LEFT_OUT, call_macro, finish_macro, scalar_macro
-from minigrad.kernels.specialize import neutral_text, write_kernel
+from minigrad.kernels.pasting import LEFT_OUT, call_macro, results_macro, step_macro
+from minigrad.kernels.specialize import neutral_text, store_text, write_kernel
 from minigrad.kernels.store import load
 
 LANES = 64  # accumulators side by side where a sum may not be re-associated
@@ -30,10 +30,10 @@ LANES = 64  # accumulators side by side where a sum may not be re-associated
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MappedPlan:
-    """One launch of a reduction of several operands.
+    """One launch of a reduction of any number of operands, accumulators and results.
 
     kind: "tiny", "along" or "across".  steps: the innermost step of each operand, "0", "1", or "s" for any other.
-    pieces: parts of each output.  work: elements of the workspace, 0 for one piece.  numbers: in their places.
+    pieces: parts of each output.  work: elements of an accumulator's workspace, 0 for one piece.  numbers: in order.
     crossed: two operands are dense along different dims, so one of them would be read a line of the cache an element.
     """
 
@@ -47,18 +47,24 @@ class MappedPlan:
     crossed: bool = False
 
 
-def plan_mapped(out: Layout, operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
-    """The plan of a reduction of operands of one shape over `dims` into `out`, which has length 1 there."""
+def plan_mapped(
+    outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int], ordered: bool = False
+) -> MappedPlan:
+    """The plan of a reduction of operands of one shape over `dims` into results that have length 1 there.
+
+    ordered: one element after the other, row-major.
+    """
     a = operands[0]
-    if a.numel <= TINY and out.numel <= TINY:
-        return plan_tiny(out, operands, dims)
+    if a.numel <= TINY and outs[0].numel <= TINY:
+        return plan_tiny(outs, operands, dims)
     order = leading(operands)
     layouts = [operands[k] for k in order]
-    kept = axes([*layouts, out], [d for d in range(a.ndim) if d not in dims])
-    return plan_walk(kept, axes(layouts, list(dims)), order, out, operands, prod(a.shape[d] for d in dims))
+    kept = axes([*layouts, *outs], [d for d in range(a.ndim) if d not in dims])
+    reduced = axes(layouts, list(dims), flip=not ordered, sort=not ordered)
+    return plan_walk(kept, reduced, order, outs, operands, prod(a.shape[d] for d in dims), ordered)
 
 
-def plan_tiny(out: Layout, operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
+def plan_tiny(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
     """The places of all outputs and elements, one by one."""
     a = operands[0]
     kept = [d for d in range(a.ndim) if d not in dims]
@@ -70,28 +76,32 @@ def plan_tiny(out: Layout, operands: Sequence[Layout], dims: Sequence[int]) -> M
         )
         for x in operands
     ]
-    numbers = mapped.TINY.pack(*each, count=prod(shapes[1]), to=list(out.offsets()))
+    to = [offset for out in outs for offset in out.offsets()]
+    numbers = mapped.TINY.pack(*each, count=prod(shapes[1]), outputs=outs[0].numel, to=to)
     return MappedPlan("tiny", "", a.numel, 1, 1, 0, numbers)
 
 
 def plan_walk(
-    kept: Axes, reduced: Axes, order: Sequence[int], out: Layout, operands: Sequence[Layout], count: int
-) -> MappedPlan:
-    """The plan of "along" and "across".  order: the operands in the order of the strides, which `out` follows."""
-    along = goes_along(kept, reduced)
-    n = len(operands)
-    cols, col_steps = (1, (1,) * (n + 1)) if along else kept.take(kept.pick())
-    rows, row_steps = reduced.take(reduced.pick())
+    kept: Axes, reduced: Axes, order: Sequence[int], outs: Sequence[Layout], operands: Sequence[Layout], count: int,
+    ordered: bool,
+) -> MappedPlan:  # fmt: skip
+    """The plan of "along" and "across".  order: the operands in the order of the strides, which results follow."""
+    along = ordered or goes_along(kept, reduced)
+    n, results = len(operands), len(outs)
+    cols, col_steps = (1, (1,) * (n + results)) if along else kept.take(kept.pick())
+    rows, row_steps = reduced.take(-1 if ordered else reduced.pick())
     if not count:
         rows, row_steps, reduced = 0, (0,) * n, Axes((), [()] * n, [0] * n)
     col_block, col_blocks = pieces(cols, COLUMNS)
     groups, size = prod(kept.dims) * col_blocks, count * col_block
     part = PIECE if along else max(PIECE, ROWS * col_block)
-    cut = groups < FEW and size >= 2 * part
+    cut = groups < FEW and size >= 2 * part and not ordered
     block, blocks = pieces(rows, max(1, part // col_block) if cut else rows)
     units = prod(reduced.dims) * blocks
     piece, parts = pieces(units, max(1, part // (block * col_block)) if cut else units)
     chunk, chunks = pieces(groups, max(1, CHUNK // max(1, size // parts)))
+    nowhere = (0,) * len(reduced.dims)
+    goals = [(y.offset + kept.shifts[k], 0, col_steps[k], kept.strides[k], nowhere) for k, y in enumerate(outs, n)]
     each = [
         (
             operands[k].offset + kept.shifts[i] + reduced.shifts[i], row_steps[i], col_steps[i], kept.strides[i],
@@ -100,10 +110,9 @@ def plan_walk(
         for i, k in sorted(enumerate(order), key=lambda pair: pair[1])
     ]  # fmt: skip
     numbers = mapped.WALK.pack(
-        *each, groups=groups, chunk=chunk, units=units, piece=piece, pieces=parts, rows=rows, block=block,
-        blocks=blocks, cols=cols, col_block=col_block, col_blocks=col_blocks, to=out.offset + kept.shifts[n],
-        to_step=col_steps[n], count=count, kept=len(kept.dims), reduced=len(reduced.dims), sizes=kept.dims,
-        to_steps=kept.strides[n], reduced_sizes=reduced.dims,
+        *goals, *each, groups=groups, chunk=chunk, units=units, piece=piece, pieces=parts, rows=rows, block=block,
+        blocks=blocks, cols=cols, col_block=col_block, col_blocks=col_blocks, count=count, kept=len(kept.dims),
+        reduced=len(reduced.dims), sizes=kept.dims, reduced_sizes=reduced.dims,
     )  # fmt: skip
     inner = [row if along else col for _, row, col, *_ in each]
     steps = "".join([str(step) if step in (0, 1) else "s" for step in inner])
@@ -117,13 +126,15 @@ def plan_walk(
 
 
 def write_mapped(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, kind: str, steps: str
+    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], kind: str, steps: str
 ) -> Any:
-    """Write, compile and import one reduction of several operands."""
-    scalar = reducer.scalar
+    """Write, compile and import one reduction of any number of operands, accumulators and results."""
+    scalar, accumulators = reducer.scalar, reducer.accumulators
     # Sums may be re-associated, and integers anyway: their lanes are registers.
-    laned = kind == "along" and not (reducer.order == "sum" or compute.kind != "f")
-    positions: dict[str, str] = {"LANED": str(int(laned)), "LANES": str(LANES)}
+    free = reducer.order == "sum" or compute.kind != "f" or reducer.combine is None
+    laned = kind == "along" and not free
+    positions = {"LANED": str(int(laned)), "LANES": str(LANES), "RESULTS": str(len(outs))}
+    positions |= {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
     for k, step in enumerate(steps):
         run = {"0": f"in_{k}[at_{k} :]", "1": f"in_{k}[at_{k} : at_{k} + count]"}
         at = {"0": f"x_{k}[0]", "1": f"x_{k}[j]"}
@@ -133,19 +144,21 @@ def write_mapped(
             f"AT_{k}": at.get(step, f"in_{k}[np.uint64(at_{k} + j * step_{k})]"),
         }
     text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {kind}{steps}.",
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))} in {compute}; {kind}{steps}.",
         getattr(mapped, kind),
         operands=dtypes,
-        out=out,
+        out=outs,
         compute=compute,
         macros={
-            "F": scalar_macro(scalar, compute), "FINISH": finish_macro(reducer, compute), "G": call_macro("stretch"),
-            "COMBINE": scalar_macro(reducer.combine or scalar, compute),
+            "F": step_macro(scalar, compute), "COMBINE": step_macro(reducer.combine, compute),
+            "FINISH": results_macro(reducer, compute, [store_text(compute, y, several=True)[0] for y in outs]),
+            "G": call_macro("stretch"),
         },
-        constants=positions | {"IDENTITY": neutral_text(reducer.identity, compute)},
-        arrays=(*dtypes, compute, out),
+        constants=positions,
+        accumulators=accumulators,
+        arrays=(*dtypes, *[compute] * accumulators, *outs),
         helpers=[mapped.stretch] if kind == "along" and not laned else [],
         fastmath=("reassoc", "contract") if reducer.order == "sum" else (),
         fields=mapped.TINY if kind == "tiny" else mapped.WALK,
     )  # fmt: skip
-    return load("_".join([scalar.name, *(d.short for d in (*dtypes, out)), kind + steps]), text)
+    return load("_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), kind + steps]), text)

@@ -40,10 +40,10 @@ class Reduction(Family, Searching):
     def reduce(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        if len(operands) > 1:
-            return self.reduce_several(out, operands, reducer, compute, dims)
-        (a,) = operands
-        stages = plan_reduction(out.layout, a.layout, dims, reducer.combine is None)
+        a, *others = operands
+        if others or reducer.combine is None:
+            return self.reduce_tuple(out, *operands, reducer=reducer, compute=compute, dims=dims)
+        stages = plan_reduction(out.layout, a.layout, dims)
         count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
         steps = Steps(self, (out,), (a,))
         source, (target,) = steps.operands[0], steps.outs
@@ -55,22 +55,27 @@ class Reduction(Family, Searching):
             reducer = reducer if last else reducer.joining()
         return steps.launch
 
-    def reduce_several(
-        self, out: Spec, operands: tuple[Spec, ...], reducer: Reducer, compute: np.dtype[Any], dims: tuple[int, ...]
-    ) -> Launch:
-        """A reduction of several operands: one launch, unless its elements must come one after the other, or operands
-        are transposed against each other, which elementwise loops read by tiles."""
-        plan = plan_mapped(out.layout, [a.layout for a in operands], dims)
-        if plan.crossed or (reducer.combine is None and plan.kind != "tiny"):
-            return through_terms(self, requests.Reduce(reducer, compute, dims), out, *operands)
-        dtypes = tuple([a.dtype for a in operands])
+    @serves(requests.ReduceTuple)
+    def reduce_tuple(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
+        """One launch, unless operands are transposed against each other, which elementwise loops read by tiles."""
+        outs, operands = specs[: reducer.results], specs[reducer.results :]
+        if outs[0].layout.numel == 0:
+            return NO_STEPS
+        layouts = [a.layout for a in operands]
+        plan = plan_mapped([y.layout for y in outs], layouts, dims, reducer.combine is None)
+        if plan.crossed and reducer.map is not None:
+            return through_terms(self, reducer, compute, dims, outs, operands)
+        dtypes, stored = tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs])
         kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
-        kernel = self.kernel(write_mapped, reducer, compute, dtypes, out.dtype, plan.kind, plan.steps, kind=kind)
-        steps = Steps(self, (out,), operands)
-        (target,) = steps.outs
+        kernel = self.kernel(write_mapped, reducer, compute, dtypes, stored, plan.kind, plan.steps, kind=kind)
+        steps = Steps(self, outs, operands)
         # One piece stores nothing in between: any memory stands for the work that is not touched.
-        work = steps.work((plan.work,), as_dtype(compute)) if plan.work else target
-        steps.then(kernel, *steps.operands, work, target, numbers=headed(plan.tasks, plan.numbers, plan.pieces > 1))
+        work = [
+            steps.work((plan.work,), as_dtype(compute)) if plan.work else steps.outs[0]
+            for _ in range(reducer.accumulators)
+        ]
+        numbers = headed(plan.tasks, plan.numbers, plan.pieces > 1)
+        steps.then(kernel, *steps.operands, *work, *steps.outs, numbers=numbers)
         return steps.launch
 
     def _reduction(

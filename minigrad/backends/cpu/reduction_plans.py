@@ -1,9 +1,9 @@
 """The loops of reductions: which one an operand is walked in, how it is cut, the numbers of a kernel by name.
 
 The operand is read in the order of its memory where that pays: "run" is one stretch, "along" reduces stretches to one
-output each, "across" adds rows onto a row of outputs; "tiny" lists every place, and "ordered" is for reductions whose
-elements come one after the other.  Other long reductions with few outputs are cut into pieces, from shapes alone, and a
-second stage combines the partial results.  `loops.py` is the same for elementwise kernels.
+output each, "across" adds rows onto a row of outputs; "tiny" lists every place.  Other long reductions with few outputs
+are cut into pieces, from shapes alone, and a second stage combines the partial results.  `mapped.py` is the same for
+several operands, `loops.py` for elementwise kernels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS = 128  # rows a piece has at least: its row of partial results is written, 
 FEW = 16  # with fewer groups of outputs than this a long reduction is cut, so that many threads find work
 
 FIELDS: dict[str, Fields] = {
-    "tiny": reduction.TINY, "run": reduction.RUN, "ordered": reduction.ORDERED, "choose": reduction.CHOOSE,
+    "tiny": reduction.TINY, "run": reduction.RUN, "choose": reduction.CHOOSE,
     "along": reduction.WALK, "rows": reduction.WALK, "across": reduction.WALK,
 }  # fmt: skip
 
@@ -37,7 +37,7 @@ FIELDS: dict[str, Fields] = {
 class ReductionPlan:
     """One launch of a reduction.
 
-    kind: "tiny", "run", "along", "across", "ordered", or "rows": an "along" of one dense stretch an output.
+    kind: "tiny", "run", "along", "across", or "rows": an "along" of one dense stretch an output.
     unit_step: the innermost step is 1, so it is pasted into the kernel.
     tasks: how many there are.
     partial: elements of the workspace that is written, 0 if it is the output itself.
@@ -63,13 +63,10 @@ class ReductionPlan:
         return FIELDS[self.kind].pack(count=count, **self.values)
 
 
-def plan_reduction(out: Layout, a: Layout, dims: Sequence[int], ordered: bool = False) -> list[ReductionPlan]:
-    """The stages of a reduction of `a` over `dims` into `out`, which has length 1 there; ordered: one element after the
-    other."""
+def plan_reduction(out: Layout, a: Layout, dims: Sequence[int]) -> list[ReductionPlan]:
+    """The stages of a reduction of `a` over `dims` into `out`, which has length 1 there."""
     if a.numel <= TINY and out.numel <= TINY:
         return [plan_tiny(out, a, dims)]
-    if ordered:
-        return [plan_ordered(out, a, dims)]
     kept, reduced = kept_axes(out, a, dims), axes([a], list(dims))
     count = prod(a.shape[d] for d in dims)
     plan = plan_run(kept, reduced, out, a, count) or plan_walk(kept, reduced, out, a, count)
@@ -102,22 +99,6 @@ def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
         "to": list(out.offsets()), "at": list(first.offsets()), "far": list(reducer.offsets()),
     }  # fmt: skip
     return ReductionPlan("tiny", False, a.numel, 1, 0, values)
-
-
-def plan_ordered(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
-    """The plan that visits the elements of each output in row-major order and cuts nothing but the outputs."""
-    kept, reduced = kept_axes(out, a, dims), axes([a], list(dims), flip=False, sort=False)
-    count = prod(a.shape[d] for d in dims)
-    units = prod(reduced.dims[:-1]) if count else 0
-    rows, (step,) = reduced.take(-1)
-    chunk, chunks = pieces(out.numel, max(1, CHUNK // max(1, count)))
-    values = {
-        "outputs": out.numel, "chunk": chunk, "units": units, "rows": rows, "step": step,
-        "offset": a.offset + kept.shifts[0], "to": out.offset + kept.shifts[2],
-        "sizes": kept.dims, "steps": kept.strides[0], "to_steps": kept.strides[2],
-        "reduced_sizes": reduced.dims, "reduced_steps": reduced.strides[0],
-    }  # fmt: skip
-    return ReductionPlan("ordered", False, a.numel, chunks, 0, values)
 
 
 def plan_run(kept: Axes, reduced: Axes, out: Layout, a: Layout, count: int) -> ReductionPlan | None:

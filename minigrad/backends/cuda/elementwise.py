@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family
-from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, plan_elementwise, plan_several, plan_turned
+from minigrad.backends.cuda.loops import ROWS_OF_GRID, WARP, LoopPlan, plan_elementwise, plan_nest, plan_turned
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
@@ -45,6 +45,8 @@ class Elementwise(Family):
             kernel = self.kernel(write_turned, scalar, compute, *dtypes, out.dtype, plan.width, plan.rank)
         else:
             plan = plan_elementwise(out.layout, [a.layout for a in operands], sizes)
+            if plan.kind == "nest":
+                return self.nest(plan, (out,), operands, scalar, compute)
             kernel = self.kernel(
                 write_elementwise, scalar, compute, dtypes, out.dtype, plan.kind, plan.steps, plan.width, plan.rank,
                 plan.long,
@@ -57,9 +59,16 @@ class Elementwise(Family):
         outs, operands = specs[: scalar.results], specs[scalar.results :]
         if outs[0].layout.numel == 0:
             return NO_STEPS
-        plan = plan_several([y.layout for y in outs], [a.layout for a in operands])
+        plan = plan_nest([y.layout for y in outs], [a.layout for a in operands])
+        return self.nest(plan, outs, operands, scalar, compute)
+
+    def nest(
+        self, plan: LoopPlan, outs: tuple[Spec, ...], operands: tuple[Spec, ...], scalar: ScalarFn,
+        compute: np.dtype[Any],
+    ) -> Loop:  # fmt: skip
+        """The launch of the loop for any order of memory and any number of results."""
         dtypes = [tuple([each.dtype for each in some]) for some in (operands, outs)]
-        kernel = self.kernel(write_several, scalar, compute, *dtypes, plan.rank, plan.long)
+        kernel = self.kernel(write_nest, scalar, compute, *dtypes, plan.rank, plan.long)
         return self.bind(kernel, (self.blocks(plan.units, plan.block[0]), 1, 1), plan.block, plan.numbers)
 
 
@@ -75,8 +84,8 @@ def write_elementwise(
     long: bool,
 ) -> Program:
     """Write one elementwise kernel."""
-    told = {"dense": f"dense{''.join(map(str, steps))}", "rows": f"rows{rank}_{''.join(map(str, steps))}"}
-    label = told.get(kind, f"nest{rank}") + (f"_by{width}" if width > 1 else "") + ("_long" if long else "")
+    label = ("dense" if kind == "dense" else f"rows{rank}_") + "".join(map(str, steps))
+    label += (f"_by{width}" if width > 1 else "") + ("_long" if long else "")
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
         getattr(elementwise, kind),
@@ -96,15 +105,15 @@ def write_elementwise(
     return Program("_".join([scalar.name, *(d.short for d in dtypes), out.short, label]), text)
 
 
-def write_several(
+def write_nest(
     scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], rank: int, long: bool
 ) -> Program:
-    """Write one kernel with several results."""
-    label = f"several{rank}" + ("_long" if long else "")
+    """Write one kernel for any order of memory and any number of results."""
+    label = f"nest{rank}" + ("_long" if long else "")
     stores, conditions = [store_text(compute, y, CUDA, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     text = write_kernel(
         f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))}; {label}.",
-        elementwise.several,
+        elementwise.nest,
         operands=dtypes,
         out=outs,
         compute=compute,

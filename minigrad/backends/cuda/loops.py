@@ -27,7 +27,7 @@ ROWS_OF_GRID = 65535  # blocks along y
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """kind: "dense", "rows", "tiles", "nest" or "several"; steps: the inner step of each operand in the first two.
+    """kind: "dense", "rows", "tiles" or "nest"; steps: the inner step of each operand in the first two.
 
     width: elements that a thread takes at once.  rank: dims that are taken apart.  long: places need 64 bits.
     units: threads with work along x.  block: its threads.  high: blocks along y.
@@ -63,16 +63,15 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
         block, high = block_of(units, rows)
         numbers = numbers_of(dims[:-1], [s[:-1] for s in strides], offsets, rows, cols)
         return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, high, numbers)
-    numbers = numbers_of(dims, strides, offsets, out.numel, 1)
-    return LoopPlan("nest", (), 1, len(dims), long, out.numel, (THREADS, 1, 1), 1, numbers)
+    return plan_nest([out], operands)
 
 
-def plan_several(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
-    """The walk of a loop with several results: neighbouring threads take neighbours of the first result."""
+def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
+    """The walk of any order of memory and any number of results: neighbouring threads take neighbours of the first."""
     layouts, numel = [*outs, *operands], outs[0].numel
     dims, strides, offsets = walk(layouts)
     numbers = numbers_of(dims, strides, offsets, numel, 1)
-    return LoopPlan("several", (), 1, len(dims), is_long(layouts), numel, (THREADS, 1, 1), 1, numbers)
+    return LoopPlan("nest", (), 1, len(dims), is_long(layouts), numel, (THREADS, 1, 1), 1, numbers)
 
 
 def is_long(layouts: Sequence[Layout]) -> bool:

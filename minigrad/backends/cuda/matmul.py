@@ -31,7 +31,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda import matmul, reduction, tile
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.pasting import expression_macro, stored
 from minigrad.kernels.specialize import write_kernel
 
 WARPS = 8  # rows of a matrix that a block multiplies by a vector at once
@@ -271,7 +271,11 @@ def write_vector(along: bool, dtypes: tuple[DType, ...], out: DType, rank: int) 
         operands=dtypes,
         out=out,
         compute=compute,
-        macros=macros | {"FACTOR": expression_macro(factor_text(compute)), "COMBINE": expression_macro("{0} + {1}")},
+        macros={
+            **macros,
+            "FACTOR": expression_macro(factor_text(compute)),
+            "COMBINE": stored(expression_macro("{0} + {1}")),
+        },
         constants=constants
         | group_words(along)
         | {"ADDED": str(int(len(dtypes) == 3)), "JOINED": join.__name__, "TOLD": "0"},

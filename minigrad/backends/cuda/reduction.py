@@ -18,21 +18,22 @@ import numpy as np
 
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import Family, line
-from minigrad.backends.cuda.reduction_plans import Share, plan_search, plan_spread
+from minigrad.backends.cuda.reduction_plans import Share, plan_groups, plan_search
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.searching import Searching
-from minigrad.backends.steps import Steps, Value, through_terms
+from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.reducer import Reducer, axes, kept_axes, leading
+from minigrad.core.reducer import Reducer, axes
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import Expand, finish_macro, scalar_macro
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.pasting import Expand, finish_macro, results_macro, scalar_macro, step_macro
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
+from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, store_text, write_kernel
 
 Ints = tuple[int, ...]
 
@@ -41,71 +42,69 @@ class Reduction(Family, Searching):
     """The preparers of reductions and of positions of extremes."""
 
     @serves(requests.Reduce)
-    def reduce(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Loop:
-        if out.layout.numel == 0:
+    def reduce(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Loop:
+        outs, operands = specs[: reducer.results], specs[reducer.results :]
+        if outs[0].layout.numel == 0:
             return NO_STEPS
-        a, count = operands[0], prod(operands[0].shape[d] for d in dims)
+        count = prod(operands[0].shape[d] for d in dims)
         if reducer.combine is None:
-            if len(operands) > 1:
-                return through_terms(self, requests.Reduce(reducer, compute, dims), out, *operands)
-            return self.one_after_another(out, a, reducer, compute, dims, count)
-        steps = Steps(self, (out,), operands)
-        (goal,), sources = steps.outs, steps.operands
-        if len(operands) > 1:
-            order = leading([x.layout for x in sources])
-            first, *others = [sources[k].layout for k in order]
-            share = plan_spread(out.layout, first, dims, 0, others)
-        else:
-            order, share = [0], plan_spread(out.layout, a.layout, dims, a.dtype.itemsize)
+            return self.one_after_another(outs, operands, reducer, compute, dims, count)
+        steps = Steps(self, outs, operands)
+        sources, goals = steps.operands, [y.layout for y in outs]
+        share = plan_groups(goals, [x.layout for x in sources], dims, self.width(sources))
         while share.pieces > 1:
-            parts = steps.work((share.pieces, *out.shape), as_dtype(compute))
-            self.stage(steps, reducer.unfinished(), compute, sources, parts, share, count, order)
-            reducer, sources, order = reducer.joining(), [parts], [0]
-            share = plan_spread(out.layout.unsqueeze(0), parts.layout, [0], parts.dtype.itemsize)
-        self.stage(steps, reducer, compute, sources, goal, share, count, order)
+            shape, dtype = (share.pieces, *goals[0].shape), as_dtype(compute)
+            parts = [steps.work(shape, dtype) for _ in reducer.identities]
+            self.stage(steps, reducer.unfinished(), compute, sources, parts, share, count)
+            reducer, sources, goals = reducer.joining(), parts, [y.unsqueeze(0) for y in goals]
+            share = plan_groups(goals, [x.layout for x in sources], [0], self.width(sources))
+        self.stage(steps, reducer, compute, sources, steps.outs, share, count)
         return steps.launch
 
-    def stage(
-        self, steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value], out: Value,
-        share: Share, count: int, order: Sequence[int],
-    ) -> None:  # fmt: skip
-        """One launch of a reduction of `count` elements to one.  order: the operands as the share has them."""
-        if len(operands) > 1:
-            self.stage_of_several(steps, reducer, compute, operands, out, share, count, order)
-            return
-        (a,) = operands
-        lists = len(share.values["sizes"]), len(share.values["reduced_sizes"])
-        kernel = self.kernel(write_spread, reducer, compute, a.dtype, out.dtype, share.along, share.width, *lists)
-        numbers = reduction.spread_fields(*lists).pack(count=count, **share.values)
-        steps.then(self.cut(kernel, share, numbers), a, out)
+    @serves(requests.ReduceTuple)
+    def reduce_tuple(self, *specs: Spec, **fields: Any) -> Loop:
+        return self.reduce(*specs, **fields)
 
-    def stage_of_several(
-        self, steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value], out: Value,
-        share: Share, count: int, order: Sequence[int],
+    @staticmethod
+    def width(operands: Sequence[Value]) -> int:
+        """Bytes of an element that lanes load with its neighbours, or 0 where they load each by itself."""
+        return operands[0].dtype.itemsize if len(operands) == 1 else 0
+
+    def stage(
+        self, steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value],
+        outs: Sequence[Value], share: Share, count: int,
     ) -> None:  # fmt: skip
-        """`stage` of several operands."""
+        """One launch of a reduction of `count` elements to one."""
         lists = len(share.values["sizes"]), len(share.values["reduced_sizes"])
-        dtypes = tuple([x.dtype for x in operands])
-        kernel = self.kernel(write_mapped, reducer, compute, dtypes, out.dtype, share.along, *lists)
-        values = dict(share.values)
-        each = [tuple([values.pop(name) for name in ("offset", "row_step", "steps", "reduced_steps")]), *share.others]
-        given = [each[order.index(k)] for k in range(len(operands))]
-        numbers = reduction.mapped_fields(*lists).pack(*given, count=count, **values)
-        steps.then(self.cut(kernel, share, numbers), *operands, out)
+        if len(operands) == reducer.accumulators == len(outs) == 1:
+            dtypes: tuple[Any, ...] = operands[0].dtype, outs[0].dtype
+            kernel = self.kernel(write_spread, reducer, compute, *dtypes, share.along, share.width, *lists)
+        else:
+            dtypes = tuple([x.dtype for x in operands]), tuple([y.dtype for y in outs])
+            kernel = self.kernel(write_mapped, reducer, compute, *dtypes, share.along, *lists)
+        goals = share.goals if len(share.goals) == len(outs) else [*share.goals] * len(outs)
+        numbers = reduction.spread_fields(*lists).pack(*goals, *share.each, count=count, **share.values)
+        steps.then(self.cut(kernel, share, numbers), *operands, *outs)
 
     def one_after_another(
-        self, out: Spec, a: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Sequence[int], count: int
-    ) -> Loop:
+        self, outs: Sequence[Spec], operands: Sequence[Spec], reducer: Reducer, compute: np.dtype[Any],
+        dims: Sequence[int], count: int,
+    ) -> Loop:  # fmt: skip
         """A reduction whose elements come in their order."""
-        kept = kept_axes(out.layout, a.layout, dims)
-        reduced = axes([a.layout], list(dims), flip=False, sort=False)
-        kernel = self.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, len(kept.dims), len(reduced.dims))
-        numbers = reduction.reduction_fields(len(kept.dims), len(reduced.dims)).pack(
-            outputs=out.layout.numel, count=count, offset=a.layout.offset + kept.shifts[0],
-            to=out.layout.offset + kept.shifts[2], sizes=kept.dims, steps=kept.strides[0], to_steps=kept.strides[2],
-            reduced_sizes=reduced.dims, reduced_steps=reduced.strides[0],
+        a, results = operands[0], len(outs)
+        layouts = [spec.layout for spec in (*outs, *operands)]
+        kept = axes(layouts, [d for d in range(a.layout.ndim) if d not in dims])
+        reduced = axes(layouts[results:], list(dims), flip=False, sort=False)
+        steps = [*[(0,) * len(reduced.dims)] * results, *reduced.strides]
+        lists, dtypes = (len(kept.dims), len(reduced.dims)), [x.dtype for x in (*operands, *outs)]
+        kernel = self.kernel(
+            write_one_each, reducer, compute, tuple(dtypes[: len(operands)]), tuple(dtypes[len(operands) :]), *lists
+        )
+        numbers = reduction.reduction_fields(*lists).pack(
+            *zip([x.offset + shift for x, shift in zip(layouts, kept.shifts)], kept.strides, steps, strict=True),
+            outputs=outs[0].layout.numel, count=count, sizes=kept.dims, reduced_sizes=reduced.dims,
         )  # fmt: skip
-        return self.bind(kernel, *line(self.blocks(out.layout.numel)), numbers)
+        return self.bind(kernel, *line(self.blocks(outs[0].layout.numel)), numbers)
 
     def cut(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop:
         """The launch of a kernel on a grid of groups and pieces."""
@@ -131,24 +130,39 @@ class Reduction(Family, Searching):
         steps.then(self.cut(kernel, share, numbers), *operands, *values, out)
 
 
-def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, kept: int, reduced: int) -> Program:
+def write_one_each(
+    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], kept: int,
+    reduced: int,
+) -> Program:  # fmt: skip
     """Write one reduction over so many dims, element after element."""
-    scalar, label = reducer.scalar, f"reduce{kept}_{reduced}{finish_label(reducer)}"
+    label, fields = f"reduce{kept}_{reduced}{finish_label(reducer)}", reduction.reduction_fields(kept, reduced)
+    return written(reduction.one_each, reducer, compute, dtypes, outs, label, fields)
+
+
+def written(
+    template: Any, reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...],
+    label: str, fields: Fields, macros: Any = NOTHING, constants: Any = NOTHING, helpers: Sequence[Any] = (),
+) -> Program:  # fmt: skip
+    """The text of a reduction of any number of operands, accumulators and results."""
+    scalar = reducer.scalar
+    stores = [store_text(compute, y, CUDA, several=True)[0] for y in outs]
+    identities = {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
     text = write_kernel(
-        f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
-        reduction.one_each,
-        operands=(a,),
-        out=out,
+        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))} in {compute}; {label}.",
+        template,
+        operands=dtypes,
+        out=outs,
         compute=compute,
         macros={
-            "F": scalar_macro(scalar, compute, CUDA),
-            "FINISH": finish_macro(reducer, compute, CUDA),
+            **macros, "F": step_macro(scalar, compute, CUDA), "FINISH": results_macro(reducer, compute, stores, CUDA),
         },
-        constants={"IDENTITY": neutral_text(reducer.identity, compute)},
-        fields=reduction.reduction_fields(kept, reduced),
+        constants={**constants, **identities, "RESULTS": len(outs)},
+        accumulators=reducer.accumulators,
+        helpers=helpers,
+        fields=fields,
         target=CUDA,
-    )
-    return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+    )  # fmt: skip
+    return Program("_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label]), text)
 
 
 def finish_label(reducer: Reducer) -> str:
@@ -171,7 +185,7 @@ def write_spread(
         out=out,
         compute=compute,
         macros=macros | {
-            "F": scalar_macro(scalar, compute, CUDA), "COMBINE": scalar_macro(reducer.combine, compute, CUDA),
+            "F": scalar_macro(scalar, compute, CUDA), "COMBINE": step_macro(reducer.combine, compute, CUDA),
             "FINISH": finish_macro(reducer, compute, CUDA),
             "WIDELY": widely(reducer, compute, a, width), "FOURS": together(reducer, compute, a),
         },
@@ -187,33 +201,19 @@ def write_spread(
 
 
 def write_mapped(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, along: bool, kept: int,
-    reduced: int,
+    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], along: bool,
+    kept: int, reduced: int,
 ) -> Program:  # fmt: skip
-    """Write one reduction of several operands by groups of threads."""
-    scalar = reducer.scalar
+    """Write one reduction of any number of operands, accumulators and results by groups of threads."""
     label = f"{'along' if along else 'across'}{kept}_{reduced}{finish_label(reducer)}"
     macros, constants = wire(compute)
     assert reducer.combine is not None
-    text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {label}.",
-        reduction.mapped,
-        operands=dtypes,
-        out=out,
-        compute=compute,
-        macros=macros | {
-            "F": scalar_macro(scalar, compute, CUDA), "COMBINE": scalar_macro(reducer.combine, compute, CUDA),
-            "FINISH": finish_macro(reducer, compute, CUDA),
-        },
-        constants=constants | group_words(along) | {
-            "IDENTITY": neutral_text(reducer.identity, compute), "JOINED": "by_lanes" if along else "by_rows",
-            "TOLD": "0",
-        },
-        helpers=[reduction.by_lanes if along else reduction.by_rows],
-        fields=reduction.mapped_fields(kept, reduced),
-        target=CUDA,
+    helper = reduction.by_lanes if along else reduction.by_rows
+    return written(
+        reduction.mapped, reducer, compute, dtypes, outs, label, reduction.spread_fields(kept, reduced),
+        macros | {"COMBINE": step_macro(reducer.combine, compute, CUDA)},
+        constants | group_words(along) | {"JOINED": helper.__name__, "TOLD": "0"}, [helper],
     )  # fmt: skip
-    return Program("_".join([scalar.name, *(d.short for d in (*dtypes, out)), label]), text)
 
 
 def together(reducer: Reducer, compute: np.dtype[Any], a: DType) -> Expand:

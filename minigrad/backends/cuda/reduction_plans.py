@@ -13,7 +13,7 @@ from typing import Any
 
 from minigrad.backends.cuda.runtime import THREADS, Size
 from minigrad.core.layout import Layout
-from minigrad.core.reducer import Axes, axes, kept_axes
+from minigrad.core.reducer import Axes, axes, kept_axes, leading
 
 WIDEST = 16  # bytes of one load
 WARP = 32
@@ -29,8 +29,8 @@ class Share:
     along: the lanes of a group are neighbours in memory; else the groups are.
     width: elements of one load.  lanes, groups: of a block.  pieces: that each output is cut into.
     partial: elements of the workspace that is written, 0 if it is the output itself.
-    values: the numbers by name, but for the count of the whole reduction.  others: of each further operand, its
-    offset and its steps.
+    values: the numbers by name, but for the count of the whole reduction.  goals, each: of every result and of every
+    operand its offset and its steps.
     """
 
     along: bool
@@ -40,7 +40,8 @@ class Share:
     pieces: int
     partial: int
     values: dict[str, Any]
-    others: Sequence[tuple[Any, ...]] = ()
+    goals: Sequence[tuple[Any, ...]] = ()
+    each: Sequence[tuple[Any, ...]] = ()
 
     @property
     def block(self) -> Size:
@@ -64,21 +65,25 @@ def group_of(along: bool, outputs: int, cols: int, rows: int, width: int) -> tup
     return min(THREADS // groups, power_above(-(-loads // EACH))), groups
 
 
-def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int, others: Sequence[Layout] = ()) -> Share:
-    """How a reduction of `a` over `dims` into `out` is shared; itemsize: of a, or 0 if it is read element by element.
+def plan_groups(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int], itemsize: int) -> Share:
+    """How a reduction of operands over `dims` is shared; they are walked in the order of one that is large.
 
-    others: further operands, which are walked in the order of a.
+    itemsize: of the one operand, or 0 if elements are read one by one.
     """
-    kept = axes([a, Layout.contiguous(out.shape), out, *others], [d for d in range(a.ndim) if d not in dims])
-    reduced = axes([a, *others], list(dims))
+    order, out = leading(operands), outs[0]
+    layouts = [operands[k] for k in order]
+    a = layouts[0]
+    kept = axes([*layouts, Layout.contiguous(out.shape), *outs], [d for d in range(a.ndim) if d not in dims])
+    reduced = axes(layouts, list(dims))
     along, count = lies_along(kept, reduced), prod(a.shape[d] for d in dims)
     cols = 1 if along else innermost(kept)
-    rows, (row_step, *row_steps) = reduced.take(reduced.pick())
+    n = len(operands)
+    rows, row_steps = reduced.take(reduced.pick())
     if not count:
-        rows, row_step, reduced = 0, 0, Axes((), [()] * (1 + len(others)), [0] * (1 + len(others)))
+        rows, row_steps, reduced = 0, (0,) * n, Axes((), [()] * n, [0] * n)
     offset = a.offset + kept.shifts[0] + reduced.shifts[0]
-    width = WIDEST // itemsize if itemsize and along and row_step == 1 else 1
-    while width > 1 and any(n % width for n in (offset, *kept.strides[0], *reduced.strides[0])):
+    width = WIDEST // itemsize if itemsize and along and row_steps[0] == 1 else 1
+    while width > 1 and any(step % width for step in (offset, *kept.strides[0], *reduced.strides[0])):
         width //= 2
     lanes, groups = group_of(along, out.numel, cols, rows, width)
     wanted = min(BLOCKS // -(-out.numel // groups), count // (lanes * LEAST))
@@ -87,18 +92,18 @@ def plan_spread(out: Layout, a: Layout, dims: Sequence[int], itemsize: int, othe
     units = prod(reduced.dims) * blocks
     piece = units if wanted < 2 else -(-units // wanted)
     parts = max(1, -(-units // max(1, piece)))
-    to, at = (2, out.offset + kept.shifts[2]) if parts == 1 else (1, kept.shifts[1])
     values = {
         "outputs": out.numel, "units": units, "piece": piece, "rows": rows, "block": block, "blocks": blocks,
-        "row_step": row_step, "offset": offset, "to": at, "copy": out.numel, "sizes": kept.dims,
-        "steps": kept.strides[0], "to_steps": kept.strides[to], "reduced_sizes": reduced.dims,
-        "reduced_steps": reduced.strides[0],
+        "copy": out.numel, "sizes": kept.dims, "reduced_sizes": reduced.dims,
     }  # fmt: skip
+    # The results of pieces are dense copies of the output, one after the other.
+    starts = [(y.offset, k) for k, y in enumerate(outs, n + 1)] if parts == 1 else [(0, n)]
+    goals = [(start + kept.shifts[k], 0, kept.strides[k], (0,) * len(reduced.dims)) for start, k in starts]
     each = [
-        (x.offset + kept.shifts[k] + reduced.shifts[i], step, kept.strides[k], reduced.strides[i])
-        for i, (x, k, step) in enumerate(zip(others, range(3, 3 + len(others)), row_steps, strict=True), 1)
+        (operands[k].offset + kept.shifts[i] + reduced.shifts[i], row_steps[i], kept.strides[i], reduced.strides[i])
+        for i, k in sorted(enumerate(order), key=lambda pair: pair[1])
     ]
-    return Share(along, width, lanes, groups, parts, parts * out.numel if parts > 1 else 0, values, each)
+    return Share(along, width, lanes, groups, parts, parts * out.numel if parts > 1 else 0, values, goals, each)
 
 
 def plan_search(out: Layout, a: Layout, dim: int) -> tuple[Share, Share | None]:

@@ -13,7 +13,7 @@ from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cuda import reduction, rows
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.passes import JOINS, pass_macros
-from minigrad.kernels.pasting import Part, expression_macro, paste
+from minigrad.kernels.pasting import Part, expression_macro, paste, stored
 
 WIDEST = 16  # bytes of one load
 
@@ -87,7 +87,7 @@ def joins_text(fn: RowFn, compute: np.dtype[Any], along: bool) -> str:
     text, template = "", reduction.by_lanes if along else reduction.by_rows
     plain = expression_macro("{}")
     for join in dict.fromkeys(total.join for total in fn.totals):
-        macros = {"COMBINE": expression_macro(JOINS[join][0]), "SEND": plain, "RECEIVE": plain}
+        macros = {"COMBINE": stored(expression_macro(JOINS[join][0])), "SEND": plain, "RECEIVE": plain}
         pasted = paste(template, 0, macros, {"WIRE": "T", "TOLD": "1"}, None, CUDA.walk)
         text += "\n\n@device\n" + pasted.replace(f"def {template.__name__}(", f"def {join}_of_group(", 1)
     return text

@@ -29,7 +29,7 @@ from minigrad.core.plan import walk, without
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cuda import reduction, scan
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
+from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro, step_macro
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, store_text, write_kernel
 
@@ -117,9 +117,8 @@ def totals_numbers(
     offset, step, steps = group
     to_steps = tuple(prod(dims[d + 1 :]) for d in range(len(dims)))
     return reduction.spread_fields(len(dims), 0).pack(
-        outputs=prod(dims), count=1, units=blocks, piece=1, rows=n, block=block, blocks=blocks, row_step=step,
-        offset=offset, to=0, copy=prod(dims), sizes=dims, steps=steps, to_steps=to_steps,
-        reduced_sizes=(), reduced_steps=(),
+        (0, 0, to_steps, ()), (offset, step, steps, ()), outputs=prod(dims), count=1, units=blocks, piece=1, rows=n,
+        block=block, blocks=blocks, copy=prod(dims), sizes=dims, reduced_sizes=(),
     )  # fmt: skip
 
 
@@ -146,7 +145,7 @@ def write_tiles(
     macros, constants = wire(compute)
     assert reducer.combine is not None
     macros["F"] = scalar_macro(reducer.scalar, compute, CUDA)
-    macros["COMBINE"] = scalar_macro(reducer.combine, compute, CUDA)
+    macros["COMBINE"] = step_macro(reducer.combine, compute, CUDA)
     fields = scan.scan_fields(rank)
     steps = [f"numbers[{fields.position('step', group=str(k))}]" for k in range(2)]
     load, store = load_text(a, compute, CUDA)[0], store_text(compute, out, CUDA)[0]

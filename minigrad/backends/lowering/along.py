@@ -1,8 +1,11 @@
-"""What runs along a dim: searches, scans and orders, as one elementwise step a position."""
+"""What runs along a dim: searches, scans, reductions to several results and orders, as elementwise steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from minigrad.core.requests import (
     Gather,
     LogSum,
     Ordered,
+    ReduceTuple,
     Request,
     RunningExtreme,
     Scan,
@@ -96,16 +100,16 @@ def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launc
     if not out.layout.numel:
         return steps.launch
     way = one_after_another if request.reducer.combine is None or len(operands) > 1 else by_doubling
-    start = first_accumulator(steps, request.reducer, request.compute)
+    (start,) = first_accumulators(steps, request.reducer, request.compute)
     way(steps, request.reducer, start, out, steps.operands, request.dim)
     return steps.launch
 
 
-def first_accumulator(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -> Value:
-    """The first accumulator."""
+def first_accumulators(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -> list[Value]:
+    """What each accumulator begins with."""
     dtype = as_dtype(compute)
     values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
-    return steps.constant(values[reducer.identity], dtype)
+    return [steps.constant(values[identity], dtype) for identity in reducer.identities]
 
 
 def one_after_another(
@@ -134,6 +138,41 @@ def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operan
         steps.each(reducer.combine, after.at(dim, shift, n - shift), earlier, later)
         now, after, shift = after, now, 2 * shift
     steps.copy(out, now)
+
+
+@lowers(ReduceTuple)
+def reduce_tuple(backend: Backend, request: ReduceTuple, outs: Specs, operands: Specs) -> Launch:
+    """Accumulators of one element each, which are joined two by two; or one after the other, where that is asked."""
+    steps, reducer, compute, dims = Steps(backend, outs, operands), request.reducer, request.compute, request.dims
+    whole, dtype = operands[0].shape, as_dtype(compute)
+    terms = steps.operands
+    if reducer.map is not None:
+        terms = [steps.work(whole, dtype)]
+        steps.each(reducer.map, terms[0], *steps.operands)
+    step, start = reducer.unmapped().scalar, first_accumulators(steps, reducer, compute)
+    count = prod(whole[d] for d in dims)
+    if reducer.combine is None or not count:
+        accs = [steps.work(shortened(whole, dims), dtype) for _ in start]
+        for acc, value in zip(accs, start):
+            steps.copy(acc, value)
+        for index in product(*[range(whole[d]) for d in dims]):
+            steps.each(step, accs, *accs, *[reduce(lambda x, at: x.at(*at), zip(dims, index), x) for x in terms])
+    else:
+        accs = [steps.work(whole, dtype) for _ in start]
+        steps.each(step, accs, *start, *terms)
+        for d in dims:
+            left = whole[d]
+            while left > 1:
+                half, left = left // 2, left - left // 2
+                first, second = ([acc.at(d, begin, half) for acc in accs] for begin in (0, left))
+                steps.each(reducer.combine, first, *first, *second)
+            accs = [acc.at(d, 0) for acc in accs]
+    if reducer.finish is not None:
+        values = [*accs, steps.constant(count, dtype)][: len(reducer.finish.args)]
+        steps.each(reducer.finish, steps.outs, *values, compute=compute)
+    for out, acc in zip(steps.outs, accs) if reducer.finish is None else ():
+        steps.copy(out, acc)
+    return steps.launch
 
 
 # ---- orders ---------------------------------------------------------------------------------------------------------

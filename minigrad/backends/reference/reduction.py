@@ -13,7 +13,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import INT64, Buffer, quiet, read, write
-from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function
+from minigrad.backends.reference.scalars import compute_type, first_accumulator, python_function, tuple_function
 from minigrad.core import requests
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
@@ -24,22 +24,28 @@ class Reductions(HostMemory):
     """The preparers of reductions and searches."""
 
     @serves(requests.Reduce)
-    def reduce(
-        self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: tuple[int, ...]
-    ) -> Loop:
+    def reduce(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: tuple[int, ...]) -> Loop:
         """Every reduction in the order of its elements, whatever else it would allow."""
-        f, start = python_function(reducer.scalar, compute), first_accumulator(reducer, compute)
-        layout = operands[0].layout
+        outs, operands = specs[: reducer.results], specs[reducer.results :]
+        f = tuple_function(reducer.scalar, compute)
+        start = tuple([first_accumulator(identity, compute) for identity in reducer.identities])
+        out, layout = outs[0].layout, operands[0].layout
         finish = finisher(reducer, compute, prod(layout.shape[d] for d in dims))
 
         def launch(*buffers: Buffer) -> None:
-            accumulators = dict.fromkeys(out.layout.offsets(), start)
+            accumulators = dict.fromkeys(out.offsets(), start)
             columns = [read(x, spec, compute) for x, spec in zip(buffers, operands)]
-            for target, *values in zip(targets(out.layout, layout), *columns, strict=True):
-                accumulators[target] = f(accumulators[target], *values)
-            write(buffers[-1], out, list(map(finish, accumulators.values())), compute)
+            for target, *values in zip(targets(out, layout), *columns, strict=True):
+                accumulators[target] = f(*accumulators[target], *values)
+            rows = [finish(*acc) for acc in accumulators.values()]
+            for k, (buffer, spec) in enumerate(zip(buffers[len(operands) :], outs, strict=True)):
+                write(buffer, spec, [row[k] for row in rows], compute)
 
         return quiet(launch)
+
+    @serves(requests.ReduceTuple)
+    def reduce_tuple(self, *specs: Spec, **fields: Any) -> Loop:
+        return self.reduce(*specs, **fields)
 
     @serves(requests.LogSum)
     def logsum(self, out: Spec, a: Spec, *, dims: tuple[int, ...]) -> Loop:
@@ -71,12 +77,12 @@ class Reductions(HostMemory):
         return quiet(launch)
 
 
-def finisher(reducer: Reducer, compute: np.dtype[Any], count: int) -> Callable[[Any], Any]:
-    """The result that an accumulator of `count` elements becomes."""
+def finisher(reducer: Reducer, compute: np.dtype[Any], count: int) -> Callable[..., tuple[Any, ...]]:
+    """The results that accumulators of `count` elements become."""
     if reducer.finish is None:
-        return lambda acc: acc
-    f, n = python_function(reducer.finish, compute), compute_type(compute)(count)
-    return f if len(reducer.finish.args) == 1 else lambda acc: f(acc, n)
+        return lambda *accumulators: accumulators
+    f, n = tuple_function(reducer.finish, compute), compute_type(compute)(count)
+    return f if len(reducer.finish.args) == reducer.accumulators else lambda *accumulators: f(*accumulators, n)
 
 
 def log_of_sum(row: NDArray[Any]) -> Any:

@@ -17,7 +17,6 @@ import numpy as np
 
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
-from minigrad.core.reducer import Reducer
 from minigrad.kernels.rendering import as_python
 
 # Exact in every dtype, or questions: the operand's own type is right.
@@ -137,8 +136,14 @@ def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., A
     return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
 
 
-def first_accumulator(reducer: Reducer, compute: np.dtype[Any]) -> Any:
+def tuple_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
+    """`python_function` with a tuple also of one result."""
+    function = python_function(scalar, compute)
+    return function if scalar.results > 1 else lambda *args: (function(*args),)
+
+
+def first_accumulator(identity: str, compute: np.dtype[Any]) -> Any:
     """The identity of a reduction as a scalar of the compute dtype."""
     dtype = as_dtype(compute)
     values = {"zero": 0, "one": 1, "lowest": dtype.lowest, "highest": dtype.highest}
-    return compute_type(compute)(values[reducer.identity])
+    return compute_type(compute)(values[identity])

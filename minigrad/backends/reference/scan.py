@@ -22,7 +22,7 @@ class Scan(HostMemory):
 
     @serves(requests.Scan)
     def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Loop:
-        f, start = python_function(reducer.scalar, compute), first_accumulator(reducer, compute)
+        f, start = python_function(reducer.scalar, compute), first_accumulator(reducer.identity, compute)
 
         def launch(*buffers: Buffer) -> None:
             elements = list(zip(*[read(b, s, compute) for b, s in zip(buffers, operands)], strict=True))

@@ -1,13 +1,13 @@
-"""Elementwise loops over any number of operands: a dense run, a nest of any rank around runs, and tiles; and a nest
-with several results.
+"""Elementwise loops over any number of operands: a dense run, tiles, and a nest of any rank around runs, which may have
+several results.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
-memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT` the places of one element, in the slices `RUN_K`
-and `OUT_RUN` or by the steps `STEP_OF_K` and `OUT_STEP`; `HERE_K` what it is given, or `z` for an operand that is `out`
-itself: seen as two, they might overlap otherwise than element by element, and the loop would not vectorise.  A line
-that assigns to `_K` stands once per operand, one that assigns to `_R` once per result, one that assigns `...` is left
-out.  Strides and offsets are in elements, those of results first; `several` has RESULTS of them.  Chunks are cut from
-the shape alone, so the number of threads cannot change a result.
+memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT_R` the positions of one element, in the slices
+`RUN_K` and `OUT_RUN_R` or by the steps `STEP_OF_K` and `OUT_STEP_R`; `HERE_K` what it is given, or `z` for an operand
+that is `out` itself: seen as two, they might overlap otherwise than element by element, and the loop would not
+vectorise.  A line that assigns to `_K` stands once per operand, one that assigns to `_R` once per result, one that
+assigns `...` is left out.  Strides and offsets are in elements, those of the RESULTS first.  Chunks are cut from the
+shape alone, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821, F841
@@ -33,15 +33,15 @@ def dense(in_K, out, N):  # type: ignore[no-untyped-def]
 NEST = Fields("rank cols block blocks units chunk", "shape[rank]", "offset step strides[rank]")
 
 
-def nest(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of units, a unit one of the blocks of a row of cols."""
+def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
+    """A task is a chunk of units, a unit one of the blocks of a row of cols; for any number of results."""
     rank = N.rank
     cols = N.cols
     block = N.block
     blocks = N.blocks
     units = N.units
     chunk = N.chunk
-    step = OUT_STEP
+    far_R = OUT_STEP_R
     step_K = STEP_OF_K
     index = workspace(rank, np.int64)
     for c in range(first, last):
@@ -49,21 +49,22 @@ def nest(in_K, out, N):  # type: ignore[no-untyped-def]
         hi = min(units, lo + chunk)
         position = lo // blocks
         part = lo - position * blocks
-        at = N.offset[0]
-        at_K = N.offset[K + 1]
+        to_R = N.offset[R]
+        at_K = N.offset[K + RESULTS]
         for d in range(rank - 1, -1, -1):
             index[d] = position % N.shape[d]
             position //= N.shape[d]
-            at += index[d] * N.strides[0][d]
-            at_K += index[d] * N.strides[K + 1][d]
+            to_R += index[d] * N.strides[R][d]
+            at_K += index[d] * N.strides[K + RESULTS][d]
         for _unit in range(lo, hi):
             # Inner steps of 0 or 1 are pasted, and index slices that vectorise; for others each place is computed.
             start = part * block
             count = min(block, cols - start)
-            z = OUT_RUN
+            z_R = OUT_RUN_R
             x_K = RUN_K
             for i in range(count):
-                OUT_AT = STORE(F(LOAD_K(AT_K)))
+                # All operands are read before a result is written: one may be the memory of the other.
+                F(LOAD_K(AT_K), OUT_AT_R)
             part += 1
             if part == blocks:
                 part = 0
@@ -71,13 +72,13 @@ def nest(in_K, out, N):  # type: ignore[no-untyped-def]
                 d = rank - 1
                 while d >= 0:
                     index[d] += 1
-                    at += N.strides[0][d]
-                    at_K += N.strides[K + 1][d]
+                    to_R += N.strides[R][d]
+                    at_K += N.strides[K + RESULTS][d]
                     if index[d] < N.shape[d]:
                         break
                     index[d] = 0
-                    at -= N.strides[0][d] * N.shape[d]
-                    at_K -= N.strides[K + 1][d] * N.shape[d]
+                    to_R -= N.strides[R][d] * N.shape[d]
+                    at_K -= N.strides[K + RESULTS][d] * N.shape[d]
                     d -= 1
     leave(index)
 
@@ -109,51 +110,3 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
                     for j in range(count):
                         # Unsigned, because a signed index is tested for wrapping around at each element.
                         z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))
-
-
-def several(in_K, out_R, N):  # type: ignore[no-untyped-def]
-    """`nest` with several results.  A dense run is a row without dims around it."""
-    rank = N.rank
-    cols = N.cols
-    block = N.block
-    blocks = N.blocks
-    units = N.units
-    chunk = N.chunk
-    far_R = OUT_STEP_R
-    step_K = STEP_OF_K
-    index = workspace(rank, np.int64)
-    for c in range(first, last):
-        lo = c * chunk
-        hi = min(units, lo + chunk)
-        position = lo // blocks
-        part = lo - position * blocks
-        to_R = N.offset[R]
-        at_K = N.offset[K + RESULTS]
-        for d in range(rank - 1, -1, -1):
-            index[d] = position % N.shape[d]
-            position //= N.shape[d]
-            to_R += index[d] * N.strides[R][d]
-            at_K += index[d] * N.strides[K + RESULTS][d]
-        for _unit in range(lo, hi):
-            start = part * block
-            count = min(block, cols - start)
-            z_R = OUT_RUN_R
-            x_K = RUN_K
-            for i in range(count):
-                # All operands are read before a result is written: one may be the memory of the other.
-                F(LOAD_K(AT_K), OUT_AT_R)
-            part += 1
-            if part == blocks:
-                part = 0
-                d = rank - 1
-                while d >= 0:
-                    index[d] += 1
-                    to_R += N.strides[R][d]
-                    at_K += N.strides[K + RESULTS][d]
-                    if index[d] < N.shape[d]:
-                        break
-                    index[d] = 0
-                    to_R -= N.strides[R][d] * N.shape[d]
-                    at_K -= N.strides[K + RESULTS][d] * N.shape[d]
-                    d -= 1
-    leave(index)

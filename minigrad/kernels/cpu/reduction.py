@@ -1,5 +1,5 @@
-"""Reductions: few elements, a whole stretch of memory, along the operand's memory, across it, one element after the
-other; and the positions of extremes.
+"""Reductions of one operand: few elements, a whole stretch of memory, along the operand's memory, across it; and the
+positions of extremes.  `mapped.py` has those of several, and of elements that come one after the other.
 
 Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` what is
 done to a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
@@ -22,10 +22,6 @@ RUN = Fields("n cols width piece pieces offset to step count one")
 WALK = Fields(
     "kept reduced groups chunk units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
     "to_step offset to copy count one",
-    "sizes[kept] steps[kept] to_steps[kept] reduced_sizes[reduced] reduced_steps[reduced]",
-)
-ORDERED = Fields(
-    "kept reduced outputs chunk units rows step offset to count",
     "sizes[kept] steps[kept] to_steps[kept] reduced_sizes[reduced] reduced_steps[reduced]",
 )
 CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]")
@@ -249,25 +245,6 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
     leave(acc)
     if SHORT:
         leave(part)
-
-
-def ordered(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of outputs, each with one accumulator, which takes `units` rows of `rows` elements in turn."""
-    step = N.step
-    for t in range(first, last):
-        for g in range(t * N.chunk, min(N.outputs, (t + 1) * N.chunk)):
-            position = g
-            base = N.offset
-            to = N.to
-            walk(position, N.sizes, base=N.steps, to=N.to_steps)
-            acc = IDENTITY
-            for u in range(N.units):
-                position = u
-                at = base
-                walk(position, N.reduced_sizes, at=N.reduced_steps)
-                for i in range(N.rows):
-                    acc = T(F(acc, LOAD_0(in_0[at + i * step])))
-            out[to] = STORE(FINISH(acc, N.count))
 
 
 def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]

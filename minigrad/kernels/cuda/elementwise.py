@@ -78,20 +78,9 @@ def rows(in_K, out, N):
         row += np.int64(cuda.gridDim.y) * cuda.blockDim.y
 
 
-def nest(in_K, out, N):
-    """Elements in any order of memory: a thread finds the place of each of its own by division."""
-    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    while i < N.rows:
-        position = WORD(i)
-        at = WORD(N.offset[0])
-        at_K = WORD(N.offset[K + 1])
-        walk(position, DIVISORS, at=N.strides[0], at_K=N.strides[K + 1])
-        out[at] = G(in_K[at_K])
-        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
-
-
-def several(in_K, out_R, N):
-    """`nest` with several results, in any order of memory."""
+def nest(in_K, out_R, N):
+    """Elements in any order of memory, of any number of results: a thread finds the position of each of its own by
+    division."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
         position = WORD(i)

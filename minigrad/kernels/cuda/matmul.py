@@ -42,9 +42,9 @@ def vector(in_K, out, N):
             while k < stop:
                 acc = T(acc + T(LOAD_0(in_0[a + k * N.ak]) * LOAD_1(in_1[b + k * N.bk])))
                 k += LANES
-        acc = JOINED(acc)
+        joined = JOINED(acc)
         if LANE == 0 and row < N.rows:
-            value = T(alpha * acc)
+            value = T(alpha * joined[0])
             if ADDED:
                 value = T(value + T(beta * LOAD_2(in_2[c + row * N.cm])))
             out[to + row * N.om] = STORE(value)

@@ -2,11 +2,12 @@
 
 Free names: `F` a step of the reduction from (acc, x), or whether x beats the best; `COMBINE` joins two accumulators,
 `LOAD_K` and `STORE` are the conversions, `IDENTITY` the first accumulator, `FINISH` the last step, from the accumulator
-and the count.  `LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block:
-along memory the lanes of a group are neighbours and `JOINED` is `by_lanes`, across it the groups are and it is
-`by_rows`, which tells all lanes if `TOLD`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.
-A thread adds WIDTH neighbours that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y
-reduce a piece each, whose results a second launch joins: in which order anything is added depends on the shape alone.
+and the count; with positions behind their arguments they store what they make of any number of accumulators, `_S`.
+`LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block: along memory the
+lanes of a group are neighbours and `JOINED` is `by_lanes`, across it the groups are and it is `by_rows`, which tells
+all lanes if `TOLD`.  `SEND` and `RECEIVE` turn an accumulator into what travels, of type `WIRE`.  A thread adds WIDTH
+neighbours that came by one load at once (`WIDELY`), or four elements (`FOURS`).  Blocks along y reduce a piece each,
+whose results a second launch joins: in which order anything is added depends on the shape alone.
 """
 
 # ruff: noqa: F821, F841
@@ -16,16 +17,17 @@ from minigrad.kernels.fields import Fields
 
 
 def reduction_fields(kept, reduced):
-    """The numbers of `one_each` for so many dims that are kept and reduced."""
-    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] reduced_sizes[{reduced}] reduced_steps[{reduced}]"
-    return Fields("outputs count offset to", lists)
+    """The numbers of `one_each` for so many dims that are kept and reduced; reduced_steps of results are 0."""
+    return Fields(
+        "outputs count", f"sizes[{kept}] reduced_sizes[{reduced}]", f"offset steps[{kept}] reduced_steps[{reduced}]"
+    )
 
 
 def spread_fields(kept, reduced):
-    """The numbers of `spread`: a unit is a block of some of the rows of one stretch, a piece some units.  copy: from
-    the result of one piece to that of the next."""
-    lists = f"sizes[{kept}] steps[{kept}] to_steps[{kept}] reduced_sizes[{reduced}] reduced_steps[{reduced}]"
-    return Fields("outputs count units piece rows block blocks row_step offset to copy", lists)
+    """The numbers of `spread` and `mapped`: a unit is a block of some of the rows of one stretch, a piece some units.
+    copy: from the result of one piece to that of the next.  Results have a row_step and reduced_steps of 0."""
+    each = f"offset row_step steps[{kept}] reduced_steps[{reduced}]"
+    return Fields("outputs count units piece rows block blocks copy", f"sizes[{kept}] reduced_sizes[{reduced}]", each)
 
 
 def search_fields(kept):
@@ -35,68 +37,68 @@ def search_fields(kept):
     return Fields("outputs rows piece row_step offset found to copy", lists)
 
 
-def one_each(in_0, out, N):
+def one_each(in_K, out_R, N):
     """Elements one after the other: one thread an output, in row-major order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.outputs:
         position = i
-        at = N.offset
-        to = N.to
-        walk(position, N.sizes, at=N.steps, to=N.to_steps)
-        acc = IDENTITY
+        to_R = N.offset[R]
+        at_K = N.offset[K + RESULTS]
+        walk(position, N.sizes, to_R=N.steps[R], at_K=N.steps[K + RESULTS])
+        acc_S = IDENTITY_S
         j = np.int64(0)
         while j < N.count:
             element = j
-            p = at
-            walk(element, N.reduced_sizes, p=N.reduced_steps)
-            acc = F(acc, LOAD_0(in_0[p]))
+            p_K = at_K
+            walk(element, N.reduced_sizes, p_K=N.reduced_steps[K + RESULTS])
+            F(acc_S, LOAD_K(in_K[p_K]), acc_S)
             j += 1
-        out[to] = STORE(FINISH(acc, N.count))
+        FINISH(acc_S, N.count, out_R[to_R])
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
-def by_lanes(acc):
+def by_lanes(acc_S):
     """What the lanes of a group have together: within a warp by shuffles, of several warps through shared memory."""
     lanes = min(cuda.blockDim.x, 32) // 2
     while lanes > 0:
-        other = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc), lanes))
-        acc = T(COMBINE(acc, other))
+        other_S = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(acc_S), lanes))
+        COMBINE(acc_S, other_S, acc_S)
         lanes //= 2
     if cuda.blockDim.x > 32:
-        parts = cuda.shared.array(8, WIRE)
+        parts_S = cuda.shared.array(8, WIRE)
         cuda.syncthreads()
         if cuda.threadIdx.x % 32 == 0:
-            parts[cuda.threadIdx.x // 32] = SEND(acc)
+            parts_S[cuda.threadIdx.x // 32] = SEND(acc_S)
         cuda.syncthreads()
-        acc = RECEIVE(parts[0])
+        acc_S = RECEIVE(parts_S[0])
         k = 1
         while k < cuda.blockDim.x // 32:
-            other = RECEIVE(parts[k])
-            acc = T(COMBINE(acc, other))
+            other_S = RECEIVE(parts_S[k])
+            COMBINE(acc_S, other_S, acc_S)
             k += 1
-    return acc
+    return (acc_S,)
 
 
-def by_rows(acc):
+def by_rows(acc_S):
     """What the lanes of a group have together, where the lanes of a warp are of different groups; the first lane is
     told, or all are."""
     if cuda.blockDim.y > 1:
-        parts = cuda.shared.array(256, WIRE)
+        parts_S = cuda.shared.array(256, WIRE)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
         cuda.syncthreads()
-        parts[mine] = SEND(acc)
+        parts_S[mine] = SEND(acc_S)
         half = cuda.blockDim.y // 2
         while half > 0:
             cuda.syncthreads()
             if cuda.threadIdx.y < half:
-                other = RECEIVE(parts[mine + half * cuda.blockDim.x])
-                acc = T(COMBINE(acc, other))
-                parts[mine] = SEND(acc)
+                other_S = RECEIVE(parts_S[mine + half * cuda.blockDim.x])
+                COMBINE(acc_S, other_S, acc_S)
+                parts_S[mine] = SEND(acc_S)
             half //= 2
         if TOLD:
             cuda.syncthreads()
-            acc = RECEIVE(parts[cuda.threadIdx.x])
-    return acc
+            acc_S = RECEIVE(parts_S[cuda.threadIdx.x])
+    return (acc_S,)
 
 
 def spread(in_0, out, N):
@@ -107,9 +109,9 @@ def spread(in_0, out, N):
     while first < N.outputs:
         inside = first + GROUP < N.outputs
         position = first + GROUP if inside else np.int64(0)
-        base = N.offset
-        to = N.to + p * N.copy
-        walk(position, N.sizes, base=N.steps, to=N.to_steps)
+        base = N.offset[1]
+        to = N.offset[0] + p * N.copy
+        walk(position, N.sizes, base=N.steps[1], to=N.steps[0])
         acc = IDENTITY
         u = p * N.piece
         stop = min(N.units, u + N.piece) if inside else u
@@ -117,8 +119,8 @@ def spread(in_0, out, N):
             stretch = u // N.blocks
             start = (u - stretch * N.blocks) * N.block
             length = min(N.block, N.rows - start)
-            at = base + start * N.row_step
-            walk(stretch, N.reduced_sizes, at=N.reduced_steps)
+            at = base + start * N.row_step[1]
+            walk(stretch, N.reduced_sizes, at=N.reduced_steps[1])
             i = lane
             if WIDE:
                 while i < length // WIDTH:
@@ -128,55 +130,49 @@ def spread(in_0, out, N):
                 i = length // WIDTH * WIDTH + lane
             else:
                 while i + 3 * LANES < length:
-                    q = at + i * N.row_step
-                    far = LANES * N.row_step
+                    q = at + i * N.row_step[1]
+                    far = LANES * N.row_step[1]
                     acc = T(FOURS(acc, in_0[q], in_0[q + far], in_0[q + 2 * far], in_0[q + 3 * far]))
                     i += 4 * LANES
             while i < length:
-                acc = T(F(acc, LOAD_0(in_0[at + i * N.row_step])))
+                acc = T(F(acc, LOAD_0(in_0[at + i * N.row_step[1]])))
                 i += LANES
             u += 1
-        acc = JOINED(acc)
+        joined = JOINED(acc)
         if lane == 0 and inside:
-            out[to] = STORE(FINISH(acc, N.count))
+            out[to] = STORE(FINISH(joined[0], N.count))
         first += np.int64(cuda.gridDim.x) * GROUPS
 
 
-def mapped_fields(kept, reduced):
-    """The numbers of `mapped`: those of `spread`, with a group for each operand."""
-    lists = f"sizes[{kept}] to_steps[{kept}] reduced_sizes[{reduced}]"
-    each = f"offset row_step steps[{kept}] reduced_steps[{reduced}]"
-    return Fields("outputs count units piece rows block blocks to copy", lists, each, results=False)
-
-
-def mapped(in_K, out, N):
-    """`spread` over several operands, of which a lane reads one element at a time."""
+def mapped(in_K, out_R, N):
+    """`spread` over any number of operands, of which a lane reads one element at a time, into any number of results."""
     lane = np.int64(LANE)
     p = np.int64(cuda.blockIdx.y)
     first = np.int64(cuda.blockIdx.x) * GROUPS
     while first < N.outputs:
         inside = first + GROUP < N.outputs
         position = first + GROUP if inside else np.int64(0)
-        base_K = N.offset[K]
-        to = N.to + p * N.copy
-        walk(position, N.sizes, base_K=N.steps[K], to=N.to_steps)
-        acc = IDENTITY
+        base_K = N.offset[K + RESULTS]
+        to_R = N.offset[R] + p * N.copy
+        walk(position, N.sizes, base_K=N.steps[K + RESULTS], to_R=N.steps[R])
+        acc_S = IDENTITY_S
         u = p * N.piece
         stop = min(N.units, u + N.piece) if inside else u
         while u < stop:
             stretch = u // N.blocks
             start = (u - stretch * N.blocks) * N.block
             length = min(N.block, N.rows - start)
-            at_K = base_K + start * N.row_step[K]
-            walk(stretch, N.reduced_sizes, at_K=N.reduced_steps[K])
+            at_K = base_K + start * N.row_step[K + RESULTS]
+            walk(stretch, N.reduced_sizes, at_K=N.reduced_steps[K + RESULTS])
             i = lane
             while i < length:
-                acc = T(F(acc, LOAD_K(in_K[at_K + i * N.row_step[K]])))
+                F(acc_S, LOAD_K(in_K[at_K + i * N.row_step[K + RESULTS]]), acc_S)
                 i += LANES
             u += 1
-        acc = JOINED(acc)
+        joined = JOINED(acc_S)
+        acc_S = joined[S]
         if lane == 0 and inside:
-            out[to] = STORE(FINISH(acc, N.count))
+            FINISH(acc_S, N.count, out_R[to_R])
         first += np.int64(cuda.gridDim.x) * GROUPS
 
 

@@ -118,7 +118,7 @@ def total():
     """One total: each lane joins the terms of its elements, and a tree joins the lanes."""
     TOTAL = START()
     OVER()
-    TOTAL = T(FINISH(OF_GROUP(TOTAL), T(n), value))
+    TOTAL = T(FINISH(OF_GROUP(TOTAL)[0], T(n), value))
 
 
 def join():

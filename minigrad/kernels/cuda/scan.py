@@ -94,7 +94,8 @@ def tiles(in_0, work, out, N):
         if CUT:
             if cuda.threadIdx.x < part:
                 carry = work[cuda.threadIdx.x * N.rows + row]
-            carry = by_lanes(carry)
+            total = by_lanes(carry)
+            carry = total[0]
         tile = np.int64(0)
         while tile < N.block:
             i = tile + cuda.threadIdx.x * EACH

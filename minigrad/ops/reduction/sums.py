@@ -120,6 +120,31 @@ def amin(acc, x):
     return x if x < acc or x != x else acc
 
 
+def _share_both(
+    g0: Tensor | None, g1: Tensor | None, x: Tensor, min: Tensor, max: Tensor, *, dims: tuple[int, ...]
+) -> Tensor:
+    """The gradient of both ends: what comes to each is shared by its ties."""
+    first, *second = [_share_ties(g, x, y, dims) for g, y in ((g0, min), (g1, max)) if g is not None]
+    return first + second[0] if second else first
+
+
+@reduction(
+    dtype=promote,
+    identity=("highest", "lowest"),
+    order="extreme",
+    outputs=("min", "max"),
+    vjp=(_share_both,),
+    jvp=lambda dx, x, min, max, *, dims, keepdim: tuple(_tied_tangent(dx, x, y, dims, keepdim) for y in (min, max)),
+)
+def aminmax(low, high, x):
+    """Return the smallest and the largest element over `dim`, in one pass; nan wins.
+
+    Gradient: of each shared evenly by ties.
+    """
+    lost = x != x  # `or` would be a branch, and the loop would not vectorise
+    return (x if (x < low) | lost else low), (x if (x > high) | lost else high)
+
+
 def either(acc, x):
     """Whether one of two is not zero."""
     return acc != 0 or x != 0

@@ -10,6 +10,7 @@ passes are requests of one op, and the second has two operands, the elements and
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -21,14 +22,14 @@ from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Elementwise, Reduce
+from minigrad.core.requests import Elementwise, Reduce, reducing
 from minigrad.core.roles import Dims, Flag, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
-from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, with_kept_dims
+from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, twice, with_kept_dims
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.kernels.scalar import bound, parse
-from minigrad.ops.reduction.sums import restore, sum
+from minigrad.ops.reduction.sums import mean, restore, sum, wide
 from minigrad.runtime.tensor import Tensor, describe
 
 Ints = tuple[int, ...]
@@ -49,6 +50,11 @@ def squared_deviation(x, center):
     return (x - center) * (x - center)
 
 
+def mean_twice(acc, n):
+    """The last step of a mean that is stored in two dtypes."""
+    return acc / n, acc / n
+
+
 def mean_of_squares(acc, n, correction):
     """The mean of squares, over fewer than there are."""
     return acc / (n - correction if n > correction else 0)
@@ -60,6 +66,7 @@ def root_mean_of_squares(acc, n, correction):
 
 
 MEAN = declared(total, "zero", order="sum", finish=average, linear=True)
+MEANS = declared(total, "zero", order="sum", finish=mean_twice, linear=True, results=2)
 DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(mean_of_squares), parse(root_mean_of_squares)
 
 
@@ -69,13 +76,15 @@ def squares_of(correction: float, last: ScalarFn) -> Reducer:
     return declared(total, "zero", order="sum", map=squared_deviation, finish=bound(last, correction))
 
 
-def center(backend: Any, out: Spec, x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:
-    """A launch that has found the mean over `dims`; that mean, stretched; and the dtype in which it is kept."""
+def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:
+    """A launch that has found the mean over `dims`, which is the second result if there is one; that mean, stretched;
+    and the dtype in which it is kept."""
     compute = np.dtype(x.dtype.accumulator)
-    steps = Steps(backend, (out,), (x,))
+    steps = Steps(backend, outs, (x,))
     kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
     mean = steps.work(kept, as_dtype(compute))
-    steps.ask(Reduce(MEAN, compute, dims), mean, steps.operands[0])
+    means = [mean, *steps.outs[1:]]
+    steps.ask(reducing(MEAN if len(means) == 1 else MEANS, compute, dims), means, steps.operands[0])
     return steps, mean.seen(mean.layout.expand(x.shape)), compute
 
 
@@ -89,7 +98,7 @@ def center(backend: Any, out: Spec, x: Any, dims: Ints) -> tuple[Steps, Value, n
 )
 def centered(backend: Any, out: Spec, input: Tensor, *, dims: Dims):
     """How far each element is from the mean over `dims`.  Gradient: the same of g."""
-    steps, mean, compute = center(backend, out, input, dims)
+    steps, mean, compute = center(backend, (out,), input, dims)
     steps.ask(Elementwise(DIFFERENCE, compute), steps.outs[0], steps.operands[0], mean)
     return steps.launch
 
@@ -113,9 +122,9 @@ def deviation_gradient(x: Tensor, y: Tensor, dims: Ints, correction: float) -> T
     return nothing.where_cond(0.0, scaled / nothing.where_cond(1.0, size))
 
 
-def from_mean(backend: Any, out: Spec, x: Any, dims: Ints, correction: float, last: ScalarFn) -> Launch:
-    """Both passes: the mean, and the sum of squared deviations from it, of which `last` makes the result."""
-    steps, mean, compute = center(backend, with_kept_dims(out, x.shape, dims), x, dims)
+def from_mean(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints, correction: float, last: ScalarFn) -> Launch:
+    """Both passes: the mean, and the sum of squared deviations from it, of which `last` makes the first result."""
+    steps, mean, compute = center(backend, tuple([with_kept_dims(out, x.shape, dims) for out in outs]), x, dims)
     steps.ask(Reduce(squares_of(float(correction), last), compute, dims), steps.outs[0], steps.operands[0], mean)
     return steps.launch
 
@@ -127,7 +136,7 @@ def from_mean(backend: Any, out: Spec, x: Any, dims: Ints, correction: float, la
 )  # fmt: skip
 def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
     """The variance over `dims`.  Gradient: 2*g*(x - mean)/(n - correction)."""
-    return from_mean(backend, out, x, dims, correction, VARIANCE)
+    return from_mean(backend, (out,), x, dims, correction, VARIANCE)
 
 
 @kernel(
@@ -139,7 +148,47 @@ def variance(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, c
 )  # fmt: skip
 def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
     """The standard deviation over `dims`.  Gradient: g*(x - mean)/((n - correction)*y), 0 where y is 0."""
-    return from_mean(backend, out, x, dims, correction, DEVIATION)
+    return from_mean(backend, (out,), x, dims, correction, DEVIATION)
+
+
+def with_mean(g0: Tensor | None, g1: Tensor | None, x: Tensor, gradient: Callable[[], Tensor], dims: Ints) -> Tensor:
+    """The gradient of a spread and of the mean, where one of them may have none; gradient: that of the spread."""
+    parts = [] if g0 is None else [restore(g0, dims, x.shape) * gradient()]
+    if g1 is not None:
+        parts.append(restore((wide(g1) / prod(x.shape[d] for d in dims)).to(g1.dtype), dims, x.shape))
+    return parts[0] + parts[1] if len(parts) > 1 else parts[0]
+
+
+@kernel(
+    dtype=twice(floating), shape=twice(shape_of_reduction), batch="reduction", namespace=(), label="var_mean",
+    outputs=("var", "mean"),
+    vjp=(lambda g0, g1, x, *, dims, correction: with_mean(
+        g0, g1, x, lambda: variance_gradient(x, dims, correction), dims
+    ),),
+    jvp=lambda dx, x, *, dims, keepdim, correction: (
+        sum(dx * variance_gradient(x, dims, correction), dims, keepdim), mean(dx, dims, keepdim)
+    ),
+)  # fmt: skip
+def variance_and_mean(backend: Any, var: Spec, mean: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar):
+    """The variance and the mean over `dims`.  Gradient: 2*g0*(x - mean)/(n - correction) + g1/n."""
+    return from_mean(backend, (var, mean), x, dims, correction, VARIANCE)
+
+
+@kernel(
+    dtype=twice(floating), shape=twice(shape_of_reduction), batch="reduction", namespace=(), label="std_mean",
+    outputs=("std", "mean"),
+    vjp=(lambda g0, g1, x, std, *, dims, correction: with_mean(
+        g0, g1, x, lambda: deviation_gradient(x, std, dims, correction), dims
+    ),),
+    jvp=lambda dx, x, std, *, dims, keepdim, correction: (
+        sum(dx * deviation_gradient(x, std, dims, correction), dims, keepdim), mean(dx, dims, keepdim)
+    ),
+)  # fmt: skip
+def deviation_and_mean(
+    backend: Any, std: Spec, mean: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar
+):
+    """The standard deviation and the mean over `dims`.  Gradient: g0*(x - mean)/((n - correction)*std) + g1/n."""
+    return from_mean(backend, (std, mean), x, dims, correction, DEVIATION)
 
 
 def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
@@ -172,3 +221,21 @@ def std(
     """Standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
     correction = divisor("std", input, correction, unbiased)
     return deviation(input, dims=dim, keepdim=keepdim, correction=correction)
+
+
+@composed(out=False)
+def var_mean(
+    input: Tensor, dim: Dims = None, *, correction: Scalar = 1, keepdim: Flag = False, unbiased: bool | None = None
+) -> Any:
+    """Return the variance and the mean over `dim`, in the two passes of `var`."""
+    correction = divisor("var_mean", input, correction, unbiased)
+    return variance_and_mean(input, dims=dim, keepdim=keepdim, correction=correction)
+
+
+@composed(out=False)
+def std_mean(
+    input: Tensor, dim: Dims = None, *, correction: Scalar = 1, keepdim: Flag = False, unbiased: bool | None = None
+) -> Any:
+    """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
+    correction = divisor("std_mean", input, correction, unbiased)
+    return deviation_and_mean(input, dims=dim, keepdim=keepdim, correction=correction)
