@@ -30,7 +30,7 @@ FEW_KINDS = (("bool", "uint8", "uint32"), ("int8", "int16", "int32", "int64"), (
 # Ops that the same templates serve, by what they have in common; another op is a family of its own.
 TEMPLATES = {
     "reduction": "sum prod mean amax amin any all count length sum_of_magnitudes number_present log_of_sum variance "
-    "deviation mean_of_squared_differences sum_of_squared_differences",
+    "deviation mse_loss_sum mse_loss_mean",
     "search": "argmax argmin max min",
     "order": "sort argsort topk",
     "scan": "cumsum reversed_cumsum cumprod logcumsumexp",

@@ -64,11 +64,17 @@ def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None =
 def hardswish(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) inside of (-3, 3), 0 from -3 down, g from 3 up."""
 
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """input where the target is 1, max(0, margin - input) where it is -1.  Gradient: -g where input is the margin."""
+
 def huber_loss(input: Tensor, target: Tensor, reduction: builtins.str = ..., delta: builtins.float = ..., weight: Tensor | None = ...) -> Tensor:
     """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
 
 def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | None = ..., scale_factor: builtins.float | Sequence[builtins.float] | None = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ..., recompute_scale_factor: builtins.bool | None = ..., antialias: builtins.bool = ...) -> Tensor:
     """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor; see MODES for the modes."""
+
+def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
+    """|input - target|.  Gradient: g*sign(input - target), 0 where they are equal, and minus that for the target."""
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[builtins.int] | builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ...) -> Tensor:
     """The last dims, which are `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias."""
@@ -85,6 +91,9 @@ def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: buil
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """max(0, margin - target*(input1 - input2)): how far input1 is from leading, or trailing, by the margin."""
+
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """The largest element of each window along the last dim: see `max_pool2d`."""
 
@@ -95,7 +104,7 @@ def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
     """The largest element of each window of the last three dims: see `max_pool2d`."""
 
 def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
-    """(input - target)**2, its sum, or its mean over all elements; with `weight`, of input's shape, times that."""
+    """(input - target)**2.  Gradient: 2*g*(input - target), and minus that for the target."""
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., size_average: builtins.bool | None = ..., ignore_index: builtins.int = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
@@ -114,6 +123,12 @@ def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
     """`mg.silu`; inplace: in input's own memory, which is returned."""
+
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
+    """Half the square of input - target over beta where that is less than beta, else its magnitude less beta/2."""
+
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
+    """log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
     """`mg.softmax`.  Without a dim, 0 is taken for 0, 1 and 3 dims and 1 for others, with a warning, as in PyTorch."""

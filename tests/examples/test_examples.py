@@ -147,7 +147,7 @@ def test_watch_launches_shows_one_launch_of_each_function_and_two_of_a_variance(
     calls = re.findall(r"^(\w+)\(.*\n((?:  .*\n?)+)", shown, re.MULTILINE)
     assert {name: re.findall(r"^  (\w+\(\w+)", lines, re.MULTILINE) for name, lines in calls} == {
         "norm": ["Reduce(length"], "logsumexp": ["LogSum(dims"], "count_nonzero": ["Reduce(count"],
-        "mse_loss": ["Reduce(mean_of_squared_differences"], "lerp": ["Elementwise(lerp"],
+        "mse_loss": ["Reduce(total"], "lerp": ["Elementwise(lerp"],
         "var": ["Reduce(total", "Reduce(total"],
     }  # fmt: skip
 

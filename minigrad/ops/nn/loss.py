@@ -1,0 +1,179 @@
+"""`@loss`: a scalar function of an input and a target as a loss, with PyTorch's `reduction`.
+
+The losses of elements are an elementwise op with derived rules; their sum and their mean are reductions of it, each one
+launch, whose gradients are the rules of the elements on a gradient that is stretched over them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from minigrad.core.op import Op, Rule, Spec
+from minigrad.core.roles import Scalar
+from minigrad.core.shape import broadcast_shapes
+from minigrad.declare.decorators import composed, elementwise, reduction
+from minigrad.declare.record import enter_rules
+from minigrad.declare.rules import accumulate, common, floating
+from minigrad.declare.signature import where_of
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.reduction.sums import mean, restore, sum, wide
+from minigrad.ops.shape.views import expand
+from minigrad.runtime.dispatch import number
+from minigrad.runtime.tensor import Tensor, describe
+
+Ints = tuple[int, ...]
+REDUCTIONS = ("none", "mean", "sum")
+POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def loss(*, first: tuple[str, ...] = (), flags: bool = True, weight: str = "") -> Callable[[FunctionType], Any]:
+    """Declare a loss of elements; the body is its scalar function, of tensors and then of numbers with defaults.
+
+    The public function takes the tensors, size_average and reduce (without flags: not), reduction, and the numbers;
+    those named in `first` stand behind the tensors.  weight: it takes one for each element, too; "share": a mean is
+    divided by the sum of the weights, "factor": by the number of elements.
+    """
+
+    def declare(function: FunctionType) -> Any:
+        name = function.__name__
+        each: Any = elementwise(
+            dtype=floats, vjp="derived", namespace=(), method=False, name=f"{name}_each", label=name
+        )(function)
+        reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
+        given = list(inspect.signature(function).parameters.values())
+        tensors, numbers = (
+            [p.name for p in given if p.default is p.empty],
+            [p for p in given if p.default is not p.empty],
+        )
+
+        def definition(*values: Any) -> Tensor:
+            arguments = dict(zip(names, values, strict=True))
+            how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
+            operands = alike(name, [arguments[x] for x in tensors])
+            more = [arguments[p.name] for p in numbers]
+            weights = arguments.get("weight")
+            if weights is not None:
+                return weighted(each(*operands, *more), weights, how, weight, name)
+            if how == "none":
+                return each(*operands, *more)
+            return reduced[how](*operands, *constants(operands, more))
+
+        parameters = parameters_of(tensors, numbers, first, flags, weight)
+        names = [p.name for p in parameters]
+        whole = FunctionType(definition.__code__, globals(), name, None, definition.__closure__)
+        whole.__doc__, whole.__module__ = function.__doc__, function.__module__
+        whole.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": Tensor}
+        whole.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        public: Any = composed(method=False, out=False)(whole)
+        public.op.where, public.__wrapped__ = where_of(function), function
+        return public
+
+    return declare
+
+
+def floats(op: Op, specs: Any) -> Any:
+    """The promoted dtype of the tensors, which must be a float."""
+    dtype = floating(op, specs)
+    return dtype.compute, dtype
+
+
+def parameters_of(
+    tensors: list[str], numbers: list[inspect.Parameter], first: tuple[str, ...], flags: bool, weight: str
+) -> list[inspect.Parameter]:
+    """The public parameters of a loss, in PyTorch's order."""
+    plain = [inspect.Parameter(name, POSITIONAL, annotation=Tensor) for name in tensors]
+    scalars = [p.replace(annotation=Scalar) for p in numbers]
+    older = [
+        inspect.Parameter(name, POSITIONAL, default=None, annotation=bool | None) for name in ("size_average", "reduce")
+    ]
+    how = inspect.Parameter("reduction", POSITIONAL, default="mean", annotation=str)
+    last = [inspect.Parameter("weight", POSITIONAL, default=None, annotation=Tensor | None)] if weight else []
+    return [*plain, *[p for p in scalars if p.name in first], *(older if flags else ()), how,
+            *[p for p in scalars if p.name not in first], *last]  # fmt: skip
+
+
+def total(acc, x):
+    """The sum of the losses of all elements over `dim`, or their mean.  Gradient: that of each element."""
+    return acc + x
+
+
+def reduction_of(each: Op, average: bool) -> Any:
+    """The sum or the mean of an elementwise op over any dims, as one launch."""
+    name = f"{each.label}_{'mean' if average else 'sum'}"
+    public: Any = reduction(
+        dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(), method=False,
+        name=name, label=each.label,
+    )(total)  # fmt: skip
+    op = public.op
+    op.complete = True
+    op.leave(("rules", "saves", "picks"), lambda op: enter_rules(op, tuple([over_all(r, average) for r in each.rules])))
+    return public
+
+
+def over_all(each: Rule, average: bool) -> Rule:
+    """The rule of an operand of a sum of elements, from that of an element."""
+
+    def rule(g: Tensor, *saved: Tensor, dims: Ints, in_shape: Ints) -> Tensor:
+        share = wide(g) / float(math.prod(in_shape[d] for d in dims)) if average else g
+        result: Tensor = each.fn(restore(share, dims, in_shape), *saved)
+        return result
+
+    return Rule(rule, each.saves, ("dims", "in_shape"))
+
+
+def constants(operands: list[Tensor], values: list[Any]) -> list[Tensor]:
+    """Numbers as operands of a reduction: stretched to the shape of the tensors."""
+    like = operands[0]
+    dtype = common([Spec(x.layout, x.dtype) for x in operands])
+    return [expand(number(value, dtype, like.device), shape=like.shape) for value in values]
+
+
+def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
+    """Tensors in the shape that they broadcast to, with a warning: that is seldom meant."""
+    if all(x.shape == tensors[0].shape for x in tensors):
+        return tensors
+    shape = tensors[0].shape
+    for x in tensors[1:]:
+        shape = broadcast_shapes(name, shape, x.shape)
+    warnings.warn(
+        f"{name}: {' and '.join(map(describe, tensors))} differ in shape and are stretched to {shape}; give all one "
+        f"shape", stacklevel=4,
+    )  # fmt: skip
+    return [expand(x, shape=shape) for x in tensors]
+
+
+def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str) -> Tensor:
+    """Losses of elements times their weights; of a sum or a mean the one number."""
+    if weight.shape != loss.shape:
+        raise ShapeError(f"{name}: the weight {describe(weight)} must have the shape of {describe(loss)}", op=name)
+    loss = loss * weight
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return sum(loss)
+    return weighted_mean(loss, weight) if kind == "share" else mean(loss)
+
+
+def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """Return the reduction of a loss, also where the two flags that PyTorch had before it state it.
+
+    Raises ArgumentError for a reduction that is not one of REDUCTIONS.
+    """
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
+    if size_average is None and reduce is None:
+        return reduction
+    mean = size_average is None or size_average
+    chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
+    warnings.warn(f"{name}: size_average and reduce are deprecated; write reduction={chosen!r}", stacklevel=4)
+    return chosen
+
+
+def weighted_mean(loss: Tensor, share: Tensor) -> Tensor:
+    """The sum of losses over the sum of what they count; sums of halves are float32, for theirs may overflow."""
+    return (sum(wide(loss)) / sum(wide(share))).to(loss.dtype)
