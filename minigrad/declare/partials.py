@@ -61,27 +61,6 @@ def declared(
     count = len(identities)
     scalar, values = read(body, count, "accumulator"), None if map is None else read(map)
     last = None if finish is None else read(finish, results or 1)
-
-    def refuse(reason: str) -> DeclarationError:
-        return DeclarationError(f"{scalar.where}: the reduction {scalar.name} {reason}", op=scalar.name)
-
-    for each in identities:
-        if each not in IDENTITIES:
-            raise refuse(f"begins at identity={each!r}; there are {', '.join(repr(one) for one in IDENTITIES)}")
-    if order is None and combine is None:
-        raise refuse(f"does not say how partial results become one; write {CHOICES}")
-    if order is not None and (combine is not None or order not in ORDERS):
-        raise refuse(f"says order={order!r}{' and combine=' if combine is not None else ''}; write one of {CHOICES}")
-    accs = "acc" if count == 1 else f"{count} accumulators"
-    if last is not None and len(last.args) not in (count, count + 1):
-        raise refuse(f"finishes by {last.name}, which must take ({accs}) or ({accs}, n), not ({', '.join(last.args)})")
-    if last is None and results not in (None, count):
-        raise refuse(
-            f"has {quantity(count, 'accumulator')} and {quantity(results, 'result')}; write finish=f with a scalar "
-            f"function that makes the results, or name as many outputs= as identity= has entries"
-        )
-    if values is not None and (not values.args or len(scalar.args) != count + 1):
-        raise refuse(f"maps elements by {values.name}, which must take one, and takes their values as ({accs}, x)")
     join: ScalarFn | None = scalar
     if combine is not None:
         join = read(combine, count, "accumulator")
@@ -89,17 +68,42 @@ def declared(
         join = None
     elif count > 1:
         join = separately(scalar)
-    scan = join is None and count == 1  # which may read several operands, one element after the other
-    for function, wanted in () if scan else ((scalar, count + 1), (join, 2 * count)):
-        if function is not None and len(function.args) != wanted:
-            raise refuse(f"needs {NUMBERS.get(wanted, wanted)} arguments for {function.name}, not "
-                         f"({', '.join(function.args)})")  # fmt: skip
-    reducer = Reducer(scalar, identities, order or "any", join, None, last, linear and count == 1)
+    reducer = Reducer(scalar, identities, order or "any", join, values, last, linear and count == 1)
+    wrong = misfit(reducer, order, combine is not None, results)
     # Our own are tried by a test: it takes a tenth of the time of importing them.
-    wrong = "" if join is None or scalar.where.startswith(OURS) else untrue(reducer)
+    if not wrong and join is not None and not scalar.where.startswith(OURS):
+        wrong = untrue(reducer)
     if wrong:
-        raise refuse(wrong)
-    return reducer if values is None else replace(reducer, scalar=mapped(scalar, values), map=values)
+        raise DeclarationError(f"{scalar.where}: the reduction {scalar.name} {wrong}", op=scalar.name)
+    return reducer if values is None else replace(reducer, scalar=mapped(scalar, values))
+
+
+def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | None) -> str:
+    """What is missing or too much in a declaration, or ""."""
+    scalar, values, last, count = reducer.scalar, reducer.map, reducer.finish, reducer.accumulators
+    for identity in reducer.identities:
+        if identity not in IDENTITIES:
+            return f"begins at identity={identity!r}; there are {', '.join(map(repr, IDENTITIES))}"
+    if order is None and not combines:
+        return f"does not say how partial results become one; write {CHOICES}"
+    if order is not None and (combines or order not in ORDERS):
+        return f"says order={order!r}{' and combine=' if combines else ''}; write one of {CHOICES}"
+    accs = "acc" if count == 1 else f"{count} accumulators"
+    if last is not None and len(last.args) not in (count, count + 1):
+        return f"finishes by {last.name}, which must take ({accs}) or ({accs}, n), not ({', '.join(last.args)})"
+    if last is None and results not in (None, count):
+        return (
+            f"has {quantity(count, 'accumulator')} and {quantity(results, 'result')}; write finish=f with a scalar "
+            f"function that makes the results, or name as many outputs= as identity= has entries"
+        )
+    if values is not None and (not values.args or len(scalar.args) != count + 1):
+        return f"maps elements by {values.name}, which must take one, and takes their values as ({accs}, x)"
+    scan = reducer.combine is None and count == 1  # which may read several operands, one element after the other
+    for function, wanted in () if scan else ((scalar, count + 1), (reducer.combine, 2 * count)):
+        if function is not None and len(function.args) != wanted:
+            needed = NUMBERS.get(wanted, wanted)
+            return f"needs {needed} arguments for {function.name}, not ({', '.join(function.args)})"
+    return ""
 
 
 def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output") -> ScalarFn:
