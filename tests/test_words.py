@@ -26,13 +26,13 @@ PRIVATE = {
     "brief": (1, "serial"),
     "alone": (13, "serial, or sole"),
     "shared": (22, "parallel, or shared by"),
-    "told": (17, "the thing that it names"),
+    "told": (14, "the thing that it names"),
     "film": (2, "frames, or trace"),
     "face": (0, "api"),
     "insight": (0, "diagnostics"),
     "seat": (8, "placeholder"),
-    "found": (115, "the thing that it is: result, entry, plan, ..."),
-    "given": (80, "arguments, values, ..."),
+    "found": (111, "the thing that it is: result, entry, plan, ..."),
+    "given": (75, "arguments, values, ..."),
 }
 # Where a word has its usual meaning, by the beginning of a path: folds of data and of scopes, lanes of a register.
 USUAL = {

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.grads import GradStore
-from minigrad.errors import ArgumentError, GradientError
+from minigrad.errors import ArgumentError, GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import folding, labels, svg
-from minigrad.viz.explain import count
 from minigrad.viz.foldable import Foldable
 from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
@@ -108,7 +107,7 @@ class Graph:
 
     def text(self, most: int | None = None) -> str:
         """The result and what it was made of, as indented lines; most: how many of them, None for all."""
-        head = f"{self.title}: {count(len(self.nodes), 'node')}, {count(len(self.edges), 'edge')}"
+        head = f"{self.title}: {quantity(len(self.nodes), 'node')}, {quantity(len(self.edges), 'edge')}"
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

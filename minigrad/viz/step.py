@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.diagnostics.shown import image_html
+from minigrad.errors import quantity
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
-from minigrad.viz.explain import count
 from minigrad.viz.film import Film, Frame, Share, frames_of, texts_of
 from minigrad.viz.graph import Graph, expect_graph, graph
 from minigrad.viz.known import caller_names
@@ -45,7 +45,7 @@ class Steps:
             lines += [f"     {name} = {value['text']}" for name, value in frame.arrived]
             lines += [f"     {share_line(share)}" for share in frame.shares]
         lines += [f"gradient of {self.names[node]}: {value['text']}" for node, value in self.leaves.items()]
-        return "\n".join([f"backward from {self.what}, {count(len(self), 'step')}", *shortened(lines, most)])
+        return "\n".join([f"backward from {self.what}, {quantity(len(self), 'step')}", *shortened(lines, most)])
 
     def __str__(self) -> str:
         return self.text()
